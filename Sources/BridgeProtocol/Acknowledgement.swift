@@ -6,15 +6,15 @@ package struct Acknowledgement: Sendable, Hashable {
     /// Handled events above the mark, ascending and apart from each other; at most ``maximumRanges``.
     package var ranges: [ClosedRange<UntrustedNumber>]
 
-    /// The acknowledgement stands only once this event of the *acknowledging* side has arrived, because the handlers
+    /// The acknowledgement counts only once this event of the *acknowledging* side has arrived, because its handlers
     /// published it before they returned; 0 if nothing is outstanding.
     ///
-    /// Window credit is given back regardless.
+    /// The window's credit comes back regardless.
     package var after: UntrustedNumber
 
-    /// How many of the events of the whole link so far found no handler when they arrived.
+    /// How many events of the whole link have found no handler on arrival so far.
     ///
-    /// For the sender's books only.
+    /// Only the sender's statistics use it.
     package var unwanted: UntrustedNumber
 
     package init(
@@ -29,6 +29,6 @@ package struct Acknowledgement: Sendable, Hashable {
         self.unwanted = UntrustedNumber(unwanted)
     }
 
-    /// Beyond this many ranges the sender keeps to the oldest, so that the message stays small.
+    /// With more ranges than this, the sender names only the oldest, so that the message stays small.
     package static let maximumRanges = 64
 }

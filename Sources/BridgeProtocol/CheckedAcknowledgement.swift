@@ -1,15 +1,15 @@
-/// What an ``Acknowledgement`` says, once an ``Outbox`` has found that it speaks of its own events alone.
+/// An ``Acknowledgement`` that an ``Outbox`` has checked: it names only events that the outbox has handed out.
 package struct CheckedAcknowledgement: Sendable, Hashable {
     /// Every event up to this one is handled; the outbox has handed it out.
     package let mark: UInt64
     /// Handled events above the mark, ascending and apart from each other; the outbox has handed them out.
     package let ranges: [ClosedRange<UInt64>]
-    /// The event of the acknowledging side that must have arrived first: still that side's word.
+    /// The event of the acknowledging side that must have arrived first; not checked.
     package let after: UntrustedNumber
-    /// How many events of the whole link found no handler: still that side's word.
+    /// How many events of the whole link have found no handler; not checked.
     package let unwanted: UntrustedNumber
 
-    /// All that was handed out up to an event, for a peer that acknowledges nothing.
+    /// Settles all events that were handed out up to `mark`, for a peer that acknowledges nothing.
     init(mark: UInt64) {
         self.mark = mark
         ranges = []
@@ -18,7 +18,7 @@ package struct CheckedAcknowledgement: Sendable, Hashable {
     }
 
     /// - Parameter lastComposed: the newest event that was handed out.
-    /// - Throws: A violation if the peer speaks of what was never handed out, or says it in another order than it may.
+    /// - Throws: A violation if the peer names an event that was never handed out, or ranges that overlap or descend.
     package init(_ acknowledgement: Acknowledgement, lastComposed: UInt64) throws(LinkViolation) {
         let highest = max(acknowledgement.mark, acknowledgement.ranges.last?.upperBound ?? 0)
         guard highest <= lastComposed else {
@@ -31,7 +31,7 @@ package struct CheckedAcknowledgement: Sendable, Hashable {
             }
             below = range.upperBound
         }
-        // Each lies between its neighbours, and the highest is one that was handed out.
+        // Each number lies between its neighbours, and the highest was handed out.
         mark = acknowledgement.mark.asWritten
         ranges = acknowledgement.ranges.map { $0.lowerBound.asWritten...$0.upperBound.asWritten }
         after = acknowledgement.after

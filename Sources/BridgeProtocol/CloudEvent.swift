@@ -28,7 +28,7 @@ package struct CloudEvent: Sendable {
 
     /// Appends it as one object, without a line break.
     ///
-    /// The attributes that are short come first, so that a script finds them without reading the data.
+    /// The short attributes come first, so that a script finds them without reading the data.
     package func write(to text: inout [UInt8]) {
         var attributes: [(String, CBORValue)] = [
             ("specversion", .text("1.0")),

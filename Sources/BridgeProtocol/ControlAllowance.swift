@@ -1,11 +1,12 @@
 /// How many control messages a peer may send.
 ///
-/// An event pays for its answers: an acknowledgement, a refusal and a receipt, at the most. So a peer may answer as
-/// fast as it is asked. All other messages, and answers to nothing, have a rate; four times as many may come at once.
+/// Each event that a peer is sent allows three answers: an acknowledgement, a refusal and a receipt. So a peer may
+/// answer as fast as it is asked. All other messages, and answers to no event, have a rate; four seconds' worth may
+/// come at once.
 ///
-/// Pure, and without a look at the clock while there is some allowance left.
+/// Pure; it reads the clock only when no allowance is left.
 package struct ControlAllowance: Sendable {
-    /// What one event can be answered with.
+    /// How many answers one event allows.
     private static let answersPerEvent: UInt64 = 3
     private static let burstSeconds = 4
     private static let second: UInt64 = 1_000_000_000
@@ -63,7 +64,7 @@ package struct ControlAllowance: Sendable {
             countedTo = now
         } else {
             left = Int(elapsed * UInt64(rate) / Self.second)
-            // The time that makes no whole message yet counts on.
+            // The rest of the time, too short for a whole message, counts towards the next one.
             countedTo += UInt64(left) * Self.second / UInt64(rate)
         }
     }

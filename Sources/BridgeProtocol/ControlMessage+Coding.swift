@@ -102,7 +102,7 @@ extension ControlMessage {
 
     // MARK: - Decoding
 
-    /// Decodes a frame's body that is not an event; nil for a kind that may be skipped.
+    /// Decodes the body of a frame that is not an event; nil for a kind that may be skipped.
     ///
     /// Elements beyond the known ones are ignored, so that messages can grow.
     package init?(decoding body: UnsafeRawBufferPointer, limits: LinkLimits) throws {
@@ -113,7 +113,7 @@ extension ControlMessage {
         let number = try reader.readUnsigned()
         guard let kind = FrameKind(rawValue: number) else {
             if number >= FrameKind.firstSkippable {
-                // Skippable, but it must still be what it claims to be.
+                // The frame may be skipped, but it must still be well-formed.
                 for _ in 1..<count { try reader.skipItem() }
                 try Self.expectEnd(of: reader)
                 return nil
@@ -321,9 +321,9 @@ extension ControlMessage {
         return .acknowledge(acknowledgement, incarnation: incarnation)
     }
 
-    /// The kind of a frame, looked up without decoding the rest.
+    /// The kind of a frame, read without decoding the rest.
     package static func kind(of body: UnsafeRawBufferPointer) -> UInt64? {
-        // An array head with its count in one byte, then a kind in one byte: what every known frame begins with.
+        // Every known frame begins with an array head that holds its count in one byte, then a kind in one byte.
         guard body.count >= 2, body[0] & 0xE0 == 0x80, body[0] & 0x1F < 24, body[1] < 24 else { return nil }
         return UInt64(body[1])
     }

@@ -1,17 +1,17 @@
-/// Decides what pays for the crashes of one worker: the worker itself, or the event that it crashed over.
+/// Decides what a crash of one worker counts against: the worker itself, or the event that it crashed over.
 package struct CrashLedger: Sendable, Hashable {
     package enum Verdict: Sendable, Hashable {
         /// The crash counts against the worker itself.
         case worker
         /// The event got a strike, and is sent again.
         case strike
-        /// The event has all the strikes that it may have: it is not sent again.
+        /// The event has as many strikes as it may have: it is not sent again.
         case deadLetter
-        /// The same, and nothing was handled since the last such events: the worker is broken, whatever it is sent.
+        /// A dead letter too, and no event was handled since the last few: the worker is broken, whatever it is sent.
         case broken
     }
 
-    /// After so many dead letters without a success between them the worker is broken.
+    /// The worker is broken after this many dead letters with no handled event between them.
     package static let deadLettersInARow = 3
 
     private let strikeLimit: Int
@@ -27,7 +27,7 @@ package struct CrashLedger: Sendable, Hashable {
     /// Forgets the dead letters in a row: the worker gets another chance.
     package mutating func forget() { deadLetters = 0 }
 
-    /// An incarnation has crashed, and this was found.
+    /// An incarnation has crashed; `finding` says over what.
     package mutating func crashed(_ finding: Probation.Finding) -> Verdict {
         guard case .struck(_, let strikes) = finding else { return .worker }
         guard strikes.count >= strikeLimit else { return .strike }

@@ -1,7 +1,7 @@
 package import CBOR
 import DomainEvents
 
-/// An event's identity as a frame spells it: short where the link says the rest.
+/// An event's identity as a frame spells it: a number alone where the link implies the rest.
 package enum WireID: Sendable, Hashable {
     /// Offered by the side that sends the frame.
     case sender(number: UInt64)
@@ -30,7 +30,7 @@ package struct EventHead: Sendable, Hashable {
     package var traceparent: String?
     /// Events of the same origin with a lower number will not come again.
     package var settledBelow: UntrustedNumber?
-    /// Whether the event's publisher waits to hear from every process what became of it.
+    /// Whether the event's publisher waits for a receipt from every process.
     package var wantsReceipt = false
 
     package init(sequence: UInt64, id: WireID, nanosecondsSinceEpoch: UInt64, name: WireName) {
@@ -43,7 +43,7 @@ package struct EventHead: Sendable, Hashable {
 
 /// Encoding and decoding of event frames: `[8, sequence, id, time, name, options, payload]`.
 ///
-/// The payload is the last element, so that its extent is known without reading it: an event that is only passed on is
+/// The payload is the last element, so that its extent is known without decoding it: an event that is only passed on is
 /// never decoded.
 package enum EventFrame {
     private enum Option {
@@ -63,7 +63,7 @@ package enum EventFrame {
 
     // MARK: - Encoding
 
-    /// Appends everything up to the payload, with the frame's length, which counts the payload in.
+    /// Appends the frame up to the payload; the frame's length includes the payload.
     package static func encodeHead(_ head: EventHead, payloadBytes: Int, into buffer: CBORBuffer) {
         let start = buffer.appendHole(FrameDecoder.headBytes)
         let writer = CBORWriter(buffer)
@@ -124,8 +124,8 @@ package enum EventFrame {
         }
     }
 
-    /// The head of an event that this side offers and nothing has caused: a number for its name, and no option but
-    /// ``EventHead/settledBelow``.
+    /// The head of an event that this side offers and that has no cause: it has a number for the name, and no option
+    /// but ``EventHead/settledBelow``.
     package struct PlainHead {
         private let sequence: UInt64
         private let number: UInt64
@@ -151,7 +151,7 @@ package enum EventFrame {
             let id = number == sequence ? 1 : Self.length(of: number)
             // One byte says whether there is an option. If there is one, another byte says which.
             let options = settledBelow.map { 2 + Self.length(of: $0) } ?? 1
-            // Length, array and kind beside the four numbers.
+            // Beside the four numbers: the frame's length, the array's head and the kind.
             length =
                 FrameDecoder.headBytes + 2 + Self.length(of: sequence) + id + Self.length(of: nanosecondsSinceEpoch)
                 + Self.length(of: name) + options
@@ -164,7 +164,7 @@ package enum EventFrame {
             return number <= UInt64(UInt32.max) ? 5 : 9
         }
 
-        /// Writes it where there is room for ``length`` bytes and the payload.
+        /// Writes the head to `start`, where there is room for ``length`` bytes and the payload.
         package func encode(at start: UnsafeMutableRawPointer, payloadBytes: Int) {
             let body = UInt32(clamping: length - FrameDecoder.headBytes + payloadBytes)
             start.storeBytes(of: body.bigEndian, as: UInt32.self)
@@ -211,7 +211,7 @@ package enum EventFrame {
 
     /// Takes a frame's body apart.
     ///
-    /// - Returns: The head, and where in `body` the payload begins; it goes on to the end.
+    /// - Returns: The head, and the offset in `body` at which the payload begins; the payload goes on to the end.
     package static func decode(
         _ body: UnsafeRawBufferPointer,
         limits: LinkLimits
@@ -257,13 +257,13 @@ package enum EventFrame {
         return (head, reader.position)
     }
 
-    /// Takes apart a frame that begins with a ``PlainHead``; nil for any other frame, which may be right all the same.
+    /// Takes apart a frame that begins with a ``PlainHead``; nil for any other frame, valid or not.
     ///
-    /// It returns the numbers alone: a head is so large that each hand it goes through costs.
+    /// Returns bare numbers: an ``EventHead`` is so large that each call that passes it on costs.
     private static func decodePlain(
         _ body: UnsafeRawBufferPointer
     ) -> (sequence: UInt64, number: UInt64, time: UInt64, name: UInt64, settledBelow: UInt64?, payloadOffset: Int)? {
-        // Four numbers of at most nine bytes, what stands before and behind them, and a byte of payload.
+        // Room for four numbers of at most nine bytes, for what surrounds them, and for a byte of payload.
         guard body.count >= 40, body[0] == 0x80 | UInt8(elements), body[1] == UInt8(FrameKind.event.rawValue) else {
             return nil
         }
@@ -299,7 +299,7 @@ package enum EventFrame {
         }
         guard let time = number(), let name = number() else { return nil }
         if body[position] == 0xF6 { return (sequence, id, time, name, nil, position + 1) }
-        // The option's head and key, a number of at most nine bytes, and a byte of payload.
+        // Room for the option's head and key, a number of at most nine bytes, and a byte of payload.
         guard body.count - position >= 12,
             UInt16(bigEndian: body.loadUnaligned(fromByteOffset: position, as: UInt16.self)) == onlySettledBelow
         else { return nil }
@@ -355,7 +355,7 @@ package enum EventFrame {
         }
     }
 
-    /// Checks a name under which a peer offers an event, or says that it will.
+    /// Checks the name of an event that a peer offers, or announces that it will offer.
     static func checkEventName(_ name: String, limits: LinkLimits) throws(LinkViolation) {
         try checkName(name, limits: limits)
         guard name != EventName.everything.text else {

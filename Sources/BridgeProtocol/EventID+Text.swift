@@ -1,9 +1,9 @@
 package import DomainEvents
 
 extension EventID {
-    /// Reads what ``description`` says: `origin-incarnation-number`; nil for any other text.
+    /// Parses what ``description`` writes: `origin-incarnation-number`; nil for any other text.
     ///
-    /// It reads from the text's end, as an origin may have hyphens.
+    /// It parses from the text's end, as an origin may have hyphens.
     package init?(_ text: String) {
         guard let second = text.utf8.lastIndex(of: UInt8(ascii: "-")),
             let first = text.utf8[..<second].lastIndex(of: UInt8(ascii: "-")), first > text.startIndex,
@@ -11,7 +11,7 @@ extension EventID {
             let incarnation = UInt64(text[text.utf8.index(after: first)..<second], radix: 16)
         else { return nil }
         self.init(origin: String(text[..<first]), incarnation: incarnation, number: number)
-        // Neither signs nor leading zeros: a text stands for one identifier and an identifier for one text.
+        // No signs and no leading zeros: each identifier has exactly one text.
         guard description == text else { return nil }
     }
 }

@@ -1,7 +1,7 @@
 package import DomainEvents
 
 extension WireID {
-    /// The same identity in a frame of the other direction.
+    /// The same identity as a frame in the other direction spells it.
     package var turned: WireID {
         switch self {
         case .sender(let number): .receiver(number: number)
@@ -12,8 +12,8 @@ extension WireID {
 
     /// The identity that a frame from `sender` to `receiver` spells.
     ///
-    /// Neither this nor its reverse is an initializer: an initializer takes ownership of what it is given, at a retain
-    /// for each.
+    /// This and its reverse are no initializers: an initializer takes ownership of its arguments, with a retain for
+    /// each.
     package func identity(from sender: EventSource, to receiver: EventSource) -> EventID {
         switch self {
         case .sender(let number): EventID(source: sender, number: number)
@@ -25,7 +25,7 @@ extension WireID {
 }
 
 extension EventID {
-    /// How a frame from `sender` to `receiver` spells an identity; nil for a receiver that has not said who it is.
+    /// How a frame from `sender` to `receiver` spells the identity; `receiver` is nil until it has said who it is.
     package func spelled(from sender: EventSource, to receiver: EventSource?) -> WireID {
         if source == sender { return .sender(number: number) }
         if let receiver, source == receiver { return .receiver(number: number) }
@@ -34,7 +34,7 @@ extension EventID {
 }
 
 extension EventHead {
-    /// The number of an event of the sender's own that nothing has caused, as most are; nil for any other.
+    /// The number of an event of the sender's own with no cause, trace or earlier attempt, as most are; nil for others.
     package var plainNumber: UInt64? {
         guard case .sender(let number) = id, attempt == 1, cause == nil, root == nil, traceparent == nil else {
             return nil
@@ -42,7 +42,7 @@ extension EventHead {
         return number
     }
 
-    /// What is known of the event of a ``plainNumber``.
+    /// The context of an event that has a ``plainNumber``.
     package func plainContext(_ number: UInt64, from sender: consuming EventSource) -> EventContext {
         EventContext(
             id: EventID(source: sender, number: number),
@@ -53,17 +53,17 @@ extension EventHead {
 
     /// The identity, causes and trace of the event in a frame from `sender` to `receiver`.
     ///
-    /// Not an initializer of the context, which would take a copy of the head.
+    /// No initializer of the context: that would copy the head.
     package func context(from sender: EventSource, to receiver: EventSource) -> EventContext {
         EventContext(
             id: id.identity(from: sender, to: receiver),
             nanosecondsSinceEpoch: nanosecondsSinceEpoch.asWritten,
-            // Other code adds one now and then: the attempt stays far from the end of the numbers, whatever a peer
+            // Other code adds one to the attempt, so the attempt stays far below the largest number, whatever a peer
             // says.
             attempt: attempt.clamped(to: 1...Int(UInt32.max)),
             cause: cause.map { $0.identity(from: sender, to: receiver) },
             root: root.map { $0.identity(from: sender, to: receiver) },
-            // A text that is no trace context is to be ignored, not answered for.
+            // A text that is no trace context is ignored; it is no violation.
             traceparent: traceparent.flatMap { Traceparent($0) },
             settledBelow: settledBelow?.asWritten
         )

@@ -21,9 +21,9 @@ package enum FrameError: Error, Sendable, Hashable, CustomStringConvertible {
 
 /// Finds the frames in a stream of bytes: a 32-bit big-endian length, then that many bytes.
 ///
-/// Keeps nothing but the limit in force, so that any split of the stream gives the same frames.
+/// Its only state is the limit in force: however the stream is split, the same frames come out.
 package struct FrameDecoder: Sendable {
-    /// The length's own length.
+    /// How many bytes a frame's length takes.
     package static let headBytes = 4
 
     /// The largest body that is accepted now.
@@ -33,11 +33,11 @@ package struct FrameDecoder: Sendable {
         self.limit = limit
     }
 
-    /// What the bytes at hand amount to.
+    /// Whether the bytes at hand begin with a whole frame.
     package enum Step: Equatable {
-        /// A whole frame: its body follows the first four bytes, and it is this long together with them.
+        /// A whole frame of this many bytes: four for the length, then the body.
         case frame(length: Int)
-        /// The bytes at hand are the beginning of a frame of this many bytes, as far as is known.
+        /// The beginning of a frame; the frame has this many bytes, or more if its length has not arrived yet.
         case needsBytes(total: Int)
     }
 
@@ -52,7 +52,7 @@ package struct FrameDecoder: Sendable {
         return bytes.count >= length ? .frame(length: length) : .needsBytes(total: length)
     }
 
-    /// What it means that the stream ended with `bytes` left.
+    /// The stream has ended; throws if `bytes` are left over.
     package func end(with bytes: UnsafeRawBufferPointer) throws(FrameError) {
         guard !bytes.isEmpty else { return }
         var need = Self.headBytes

@@ -1,6 +1,6 @@
-/// Memory in which a host's large events lie, and which its worker reads.
+/// Memory that holds a host's large events, and that its worker reads.
 ///
-/// The worker looks there only for what a placed frame names: the memory has no head and no trail.
+/// The worker reads only what placed frames name: the memory has no head page and no list of chunks.
 final class FrameShelf {
     private let slots: SlotTable
 
@@ -10,7 +10,7 @@ final class FrameShelf {
         self.slots = slots
     }
 
-    /// Room for `capacity` bytes of frames at least; nil if there is none.
+    /// Takes room for at least `capacity` bytes of frames; nil if there is none.
     func takeChunk(capacity: Int) -> UnsafeMutableRawBufferPointer? { slots.take(capacity) }
 
     /// Gives back a chunk in which no event lies any more.
@@ -18,6 +18,6 @@ final class FrameShelf {
         slots.giveBack(UnsafeMutableRawBufferPointer(start: frames, count: capacity))
     }
 
-    /// Where a frame lies in the memory; nil if it lies elsewhere.
+    /// The offset of a frame in the memory; nil if the frame lies elsewhere.
     func offset(of frame: UnsafeRawPointer) -> Int? { slots.offset(of: frame) }
 }

@@ -1,8 +1,8 @@
 /// First-in, first-out memory for encoded frames whose addresses never change.
 ///
-/// Frames lie one behind the other in chunks, so that many leave in one write, and no frame straddles two. A chunk is
-/// given back, or used again, when its last frame is given back. Either all chunks lie in a shared outbox, or they are
-/// this process's own memory. In the latter case large frames lie on a shelf, if there is one.
+/// Frames lie one behind the other in chunks, so that many leave in one write; no frame straddles two chunks. When the
+/// last frame of a chunk is given back, the chunk is given back or used again. Either all chunks lie in a shared
+/// outbox, or they are this process's own memory. In the latter case large frames lie on a shelf, if there is one.
 struct FrameStore: ~Copyable {
     private struct Chunk {
         let base: UnsafeMutableRawPointer
@@ -17,16 +17,16 @@ struct FrameStore: ~Copyable {
 
     /// Nil if the chunks are this process's own memory.
     let region: OutboxRegion?
-    /// Where large frames lie once there is a shelf, as far as it has room.
+    /// Holds large frames, if there is one and as far as it has room.
     var shelf: FrameShelf?
     private var chunks: [Chunk] = []
     private var first = 0
-    /// Empty chunks for the next burst: fresh memory is dear, and bursts mostly repeat.
+    /// Empty chunks for the next burst: fresh memory is expensive, and bursts mostly repeat.
     private var spares: [Chunk] = []
     private var spareBytes = 0
 
-    /// How much is kept: the room in an outbox below its default limit, and what large frames leave empty in their
-    /// chunks.
+    /// How much memory the spares may take: enough for an outbox at its default limit, and for what large frames leave
+    /// empty in their chunks.
     private static let keptBytes = 8 << 20
 
     private let memory: ChunkMemory
@@ -46,7 +46,7 @@ struct FrameStore: ~Copyable {
         for chunk in chunks[first...] + spares where !chunk.isOnShelf { memory.giveBack(chunk.base, chunk.capacity) }
     }
 
-    /// Room for a frame of `length` bytes at the end of the queue; nil if the shared memory has none left.
+    /// Takes room for a frame of `length` bytes at the end of the queue; nil if the shared memory has none left.
     mutating func append(_ length: Int) -> UnsafeMutableRawPointer? {
         if let last = chunks.indices.last, last >= first, chunks[last].capacity - chunks[last].used >= length,
             shelf == nil || length < LinkLimits.placedBytes || chunks[last].isOnShelf
@@ -57,8 +57,8 @@ struct FrameStore: ~Copyable {
             }
             return chunks[last].base + chunks[last].used
         }
-        // A chunk that was kept to begin again in, and is of no use for this frame, would never become empty a second
-        // time.
+        // The first chunk may be empty, kept to begin again in. It does not take this frame, and would never become
+        // empty a second time.
         if first < chunks.count, chunks[first].frames == 0 { retireFirst() }
         guard var chunk = takeFromShelf(length) ?? makeChunk(length) else { return nil }
         if let region {
@@ -71,7 +71,7 @@ struct FrameStore: ~Copyable {
         return chunk.base
     }
 
-    /// Room for a large frame where the peer sees it; nil if there is none, and the frame goes the common way.
+    /// Takes room on the shelf; nil for a small frame, or if the shelf has no room.
     private mutating func takeFromShelf(_ length: Int) -> Chunk? {
         guard let shelf, length >= LinkLimits.placedBytes else { return nil }
         if let fitting = spares.lastIndex(where: { $0.isOnShelf && $0.capacity >= length }) {
@@ -80,7 +80,7 @@ struct FrameStore: ~Copyable {
         }
         var memory = shelf.takeChunk(capacity: length)
         if memory == nil {
-            // Each is too small, but together they may make the room.
+            // Each spare alone is too small; given back together they may make room.
             for spare in spares where spare.isOnShelf { giveBack(spare) }
             spares.removeAll { $0.isOnShelf }
             spareBytes = spares.reduce(0) { $0 + $1.capacity }
@@ -111,7 +111,7 @@ struct FrameStore: ~Copyable {
         }
         var taken = region.takeChunk(capacity: length)
         if taken == nil {
-            // Each is too small, but together they may make the room.
+            // Each spare alone is too small; given back together they may make room.
             for spare in spares { region.giveBack(frames: spare.base, capacity: spare.capacity) }
             (spares, spareBytes) = ([], 0)
             taken = region.takeChunk(capacity: length)
@@ -120,7 +120,7 @@ struct FrameStore: ~Copyable {
         return Chunk(base: base, capacity: taken.count)
     }
 
-    /// Where a frame lies in memory that the peer shares; nil if it lies in this process's own.
+    /// The offset of a frame in memory that the peer shares; nil if the frame lies in this process's own memory.
     func sharedOffset(of frame: UnsafeRawPointer) -> Int? { region?.offset(of: frame) ?? shelf?.offset(of: frame) }
 
     /// Gives back the oldest frame's memory.
@@ -135,7 +135,7 @@ struct FrameStore: ~Copyable {
         retireFirst()
     }
 
-    /// Puts the first chunk, which is empty, aside for later, or gives it back.
+    /// Puts the first chunk, which is empty, aside for later use, or gives it back.
     private mutating func retireFirst() {
         var empty = chunks[first]
         empty.used = 0

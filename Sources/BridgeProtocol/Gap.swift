@@ -20,7 +20,7 @@ package struct Gap: Sendable, Hashable {
         }
     }
 
-    /// Of further origins a gap only says how many events are missing.
+    /// The most origins with a range; events of further origins are only counted.
     package static let maximumRanges = 64
 
     package let name: String
@@ -44,10 +44,10 @@ package struct Gap: Sendable, Hashable {
         )
     }
 
-    /// Whether one gap can say what the two say.
+    /// Whether the two gaps can become one.
     package func isLike(_ other: Gap) -> Bool { name.hasBytes(of: other.name) && reason == other.reason }
 
-    /// Takes in what a neighbour says.
+    /// Takes in a gap that ``isLike(_:)`` this one.
     package mutating func merge(_ other: Gap) {
         count = count.saturatingSum(other.count)
         for range in other.ranges {

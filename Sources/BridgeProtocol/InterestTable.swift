@@ -18,7 +18,7 @@ package struct InterestTable: Sendable {
     /// The name that a number stands for.
     package func name(of number: UInt64) -> String? { names[number]?.text }
 
-    /// Takes an interest message over.
+    /// Applies an interest message.
     package mutating func apply(_ interest: Interest) throws(LinkViolation) {
         for number in interest.unwanted {
             guard let name = names[number], wanted[name] == number else {

@@ -6,9 +6,9 @@ package struct LinkFeatures: OptionSet, Sendable, Hashable {
         self.rawValue = rawValue
     }
 
-    /// It takes events out of the memory that the other side shares with it.
+    /// It takes events from the memory that the other side shares with it.
     package static let takesPlacedEvents = LinkFeatures(rawValue: 1)
 
-    /// It acknowledges nothing: what has been written for it counts as settled, unconfirmed, and is never sent again.
+    /// It acknowledges nothing: an event counts as settled, unconfirmed, once it is written, and is never sent again.
     package static let acknowledgesNothing = LinkFeatures(rawValue: 2)
 }

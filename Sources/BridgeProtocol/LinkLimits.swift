@@ -17,10 +17,10 @@ package struct LinkLimits: Sendable, Hashable {
     /// What a peer may have written and not yet seen acknowledged, in events.
     package var windowEvents = 4_096
 
-    /// Where waiting for room begins, in charged bytes.
+    /// How full an outbox is when publishers begin to wait for room, in charged bytes.
     package var outboxBytes = 4 << 20
 
-    /// Where `publish` begins to drop, in charged bytes.
+    /// How full an outbox is when `publish` begins to drop, in charged bytes.
     package var outboxHardBytes = 64 << 20
 
     /// What becomes of events for which the outbox has no room.
@@ -29,7 +29,7 @@ package struct LinkLimits: Sendable, Hashable {
     /// How many event names a peer may want at once.
     package var interestNames = 16_384
 
-    /// How many event names a peer may bring that were not known, published or wanted here.
+    /// How many event names a peer may introduce that this process did not know, publish or want.
     package var newEventNames = Int.max
 
     /// How many control messages a peer may send in a second beside those that answer events; `nil` for any number.
@@ -43,20 +43,20 @@ package struct LinkLimits: Sendable, Hashable {
 
     package init() {}
 
-    /// From this length on a frame stays in the memory that both sides share, if they do, and only its place is sent.
+    /// Frames of at least this length stay in the memory that both sides share, if they do; only their place is sent.
     ///
-    /// Measured: where one copy and a system call more cost less than two copies through a socket's small buffer.
+    /// Measured: from here on, one copy and a system call cost less than two copies through a socket's small buffer.
     package static let placedBytes = 32 << 10
 
-    /// An event is charged at least this much: a flood of tiny events costs the bookkeeping, not the bytes.
+    /// An event is charged at least this much: in a flood of tiny events the bookkeeping costs, not the bytes.
     package static let minimumCharge = 256
 
     /// What a frame of this length takes of a window or an outbox.
     package static func charge(forFrameOf length: Int) -> Int { max(length, minimumCharge) }
 
-    /// How many bytes of control messages may wait for a peer that takes nothing in.
+    /// How many bytes of control messages may wait for a peer that reads nothing.
     ///
-    /// A thousand of the largest, or what a peer says of 16,384 names; a peer that reads leaves next to none waiting.
+    /// Room for a thousand of the largest, or for an interest in 16,384 names; next to none wait for a peer that reads.
     package static let waitingControlBytes = 4 << 20
 
     /// How far beyond the oldest unacknowledged event a sender goes, in windows: this bounds what the receiver

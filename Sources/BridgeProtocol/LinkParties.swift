@@ -3,12 +3,12 @@ package import DomainEvents
 /// The two processes that a link connects: the source of each one's events, and the incarnation under which it
 /// acknowledges.
 ///
-/// Frames name events briefly: an event of the writing side by its number alone, an event of the reading side as the
-/// reader's own. So the meaning of a frame depends on which side has written it.
+/// Frames shorten identities: an event of the writing side is its number alone, an event of the reading side is marked
+/// as the reader's own. So the meaning of a frame depends on which side has written it.
 package struct LinkParties: Sendable {
     /// The source of the events that this side publishes.
     package private(set) var own: EventSource
-    /// The same of the peer; nil before the handshake.
+    /// The source of the events that the peer publishes; nil before the handshake.
     package private(set) var peer: EventSource?
     /// The incarnation under which this side acknowledges; 0 before the handshake.
     package private(set) var ownIncarnation: UInt64 = 0
@@ -17,7 +17,7 @@ package struct LinkParties: Sendable {
 
     /// The handshake is done.
     ///
-    /// - Parameter own: the source of this side's events, where only the handshake says so.
+    /// - Parameter own: the source of this side's events, if only the handshake tells it.
     package mutating func established(own: EventSource?, peer: EventSource, ownIncarnation: UInt64) {
         if let own { self.own = own }
         self.peer = peer

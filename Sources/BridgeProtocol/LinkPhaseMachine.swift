@@ -8,7 +8,7 @@ package struct LinkPhaseMachine: Sendable {
     }
 
     package enum Phase: Sendable, Hashable {
-        /// Nothing but the first words may pass.
+        /// Only the frames of the handshake may pass.
         case handshake
         case established
         /// The peer has said goodbye: nothing may follow.

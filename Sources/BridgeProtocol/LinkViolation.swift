@@ -1,4 +1,4 @@
-/// What a peer did that the protocol does not allow: the link is closed for it.
+/// A peer's breach of the protocol; the link is closed for it.
 package struct LinkViolation: Error, Sendable, Hashable, CustomStringConvertible {
     package let description: String
 

@@ -1,11 +1,11 @@
-/// The first words of a worker: who it is and what it can.
+/// The first frame of a worker: who it is and what it can do.
 package struct Hello: Sendable, Hashable {
     /// Tells a bridge worker from any other program that writes to the descriptor.
     package static let magic = "event-bridge"
 
     package var versions: ClosedRange<UInt64>
     package var name: String
-    /// What the host put into the worker's environment: shows that this is the process it started.
+    /// The text that the host put into the worker's environment: it shows that the host started this process.
     package var cookie: String
     package var library: String
     /// The window that the worker grants the host.
@@ -49,10 +49,10 @@ package struct Welcome: Sendable, Hashable {
     package var windowEvents: UntrustedNumber
     /// The largest frame body that the host takes.
     package var frameBytes: UntrustedNumber
-    /// How often the worker shows that it is alive.
+    /// How often the worker sends a heartbeat.
     package var heartbeatMilliseconds: UntrustedNumber
     package var features: LinkFeatures
-    /// The name that the host tells a peer that it has not started; nil for a worker, which knows its name.
+    /// The name that the host gives a peer that it has not started; nil for a worker, which knows its name.
     package var name: String?
 
     package init(
@@ -79,26 +79,26 @@ package struct Welcome: Sendable, Hashable {
         self.name = name
     }
 
-    /// How often the worker shows that it is alive, in milliseconds: once a day at least; 0 for never.
+    /// The time between two heartbeats of the worker in milliseconds, a day at most; 0 for no heartbeats.
     package var beat: UInt64 { heartbeatMilliseconds.clamped(to: 86_400_000) }
 }
 
 /// The host's answer to a hello that it does not accept.
 package struct Reject: Sendable, Hashable {
     package enum Reason: UInt64, Sendable, CaseIterable {
-        /// No protocol version in common.
+        /// The two sides have no protocol version in common.
         case version = 1
         /// Not the process that the host started.
         case cookie = 2
-        /// As many clients are attached as may be.
+        /// The largest number of clients is attached already.
         case limit = 3
-        /// A worker of this host, or a process that the worker has started; it may not attach.
+        /// A worker of this host, or a process that such a worker has started: neither may attach.
         case worker = 4
     }
 
     package var reason: UInt64
     package var text: String
-    /// How the host is, for a client that has no version in common and cannot ask.
+    /// The state of the host, for a client that has no version in common and cannot ask.
     ///
     /// A `BridgeReport` as it is encoded in events.
     package var report: [UInt8]?
@@ -113,10 +113,10 @@ package struct Reject: Sendable, Hashable {
     }
 }
 
-/// What one side wants from now on, and no longer wants.
+/// What one side wants from now on, and what it no longer wants.
 package struct Interest: Sendable, Hashable {
     package struct Name: Sendable, Hashable {
-        /// Chosen by the side that wants the events; event frames name them by it.
+        /// Chosen by the side that wants the events; event frames carry it in place of the name.
         package var number: UInt64
         package var name: String
 
@@ -135,7 +135,7 @@ package struct Interest: Sendable, Hashable {
     }
 }
 
-/// An event that could not be handled; it is settled with that.
+/// Says that an event could not be handled, which settles it.
 package struct Refusal: Sendable, Hashable {
     package enum Reason: UInt64, Sendable, CaseIterable {
         /// The payload is not what the event's type expects.
@@ -159,23 +159,23 @@ package struct Refusal: Sendable, Hashable {
     }
 }
 
-/// What one process says of an event whose publisher waits to hear it; passed on to the process that offered the event.
+/// What became of an event in one process; passed on to the process that offered the event and waits to hear of it.
 package struct Receipt: Sendable, Hashable {
     package enum Outcome: UInt64, Sendable, CaseIterable {
-        /// Every handler has returned; if there was none, nothing there wanted it.
+        /// Every handler has returned; if there was none, the process did not want the event.
         case handled = 0
         /// It could not be decoded, is invalid, or a handler threw.
         case refused = 1
         /// The process was given up or stopped.
         case unavailable = 2
-        /// It was given up as the process died of it too often.
+        /// It was given up because the process died of it too often.
         case deadLettered = 3
         /// It was dropped before it reached the process.
         case dropped = 4
     }
 
     package var id: WireID
-    /// The process that it was handled in, or not.
+    /// The process that handled it, or did not.
     package var process: String
     package var outcome: UInt64
     /// How many handlers it had there.
@@ -218,7 +218,7 @@ package struct Goodbye: Sendable, Hashable {
     package var text: String
     /// The sequence of the newest event that the sender of the goodbye has written.
     package var lastWritten: UntrustedNumber
-    /// The mark up to which it has handled what it received.
+    /// The sender of the goodbye has handled everything that it received up to this mark.
     package var handledMark: UntrustedNumber
 
     package init(reason: UInt64, text: String, lastWritten: UInt64, handledMark: UInt64) {
@@ -236,16 +236,16 @@ package enum ControlMessage: Sendable, Hashable {
     case reject(Reject)
     case interest(Interest)
     case ready
-    /// The time from now until the sender is ready or has finished, and what it is at; 0 says only the latter, an empty
-    /// reason nothing new.
+    /// How long from now the sender needs until it is ready or has finished, and what it is doing. 0 brings a reason
+    /// alone; an empty reason says nothing new.
     case moreTime(milliseconds: UntrustedNumber, reason: String)
-    /// With the incarnation of the side that acknowledges.
+    /// Carries the incarnation of the side that acknowledges.
     case acknowledge(Acknowledgement, incarnation: UInt64)
     case refuse(Refusal)
     case receipt(Receipt)
     /// A sign of life.
     case heartbeat
-    /// Take no more, finish what is there, say goodbye; within so many milliseconds.
+    /// The peer takes no more, finishes what is there and says goodbye, within so many milliseconds.
     case drain(graceMilliseconds: UntrustedNumber)
     case goodbye(Goodbye)
 }

@@ -2,8 +2,8 @@ package import DomainEvents
 
 /// The sending side of a link: every accepted event, as an encoded frame, until the peer has acknowledged it.
 ///
-/// A pure data structure. What lies in it survives the receiver: after a crash the unacknowledged frames are encoded
-/// anew for the next incarnation, in their order and ahead of newer events.
+/// A pure data structure. Its events survive the receiver: after a crash the unacknowledged frames are encoded anew for
+/// the next incarnation, in their order and ahead of newer events.
 package struct Outbox: ~Copyable {
     /// One event in the outbox.
     private struct Record {
@@ -12,7 +12,7 @@ package struct Outbox: ~Copyable {
         var source: Unmanaged<EventSource>
         /// The length of the frame, which has 32 bits.
         private var bytes: UInt32
-        /// 0 for a record that is no event, but stands for some that were dropped.
+        /// 0 for a gap: a record that stands for events that were dropped.
         var attempt: UInt32
         private var credited: UInt32 = 0
         private var settled: UInt32 = 0
@@ -37,11 +37,9 @@ package struct Outbox: ~Copyable {
         var isSettled: Bool { settled > 0 }
         var charge: Int { LinkLimits.charge(forFrameOf: length) }
 
-        /// How many events from here on, this one included, are known to have come to this stage; 0 if this one has
-        /// not.
+        /// How many events in a row, from this one on, are known to have come to this stage; 0 if this one has not.
         ///
-        /// It may be more than one, so that events which are acknowledged again and again are passed over in a few
-        /// steps.
+        /// With more than one, a search passes in a few steps over events that are acknowledged again and again.
         subscript(stage: Stage) -> UInt32 {
             get { stage == .credited ? credited : settled }
             set { if stage == .credited { credited = newValue } else { settled = newValue } }
@@ -52,7 +50,7 @@ package struct Outbox: ~Copyable {
     private enum Stage {
         /// Handled: its window credit was given back.
         case credited
-        /// Acknowledged or refused: only frames before it keep it here.
+        /// Acknowledged or refused: it stays only until the frames before it have gone.
         case settled
     }
 
@@ -75,12 +73,12 @@ package struct Outbox: ~Copyable {
 
     /// Charged bytes of all that is kept.
     package private(set) var chargedBytes = 0
-    /// Of these, what the receiver has handled: it is kept at least until what the handlers published has arrived.
+    /// Of these, the events that the receiver has handled: they stay until what the handlers published has arrived.
     package private(set) var creditedBytes = 0
     private var inFlightBytes = 0
     private var inFlightEvents = 0
 
-    /// What the receiver has granted.
+    /// The window that the receiver has granted.
     private var windowBytes: Int
     private var windowEvents: Int
 
@@ -88,21 +86,21 @@ package struct Outbox: ~Copyable {
     package internal(set) var probation = Probation()
     /// How many events the receiver has acknowledged, without those that it refused.
     package private(set) var acknowledgedEvents: UInt64 = 0
-    /// How many it has refused.
+    /// How many events the receiver has refused.
     package private(set) var refusedEvents: UInt64 = 0
     /// How many of the acknowledged events found no handler, as the receiver says.
     package private(set) var unwantedEvents: UInt64 = 0
-    /// How many bytes the frames of all events that were handed out for writing have had.
+    /// How many bytes the frames of all events that were handed out for writing had together.
     package private(set) var composedBytes: UInt64 = 0
     /// How many unsettled events are kept.
     package var unsettledEvents: UInt64 { lastSequence - gaps - acknowledgedEvents - refusedEvents }
     /// How many gaps were put in beside the events.
     private var gaps: UInt64 = 0
     private var lastGap: UInt64 = 0
-    /// Whether the newest that is kept is a gap.
+    /// Whether the newest entry is a gap.
     package var endsWithGap: Bool { !isEmpty && lastGap == lastSequence }
 
-    /// Whether the peer takes large events out of the memory that they lie in.
+    /// Whether the peer takes large events from the shared memory that they lie in.
     private var isPlacing = false
     /// The frames that name the large events of the batch that is being written.
     private var placements = PlacedFrames()
@@ -116,16 +114,16 @@ package struct Outbox: ~Copyable {
         windowEvents = limits.windowEvents
     }
 
-    /// Keeps the frames in memory that is shared with the host from now on; only before the first event.
+    /// From now on, keeps the frames in memory that is shared with the host; only before the first event.
     ///
-    /// - Returns: The memory's head page; nil if the memory cannot be used, and the frames stay this process's own.
+    /// - Returns: The memory's head page; nil if the memory cannot be used: the frames then stay in this process's own.
     package mutating func share(_ memory: any OutboxMemory) -> OutboxHead? {
         guard lastSequence == 0, let region = OutboxRegion(memory) else { return nil }
         store = FrameStore(region: region)
         return region.head
     }
 
-    /// Keeps the frames of large events in memory that the peer can read from now on, as far as that has room.
+    /// From now on, keeps the frames of large events in memory that the peer can read, as far as it has room.
     package mutating func shelve(in memory: any OutboxMemory) {
         if store.region == nil, store.shelf == nil { store.shelf = FrameShelf(memory) }
     }
@@ -135,15 +133,15 @@ package struct Outbox: ~Copyable {
         isPlacing = true
     }
 
-    /// How much memory the books of all that is kept take, beside the frames.
+    /// How much memory the records of all kept events take, beside the frames.
     package var bookkeepingBytes: Int { count * MemoryLayout<Record?>.stride }
-    /// Charged bytes of what the receiver has not handled.
+    /// Charged bytes of the events that the receiver has not handled.
     package var unhandledBytes: Int { chargedBytes - creditedBytes }
     package var count: Int { Int(lastSequence &+ 1 &- firstSequence) }
     package var isEmpty: Bool { lastSequence &+ 1 == firstSequence }
     /// Whether the receiver holds nothing that it has not acknowledged.
     package var hasNothingInFlight: Bool { inFlightEvents == 0 }
-    /// Whether something is left that the window would let out.
+    /// Whether an event is left that the window lets out.
     package var hasWritable: Bool { lastComposed < lastSequence && isNextAllowed }
 
     private func index(_ sequence: UInt64) -> Int {
@@ -152,14 +150,14 @@ package struct Outbox: ~Copyable {
 
     // MARK: - Appending
 
-    /// Room for the next event's frame; its sequence is ``lastSequence`` afterwards.
+    /// Takes room for the next event's frame; the event's sequence is then ``lastSequence``.
     ///
     /// Once the frame lies there, the caller says so with ``frameWasWritten(frameLength:)``.
     ///
     /// - Parameters:
-    ///   - strikes: puts the event on probation, with these reasons of its strikes.
-    ///   - isGap: whether it is no event, but stands for some that were dropped.
-    /// - Returns: Nil, and nothing has changed, if the memory that is shared with the host has no room left.
+    ///   - strikes: the reasons of the event's strikes, which put it on probation; nil for no probation.
+    ///   - isGap: whether the frame is a gap.
+    /// - Returns: Nil, with nothing changed, if the memory that is shared with the host has no room left.
     package mutating func append(
         frameLength: Int,
         source: EventSource,
@@ -190,7 +188,7 @@ package struct Outbox: ~Copyable {
         return frame
     }
 
-    /// The newest event's frame is whole: in shared memory, it outlives this process from here on.
+    /// The newest event's frame is whole: in shared memory, the frame outlives this process from here on.
     package func frameWasWritten(frameLength: Int) {
         store.region?.accepted(lastSequence, frameLength: frameLength)
     }
@@ -224,7 +222,7 @@ package struct Outbox: ~Copyable {
         return probation.isEmpty && inFlightEvents < windowEvents && inFlightBytes + next.charge <= windowBytes
     }
 
-    /// Whether the window would let one more event out behind all that lies here, if its frame has this charge.
+    /// Whether the window would let out one more event with this charge, behind all that lies here.
     package func hasWindow(for charge: Int) -> Bool {
         guard lastSequence &+ 1 <= LinkLimits.lastSequence(afterMark: mark, windowEvents: windowEvents) else {
             return false
@@ -239,7 +237,7 @@ package struct Outbox: ~Copyable {
     ///
     /// - Parameters:
     ///   - pieces: receives the pieces.
-    ///   - maximumBytes: about how much; one frame at least.
+    ///   - maximumBytes: about how many bytes; at least one frame is handed out.
     ///   - last: the newest event that may leave now.
     package mutating func compose(
         into pieces: inout [UnsafeRawBufferPointer],
@@ -274,8 +272,8 @@ package struct Outbox: ~Copyable {
         if let begun = start { pieces.append(UnsafeRawBufferPointer(start: begun, count: length)) }
     }
 
-    /// What the stream carries of a large event: where its frame lies, or the frame itself if the peer does not see it
-    /// there; nil if no more can be named in this batch.
+    /// What the stream carries for a large event: the place of its frame, or the frame itself if it does not lie in
+    /// shared memory; nil if this batch has no room for one more place.
     private mutating func place(_ record: Record, under sequence: UInt64) -> UnsafeRawBufferPointer? {
         guard let offset = store.sharedOffset(of: record.frame), !record.isGap else {
             return UnsafeRawBufferPointer(start: record.frame, count: record.length)
@@ -292,25 +290,24 @@ package struct Outbox: ~Copyable {
         release()
     }
 
-    /// Whether an entry that was handed out, and not settled since, stands for events that were dropped.
+    /// Whether an entry is a gap; only for entries that were handed out and are not settled.
     package func isGap(_ sequence: UInt64) -> Bool { records[index(sequence)]?.isGap == true }
 
     // MARK: - Settling
 
-    /// Gives window credit back for what the peer has handled.
+    /// Gives back the window credit of the events that the peer has handled.
     ///
-    /// - Returns: What it says, for ``settle(_:)``.
-    /// - Throws: A violation if the peer speaks of what was never handed out.
+    /// - Returns: The checked acknowledgement, for ``settle(_:)``.
+    /// - Throws: A violation if the peer names an event that was never handed out, or ranges that overlap or descend.
     package mutating func credit(_ acknowledgement: Acknowledgement) throws(LinkViolation) -> CheckedAcknowledgement {
         let checked = try CheckedAcknowledgement(acknowledgement, lastComposed: lastComposed)
         credit(checked)
         return checked
     }
 
-    /// Gives window credit back for all that was handed out, whatever becomes of it at a peer that acknowledges
-    /// nothing.
+    /// Gives back the window credit of all that was handed out to a peer that acknowledges nothing.
     ///
-    /// - Returns: What that covers, for ``settle(_:)``.
+    /// - Returns: An acknowledgement of all that, for ``settle(_:)``.
     package mutating func creditAll() -> CheckedAcknowledgement {
         let all = CheckedAcknowledgement(mark: lastComposed)
         credit(all)
@@ -339,15 +336,15 @@ package struct Outbox: ~Copyable {
         }
     }
 
-    /// The first event from `first` on that has not come to a stage; the event behind the last if all have.
+    /// The first event from `first` on that has not come to the stage; an event behind `last` if all have.
     ///
-    /// The event `first` is kept. The search makes longer steps of what it passes over. So the steps that find nothing
-    /// are few, whatever ranges a peer announces, and however often.
+    /// The event `first` is kept. The search joins the steps that it passes over into longer ones. So it takes few
+    /// steps, whatever ranges a peer announces, and however often.
     private mutating func next(not stage: Stage, from first: UInt64, through last: UInt64) -> UInt64 {
         var sequence = first
         while sequence <= last, let known = records[index(sequence)]?[stage], known > 0 {
             let next = sequence + UInt64(known)
-            // Only up to the last: in a ring the oldest lies behind the newest.
+            // Never beyond `last`: in a ring, the oldest event lies behind the newest.
             let more = next <= last ? records[index(next)]?[stage] ?? 0 : 0
             if more > 0 { records[index(sequence)]?[stage] = known + more }
             sequence = next + UInt64(more)
@@ -357,7 +354,7 @@ package struct Outbox: ~Copyable {
 
     /// Lets acknowledged events go.
     ///
-    /// - Returns: How many events were settled by it.
+    /// - Returns: How many events this has settled.
     package mutating func settle(_ acknowledgement: CheckedAcknowledgement) -> Int {
         var settled = 0
         if acknowledgement.mark >= firstSequence { settled += settle(firstSequence, acknowledgement.mark) }
@@ -384,9 +381,9 @@ package struct Outbox: ~Copyable {
         return settled
     }
 
-    /// Settles an event that the peer refuses, and hands out its frame.
+    /// Settles an event that the peer refuses, and returns its frame.
     ///
-    /// - Returns: The event, and its frame, valid until the next change; nil if the event is settled already.
+    /// - Returns: The event and its frame, valid until the next change; nil if the event is settled already.
     package mutating func refuse(
         _ refused: UntrustedNumber
     ) throws(LinkViolation) -> (sequence: UInt64, frame: UnsafeRawBufferPointer)? {
@@ -401,10 +398,10 @@ package struct Outbox: ~Copyable {
         return (sequence, UnsafeRawBufferPointer(start: record.frame, count: record.length))
     }
 
-    /// Frees what is settled, acknowledged and written, from the oldest on.
+    /// Frees events from the oldest on, as far as they are settled, acknowledged and written.
     ///
-    /// A refused event is settled before it is acknowledged, and stays until then: the receiver counts it against the
-    /// window.
+    /// A refused event is settled before it is acknowledged. It stays until it is acknowledged, as the receiver counts
+    /// it against the window.
     package mutating func release() {
         while firstSequence <= lastWritten {
             let position = index(firstSequence)
@@ -423,7 +420,7 @@ package struct Outbox: ~Copyable {
 
     // MARK: - What the receiver may forget
 
-    /// Events of `source` with a lower number than this are settled; nil if none of its events is kept.
+    /// The lowest number of an unsettled event of `source`; nil if all its events are settled.
     package func lowestNumber(of source: EventSource) -> UInt64? {
         var lowest: UInt64?
         var sequence = firstSequence
@@ -450,13 +447,13 @@ package struct Outbox: ~Copyable {
         package let attempts: UInt32
         /// The reasons of its strikes; nil if it is not on probation.
         package let strikes: [String]?
-        /// Whether it stands for events that were dropped.
+        /// Whether it is a gap.
         package let isGap: Bool
     }
 
-    /// Visits what is not settled, oldest first; the frames are valid during the call only.
+    /// Visits unsettled entries, oldest first; the frames are valid during the call only.
     ///
-    /// - Parameter last: the newest that is visited.
+    /// - Parameter last: the newest entry that is visited.
     package func forEachUnsettled(through last: UInt64 = .max, _ body: (Unsettled) -> Void) {
         var sequence = firstSequence
         while sequence <= min(lastSequence, last) {
@@ -478,7 +475,7 @@ package struct Outbox: ~Copyable {
         }
     }
 
-    /// Takes in what the receiver has granted.
+    /// Notes the window that the receiver has granted.
     package mutating func grant(windowBytes: Int, windowEvents: Int) {
         self.windowBytes = windowBytes
         self.windowEvents = windowEvents

@@ -1,11 +1,10 @@
 import Synchronization
 
-/// The head page of a shared outbox, from the side of the worker that writes it.
+/// The head page of a shared outbox, as the worker writes it.
 ///
-/// Plain stores, each ordered behind what was stored before it: whenever the worker is killed, what the page says is
-/// true.
+/// Each store is ordered behind the stores before it, so that the page is true whenever the worker is killed.
 package struct OutboxHead: @unchecked Sendable {
-    // Sendable: the words are atomic. The page stays for as long as the outbox that it belongs to, and so do its users.
+    // Sendable: the words are atomic. The outbox keeps the page, and no user of the page outlives the outbox.
     private let base: UnsafeMutableRawPointer
 
     init?(_ memory: any OutboxMemory) {
@@ -36,13 +35,13 @@ package struct OutboxHead: @unchecked Sendable {
         word(at: offset).pointee.bitwiseOr(bit, ordering: .releasing)
     }
 
-    /// The last handler of an event has returned, or no handler gets it before ``opened(_:)`` says so.
+    /// The last handler of an event has returned, or no handler gets the event before the next ``opened(_:)``.
     package func closed(_ sequence: UInt64) {
         let (offset, bit) = place(of: sequence)
         word(at: offset).pointee.bitwiseAnd(~bit, ordering: .releasing)
     }
 
-    /// `offset` is a multiple of 8 inside the memory, whose beginning is that of a page.
+    /// `offset` is a multiple of 8 inside the memory, which begins at the start of a page.
     private func word(at offset: Int) -> UnsafeMutablePointer<Atomic<UInt64>> {
         (base + offset).assumingMemoryBound(to: Atomic<UInt64>.self)
     }
@@ -52,12 +51,12 @@ package struct OutboxHead: @unchecked Sendable {
         return (OutboxLayout.Field.open + index / 64 * 8, 1 << UInt64(index % 64))
     }
 
-    /// The reading thread goes into the handlers of an event.
+    /// The reading thread enters the handlers of an event.
     package func handlingBegan(_ sequence: UInt64) {
         store(sequence, at: OutboxLayout.Field.handlingBegun)
     }
 
-    /// The reading thread has come out of the handlers of an event.
+    /// The reading thread has left the handlers of an event.
     package func handlingFinished(_ sequence: UInt64) {
         store(sequence, at: OutboxLayout.Field.handlingFinished)
     }

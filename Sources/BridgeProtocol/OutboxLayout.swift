@@ -6,7 +6,7 @@ package enum OutboxLayout {
     /// The head page's length, and where the first slot begins.
     package static let headBytes = 4_096
 
-    /// What chunks are made of: a chunk is one slot, or several in a row for a frame that is larger.
+    /// The unit of chunks, in bytes: a chunk is one slot, or several in a row for a frame that is larger.
     package static let slotBytes = 256 << 10
 
     /// What a chunk begins with: its own length and the offset of the next one.
@@ -22,7 +22,7 @@ package enum OutboxLayout {
         package static let begun = 16
         /// The newest event whose frame is whole: as sequences count from 1, this is also how many there were.
         package static let accepted = 24
-        /// The lengths of all those frames together.
+        /// The lengths of all whole frames together.
         package static let acceptedBytes = 32
         /// The newest received event that the reading thread has begun to handle.
         package static let handlingBegun = 64
@@ -38,7 +38,7 @@ package enum OutboxLayout {
     /// `evoutbx1` in memory.
     package static let mark = UInt64(littleEndian: 0x3178_6274_756F_7665)
 
-    /// How large a file for so many bytes of events has to be, however they lie.
+    /// How long the file must be to hold so many bytes of events, however they lie.
     ///
     /// A frame never straddles two chunks, so up to a half of each chunk may be empty; and gaps may lie between the
     /// chunks in use. The file takes memory only where it was written, so its length costs nothing.

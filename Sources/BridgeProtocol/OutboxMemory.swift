@@ -3,12 +3,11 @@ package protocol OutboxMemory: AnyObject, Sendable {
     /// All of it; stays where it is for as long as the object lives.
     var bytes: UnsafeMutableRawBufferPointer { get }
 
-    /// Lets go of the memory behind these bytes, which are of no use any more.
+    /// Gives the memory behind these bytes back to the system; nothing there is needed any more.
     func giveBack(_ range: Range<Int>)
 }
 
-/// The same memory from the host's side: it is copied, never looked at in place, as a process may still be writing to
-/// it.
+/// The same memory from the host's side: it is copied, never read in place, as a process may still be writing to it.
 package protocol OutboxSource: AnyObject, Sendable {
     var byteCount: Int { get }
 

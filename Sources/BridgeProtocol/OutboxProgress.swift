@@ -1,10 +1,9 @@
 import Synchronization
 
-/// How far a living worker has got with its shared outbox, as the host reads it: two words of the head page, looked at
-/// in place.
+/// How far a living worker has got with its shared outbox: the host reads two words of the head page in place.
 ///
-/// The numbers are the worker's word and no more than that. The worker writes them behind the frames that they speak
-/// of, so that what they say is true whenever an honest worker is killed.
+/// The host cannot check the numbers. The worker writes them after the frames that they count, so that they are true
+/// whenever an honest worker is killed.
 package struct OutboxProgress: @unchecked Sendable {
     // Sendable: the words are atomic, and the memory stays for as long as this value holds it.
     private let memory: any OutboxMemory
@@ -21,7 +20,7 @@ package struct OutboxProgress: @unchecked Sendable {
     /// The newest event whose frame is whole: it outlives the worker.
     package var accepted: UntrustedNumber { load(OutboxLayout.Field.accepted) }
 
-    /// The lengths of the frames of all events up to that one.
+    /// The lengths of the frames of all events up to that one together.
     package var acceptedBytes: UntrustedNumber { load(OutboxLayout.Field.acceptedBytes) }
 
     private func load(_ offset: Int) -> UntrustedNumber {

@@ -1,4 +1,4 @@
-/// Why a shared outbox cannot be read to its end, as a sentence's end.
+/// Why a shared outbox cannot be read to its end; written to end a sentence.
 package struct OutboxDamage: Error, Sendable, Hashable, CustomStringConvertible {
     package let description: String
 
@@ -9,9 +9,9 @@ package struct OutboxDamage: Error, Sendable, Hashable, CustomStringConvertible 
 
 /// Finds in a dead worker's shared outbox the events that it had accepted and the host has not received.
 ///
-/// What lies there is what any peer could have sent, and a process may still be writing to it. So every byte is copied
-/// once and looked at in the copy. No number is believed unless the file's length bears it out. No more is read than
-/// the file is long, or than a worker may keep.
+/// The memory is untrusted, as any peer's bytes are, and a process may still be writing to it. So every byte is copied
+/// once and read from the copy, and every number is checked against the file's length. The reading ends at the file's
+/// length, and at what a worker may keep.
 package struct OutboxRecovery: ~Copyable {
     private let source: any OutboxSource
     private let state: OutboxState
@@ -19,24 +19,23 @@ package struct OutboxRecovery: ~Copyable {
     private let decoder: FrameDecoder
     private var buffer = ReceiveBuffer()
 
-    /// Where the next bytes are read from, and how many the chunk has left there.
+    /// Where the next bytes are read from, and how many are left of the chunk there.
     private var position = 0
     private var unread = 0
     private var nextChunk: UntrustedNumber
-    /// How much may still be read: a list of chunks that comes back to itself ends here.
+    /// How many bytes may still be read: this ends a list of chunks that is a circle.
     private var budget: Int
-    /// How much more may be charged for what is visited.
+    /// How much may still be charged for the records that are visited.
     private var allowance: Int
     private let allowed: Int
 
-    /// Twice what a worker keeps before it drops, which is the same for all workers, whatever their host keeps for
-    /// them.
+    /// Twice what a worker keeps before it drops; that limit is the same for all workers, whatever their host keeps.
     ///
-    /// The file is larger, as large frames leave room empty. Filled with the smallest events it would keep the host
+    /// The file is larger, as large frames leave room empty. A file full of the smallest events would keep the host
     /// busy for more than a minute.
     package static let allowedBytes = 2 * LinkLimits().outboxHardBytes
 
-    /// - Parameter allowed: how much may be charged for what is visited, in all.
+    /// - Parameter allowed: how much may be charged for all records that are visited.
     package init(
         _ source: some OutboxSource,
         state: OutboxState,
@@ -69,7 +68,7 @@ package struct OutboxRecovery: ~Copyable {
     /// Visits the records behind `received`, oldest first, each with its link sequence; a record is valid during the
     /// call only.
     ///
-    /// - Throws: ``OutboxDamage`` if the memory holds no outbox, or what `body` throws. What was visited before stands.
+    /// - Throws: ``OutboxDamage`` if the memory holds no outbox, or what `body` throws. Earlier visits stand.
     package mutating func forEach(after received: UInt64, _ body: (UInt64, Record) throws -> Void) throws {
         guard state.accepted >= received else {
             throw OutboxDamage("it counts \(state.accepted) events, though \(received) had come")
@@ -114,7 +113,7 @@ package struct OutboxRecovery: ~Copyable {
         }
     }
 
-    /// Sees to it that a whole frame lies at the beginning of the buffer, and says how long it is.
+    /// Reads until a whole frame lies at the beginning of the buffer, and returns the frame's length.
     private mutating func findFrame(after last: UInt64) throws(OutboxDamage) -> Int {
         while true {
             let rest = buffer.readable.count + unread
@@ -167,7 +166,7 @@ package struct OutboxRecovery: ~Copyable {
             _ = source.copy(at: start, into: UnsafeMutableRawBufferPointer(words))
             return (UntrustedNumber(words[0]), UntrustedNumber(words[1]))
         }
-        // A head counts as read as well: a list of empty chunks has an end, too.
+        // A head counts as read as well, so that a list of empty chunks ends too.
         guard let bytes = length.within(OutboxLayout.slotBytes...(source.byteCount - start)),
             budget >= OutboxLayout.chunkHeadBytes
         else {

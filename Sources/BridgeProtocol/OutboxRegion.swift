@@ -1,8 +1,7 @@
-/// Gives a worker's frame store its chunks out of shared memory, and keeps the trail by which the host finds the
-/// frames.
+/// Takes a worker's chunks from shared memory, and keeps the list of chunks in which the host finds the frames.
 ///
-/// The chunks in use form a list from the oldest event to the newest; what the host sees of it is in order at every
-/// moment.
+/// The list runs from the chunk of the oldest event to that of the newest. It is in order at every moment, so that the
+/// host can read it whenever the worker dies.
 final class OutboxRegion {
     let head: OutboxHead
     private let slots: SlotTable
@@ -18,7 +17,7 @@ final class OutboxRegion {
 
     // MARK: - Chunks
 
-    /// Room for a chunk with `capacity` bytes of frames at least; nil if there is none.
+    /// Takes a chunk with room for at least `capacity` bytes of frames; nil if there is none.
     func takeChunk(capacity: Int) -> UnsafeMutableRawBufferPointer? {
         guard let chunk = slots.take(capacity + OutboxLayout.chunkHeadBytes) else { return nil }
         return UnsafeMutableRawBufferPointer(rebasing: chunk[OutboxLayout.chunkHeadBytes...])
@@ -34,15 +33,15 @@ final class OutboxRegion {
         )
     }
 
-    /// Where a frame lies in the memory.
+    /// The offset of a frame in the memory.
     func offset(of frame: UnsafeRawPointer) -> Int? { slots.offset(of: frame) }
 
-    /// It lies in the memory: every chunk was taken there.
+    /// Every chunk was taken from the memory, so it has an offset there.
     private func offset(ofChunk frames: UnsafeMutableRawPointer) -> Int {
         slots.offset(of: frames - OutboxLayout.chunkHeadBytes) ?? 0
     }
 
-    // MARK: - The trail
+    // MARK: - The list of chunks
 
     /// The oldest event lies in this chunk from now on.
     func listBegins(with frames: UnsafeMutableRawPointer?) {

@@ -1,6 +1,6 @@
 /// What the head page of a shared outbox said at one moment: a copy, from the side of the host.
 ///
-/// The numbers are the worker's word and no more than that.
+/// The numbers are the worker's, and not checked.
 package struct OutboxState: Sendable {
     package let firstChunk: UntrustedNumber
     /// The newest event whose frame the worker began to write.
@@ -12,7 +12,7 @@ package struct OutboxState: Sendable {
     private let handlingFinished: UntrustedNumber
     private let open: [UInt64]
 
-    /// Nil if the memory is not used as an outbox: its worker keeps its frames to itself.
+    /// Nil if the memory is not used as an outbox: the worker keeps its frames in its own memory.
     package init?(_ source: some OutboxSource) {
         let words = [UInt64](unsafeUninitializedCapacity: OutboxLayout.headBytes / 8) { buffer, count in
             count = source.copy(at: 0, into: UnsafeMutableRawBufferPointer(buffer)) / 8
@@ -31,13 +31,12 @@ package struct OutboxState: Sendable {
     /// Whether the worker was writing a frame that never became whole.
     package var isTorn: Bool { begun > accepted }
 
-    /// The event in whose handlers the reading thread was.
+    /// The event whose handlers the reading thread was in; nil for none.
     package var handledNow: UntrustedNumber? { handlingBegun == handlingFinished ? nil : handlingBegun }
 
-    /// Whether an event had begun in the worker and was not finished: handed to its handlers, and not all of them had
-    /// returned.
+    /// Whether an event was open in the worker: its handlers had it, and not all of them had returned.
     ///
-    /// It is for events that the host has sent and not seen acknowledged; for others the answer means nothing.
+    /// The answer means something only for events that the host has sent and not seen acknowledged.
     package func isOpen(_ sequence: UInt64) -> Bool {
         let index = Int(sequence % OutboxLayout.openEvents)
         return open[index / 64] & (1 << UInt64(index % 64)) != 0

@@ -7,7 +7,7 @@ package struct OverflowPolicies: Sendable, Hashable {
 
     private let byName: [EventName: OverflowPolicy]
     private let other: OverflowPolicy
-    /// Whether every event waits: such a link needs no queue before its outbox.
+    /// Whether every policy is to wait: such a link needs no queue before its outbox.
     package let isPlain: Bool
 
     package init(_ policies: [String: OverflowPolicy] = [:]) {

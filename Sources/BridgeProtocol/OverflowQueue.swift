@@ -2,7 +2,7 @@ package import DomainEvents
 
 /// What waits before the outbox of a link: events that its policies may still drop, and the gaps where some were.
 ///
-/// A pure data structure. What has gone on into the outbox has a link sequence and stays; what is here has none yet.
+/// A pure data structure. An event in the outbox has a link sequence and stays; an event here has none yet.
 @usableFromInline
 package struct OverflowQueue: Sendable {
     /// An event that waits.
@@ -40,7 +40,7 @@ package struct OverflowQueue: Sendable {
         LinkLimits.charge(forFrameOf: length + headEstimate)
     }
 
-    /// Identifier, time, name number and cause mostly fit.
+    /// Mostly enough for identifier, time, name number and cause.
     private static let headEstimate = 64
 
     private struct Node: Sendable {
@@ -56,17 +56,17 @@ package struct OverflowQueue: Sendable {
         let value: [UInt8]
     }
 
-    /// Where the events of one name wait, oldest first; places that have been left since are passed over.
+    /// The places of one name's events, oldest first; a search passes over places whose event has left.
     private struct Line: Sendable {
         var places: [(index: Int, ticket: UInt64)] = []
         var first = 0
-        /// How many of them have not been left.
+        /// How many of the places still hold their event.
         var live = 0
-        /// What those are charged.
+        /// What these events are charged.
         var chargedBytes = 0
     }
 
-    /// Linked lists in an array, as entries between others go as well.
+    /// Linked lists in an array, because entries leave from the middle as well.
     private var nodes: [Node?] = []
     private var free: [Int] = []
     private var head: Int?
@@ -86,11 +86,11 @@ package struct OverflowQueue: Sendable {
 
     package init() {}
 
-    /// How much memory the books of all that waits take: the nodes, the places in line, and the heads of the payloads'
-    /// arrays.
+    /// How much memory the queue takes beside the payloads' bytes: the nodes, the places in line, and the heads of the
+    /// payloads' arrays.
     package var bookkeepingBytes: Int { count * (MemoryLayout<Node?>.stride + 48) }
 
-    /// It is asked for each event; in line, as a call would copy the queue.
+    /// Inlined: it is asked for each event, and a call would copy the queue.
     @inlinable package var isEmpty: Bool { count == 0 }
 
     // MARK: - In
@@ -98,7 +98,7 @@ package struct OverflowQueue: Sendable {
     /// Puts an event at the end.
     ///
     /// - Parameters:
-    ///   - key: the encoded value by which a later one takes its place.
+    ///   - key: the encoded value by which a later event takes the place of this one.
     ///   - isHeld: whether it stays until ``release(_:)``.
     /// - Returns: The ticket by which it is released.
     package mutating func append(_ event: Waiting, key: [UInt8]? = nil, isHeld: Bool = false) -> UInt64 {
@@ -113,7 +113,7 @@ package struct OverflowQueue: Sendable {
         return lastTicket
     }
 
-    /// Says at the end that events are missing.
+    /// Puts a gap at the end, or merges it into a gap there that is like it.
     package mutating func append(_ gap: Gap) {
         if let tail, case .gap = nodes[tail]?.entry {
             var next: Int? = tail
@@ -149,7 +149,7 @@ package struct OverflowQueue: Sendable {
         return event
     }
 
-    /// Takes the event with this key out, for a later one, and leaves nothing.
+    /// Takes the event with this key out, for a later one, and leaves no gap.
     package mutating func supersede(name: String, key: [UInt8]) -> Waiting? {
         guard let index = keys[Key(name: EventName(name), value: key)], let event = leave(index) else { return nil }
         let neighbour = nodes[index]?.previous ?? nodes[index]?.next
@@ -160,7 +160,7 @@ package struct OverflowQueue: Sendable {
 
     // MARK: - Out
 
-    /// What leaves next; nil if that is held or there is nothing.
+    /// The entry that leaves next; nil if it is held or there is none.
     package var first: Entry? {
         guard let head, let node = nodes[head], node.ticket < held.first ?? .max else { return nil }
         return node.entry
@@ -223,7 +223,7 @@ package struct OverflowQueue: Sendable {
 
     // MARK: - Nodes
 
-    /// An event waits no longer; the caller sees to its node.
+    /// An event waits no longer; the caller changes or removes its node.
     private mutating func leave(_ index: Int) -> Waiting? {
         guard let node = nodes[index], case .event(let event) = node.entry else { return nil }
         if let key = node.key, keys[key] == index { keys[key] = nil }
@@ -261,12 +261,12 @@ package struct OverflowQueue: Sendable {
         free.append(index)
         count -= 1
         if count == 0 {
-            // The memory that a burst has taken is given back.
+            // A burst may have taken much memory: give it back.
             (nodes, free, lines, keys) = ([], [], [:], [:])
         }
     }
 
-    /// No two neighbouring gaps say what one could: there are never more in a row than names and reasons.
+    /// Merges like gaps in a row, so that a row has at most one gap for each name and reason.
     private mutating func mergeGaps(around index: Int) {
         var run: [Int] = []
         var next: Int? = index

@@ -1,17 +1,16 @@
 package import CBOR
 package import DomainEvents
 
-/// Makes payloads of the events of one type, and events of payloads: by their layout if they have one, else by way of
-/// `Codable`.
+/// Encodes and decodes the events of one type: by their layout if they have one, else through `Codable`.
 ///
 /// Any thread may use it, each with coders and buffers of its own.
 package final class PayloadCoder<E: DomainEvent>: Sendable {
-    /// Owned by this object, so that its use counts no reference.
+    /// Owned by this object; unmanaged, so that its use counts no reference.
     private let layout: Unmanaged<LaidOutCoder<E>>?
 
     package init() {
         layout = (E.self as? any LaidOutEvent.Type).map { type in
-            // It is `E` under another name.
+            // `type` is `E`, cast to a protocol.
             .passRetained(unsafeDowncast(PayloadCoder.layout(of: type), to: LaidOutCoder<E>.self))
         }
     }
@@ -28,7 +27,7 @@ package final class PayloadCoder<E: DomainEvent>: Sendable {
         try encoder.encode(event, into: buffer)
     }
 
-    /// Makes an event of its payload.
+    /// Makes an event from its payload.
     ///
     /// - Throws: `CBORError`.
     package func decode(_ payload: UnsafeRawBufferPointer, with decoder: CBORDecoder) throws -> E {
@@ -38,6 +37,6 @@ package final class PayloadCoder<E: DomainEvent>: Sendable {
         return try decoder.decode(E.self, from: payload)
     }
 
-    /// What is wrong with the layout, as far as an event shows; nil if nothing is, or there is none.
+    /// What is wrong with the layout, as far as this event shows it; nil if nothing is wrong or there is no layout.
     package func mismatch(for event: E) throws -> String? { try layout?.takeUnretainedValue().mismatch(for: event) }
 }

@@ -5,7 +5,7 @@ import DomainEvents
 package enum PayloadField {
     /// The field's value as it is encoded; nil if the event is no map with a count or has no such field.
     package static func value(of name: String, in payload: UnsafeRawBufferPointer) -> [UInt8]? {
-        // What is not well-formed has no fields: the receiver says what is wrong with it.
+        // A payload that is not well-formed has no fields: its receiver reports what is wrong with it.
         try? find(name, in: payload)
     }
 

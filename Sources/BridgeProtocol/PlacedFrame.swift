@@ -2,7 +2,7 @@ import CBOR
 
 /// An event whose frame lies in memory that its sender shares: `[16, sequence, offset, length]`.
 ///
-/// It stands in the stream where the event's own frame would, and counts as that frame would.
+/// It takes the place of the event's own frame in the stream, and counts as that frame would.
 package struct PlacedFrame: Sendable, Hashable {
     package let sequence: UntrustedNumber
     /// Where the frame begins, counted from the beginning of the memory.
@@ -68,7 +68,7 @@ package struct PlacedFrame: Sendable, Hashable {
         return offset..<(offset + length)
     }
 
-    /// Checks that the frame that was found is the frame that was named.
+    /// Checks that the frame found in the memory is the frame that this one names.
     ///
     /// - Parameter frame: the receiver's own copy.
     package func check(_ frame: UnsafeRawBufferPointer, limits: LinkLimits) throws -> UnsafeRawBufferPointer {

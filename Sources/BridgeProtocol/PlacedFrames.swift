@@ -1,6 +1,6 @@
 /// The placed frames of the batch that is being written: memory that stays where it is until the batch is written.
 struct PlacedFrames: ~Copyable {
-    /// Twice as many as a window of the default size lets out, if all are as small as a placed frame can be.
+    /// Twice as many as the default window lets out if each event is as small as a placed one can be.
     private static let capacity = 64
 
     private var base: UnsafeMutableRawPointer?

@@ -7,7 +7,7 @@ package struct Probation: Sendable, Hashable {
     package enum Finding: Sendable, Hashable {
         /// No event was open: the receiver alone is to blame.
         case noEvent
-        /// Several were open, and it is not known which of them it was; they go one at a time from now on.
+        /// Several were open, and which of them is to blame is unknown; they go one at a time from now on.
         case several
         /// One was open. `strikes` has the reasons of all its strikes, this one included.
         case struck(sequence: UInt64, strikes: [String])

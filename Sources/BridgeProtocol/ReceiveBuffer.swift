@@ -10,11 +10,11 @@ package struct ReceiveBuffer: ~Copyable {
     private var capacity: Int
     private var start = 0
     private var end = 0
-    /// How often in a row the standard size would have done.
+    /// How often in a row the standard size would have been enough.
     private var smallNeeds = 0
 
-    /// A buffer that was grown is kept for so many small needs: large frames mostly come in rows, and fresh memory is
-    /// dear.
+    /// A larger buffer is kept for so many small needs: large frames mostly come in rows, and fresh memory is
+    /// expensive.
     package static let shrinkAfter = 256
 
     package init() {
@@ -26,7 +26,7 @@ package struct ReceiveBuffer: ~Copyable {
         base.deallocate()
     }
 
-    /// What has arrived and was not consumed.
+    /// The bytes that have arrived and were not consumed.
     package var readable: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base + start, count: end - start) }
 
     /// Where the next read goes; never empty after ``makeRoom(for:)``.

@@ -1,14 +1,14 @@
-/// The receiving side's memory of a link: what has arrived, what of it is handled, and what of that the peer has been
-/// told.
+/// What the receiving side of a link remembers: which events have arrived, which of them are handled, and of which of
+/// those the peer has been told.
 ///
-/// A pure value. Sequences are consecutive, so one slot for each event between the oldest unhandled one and the newest
-/// is all there is to remember.
+/// A pure value. Sequences are consecutive, so it needs one slot for each event between the oldest unhandled one and
+/// the newest.
 package struct ReceiveWindow: Sendable {
-    /// What is to be done about acknowledging.
+    /// How soon to acknowledge.
     package enum Urgency: Sendable, Hashable {
         /// Nothing new to say.
         case none
-        /// Say it with the next frame, or when the link falls idle.
+        /// Acknowledge with the next frame, or when the link falls idle.
         case soon
         /// A quarter of the window is handled: the sender must not run dry.
         case now
@@ -37,7 +37,7 @@ package struct ReceiveWindow: Sendable {
     /// Handled and not yet acknowledged to the peer.
     private var unannouncedBytes = 0
     private var unannouncedEvents = 0
-    /// Of these, the bytes that no range was left for when the peer was last told.
+    /// Of these, what did not fit into the ranges of the last acknowledgement.
     private var unsaidBytes = 0
     private var unsaidEvents = 0
 
@@ -49,7 +49,7 @@ package struct ReceiveWindow: Sendable {
 
     /// How many events found no handler when they arrived.
     package private(set) var unwantedEvents: UInt64 = 0
-    /// How many bytes the frames of all events have had.
+    /// How many bytes the frames of all events had together.
     package private(set) var receivedBytes: UInt64 = 0
 
     /// How many events have arrived and are not handled yet.
@@ -59,7 +59,7 @@ package struct ReceiveWindow: Sendable {
         Int(truncatingIfNeeded: sequence) & (slots.count - 1)
     }
 
-    /// Takes note of an event frame.
+    /// Notes an event frame.
     ///
     /// - Parameters:
     ///   - announced: the link sequence that the frame says it has.
@@ -106,7 +106,7 @@ package struct ReceiveWindow: Sendable {
         slots = larger
     }
 
-    /// Takes note that the last handler of an event has returned.
+    /// Notes that the last handler of an event has returned.
     package mutating func eventHandled(sequence: UInt64, wasUnwanted: Bool = false) -> Urgency {
         guard sequence > mark, sequence <= lastReceived else { return .none }
         let index = slotIndex(sequence)
@@ -120,8 +120,8 @@ package struct ReceiveWindow: Sendable {
         } else {
             handledAboveMark += 1
         }
-        // Events that no range was left for cannot be named before the oldest holes are filled: to try again at once is
-        // of no use.
+        // Events that did not fit into the ranges can be named only when the oldest holes are filled, so these events
+        // do not count here.
         let isMuch =
             (unannouncedEvents - unsaidEvents) * 4 >= windowEvents
             || (unannouncedBytes - unsaidBytes) * 4 >= windowBytes
@@ -130,8 +130,6 @@ package struct ReceiveWindow: Sendable {
 
     private mutating func advanceMark() {
         var next = mark + 1
-        // The slots between the announced mark and the mark are still needed to credit them; only `isHandled` moves the
-        // mark.
         mark = next
         next += 1
         while next <= lastReceived, slots[slotIndex(next)].isHandled {
@@ -144,8 +142,8 @@ package struct ReceiveWindow: Sendable {
     /// Whether there is something to acknowledge.
     package var hasUnannounced: Bool { unannouncedEvents > 0 }
 
-    /// Whether to acknowledge along with whatever leaves: not while there are holes, as finding them takes a look at
-    /// the whole window.
+    /// Whether any batch may carry an acknowledgement: not while there are holes, as the search for ranges reads the
+    /// whole window.
     package var mayRide: Bool { unannouncedEvents > 0 && handledAboveMark == 0 }
 
     /// The acknowledgement of all that is handled, to be written now; nil if the peer knows it all.
@@ -158,7 +156,7 @@ package struct ReceiveWindow: Sendable {
         var ranges: [ClosedRange<UntrustedNumber>] = []
         var behind = mark
         if handledAboveMark > 0 { (ranges, behind) = takeRanges() }
-        // What lies beyond the ranges that fit stays unannounced.
+        // Handled events beyond the ranges that fit stay unannounced.
         var left = 0
         var leftBytes = 0
         if ranges.count == Acknowledgement.maximumRanges, behind <= lastReceived {
@@ -172,7 +170,7 @@ package struct ReceiveWindow: Sendable {
         }
         unsaidEvents = left
         unsaidBytes = leftBytes
-        // All 64 ranges are said already, and what is new lies behind them: it waits for the oldest hole.
+        // All 64 ranges were announced before, and what is new lies behind them: it waits for the oldest hole.
         if left == unannouncedEvents, mark == announcedMark, !isRepeated { return nil }
         openEvents -= unannouncedEvents - left
         openBytes -= unannouncedBytes - leftBytes
@@ -182,7 +180,7 @@ package struct ReceiveWindow: Sendable {
         return Acknowledgement(mark: mark, ranges: ranges, after: after, unwanted: unwantedEvents)
     }
 
-    /// - Returns: The ranges that fit, and the first sequence behind what was looked at for them.
+    /// - Returns: The ranges that fit, and the first sequence behind those that were searched.
     private mutating func takeRanges() -> (ranges: [ClosedRange<UntrustedNumber>], behind: UInt64) {
         var ranges: [ClosedRange<UntrustedNumber>] = []
         var sequence = mark + 2

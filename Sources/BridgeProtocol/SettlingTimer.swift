@@ -2,9 +2,8 @@ package import DomainEvents
 
 /// Measures how long the receiver takes to settle an event, one event at a time, as TCP measures round trips.
 ///
-/// The first event that leaves while none is timed is timed. When an acknowledgement covers it, or it is refused, its
-/// time counts. The next event that leaves is timed then. So a flood costs a comparison for each batch and each
-/// acknowledgement, however many events they have.
+/// An event that leaves while none is timed is timed. When it is acknowledged or refused, its time is recorded. So a
+/// flood costs one comparison for each batch and each acknowledgement, however many events they have.
 package struct SettlingTimer: Sendable {
     /// The event that is timed; 0 if none is.
     private var sequence: UInt64 = 0

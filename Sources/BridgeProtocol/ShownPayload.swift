@@ -7,17 +7,17 @@ import JSONText
 /// MiB.
 package enum ShownPayload: Sendable, Hashable {
     case value(CBORValue)
-    /// What has no such form: the publisher may send any bytes, and no process on the way looks into them.
+    /// A payload without such a form: the publisher may send any bytes, and no process on the way looks into them.
     case bytes([UInt8], because: Reason)
 
     package enum Reason: Sendable, Hashable, CustomStringConvertible {
         case isNoCBOR
-        /// More values than a worker's line may have: each takes some dozen bytes of memory, and may take one byte of
+        /// More values than a worker's line may have: each takes some dozen bytes of memory, though perhaps one byte of
         /// the payload.
         case hasTooManyValues
-        /// Text of control characters; JSON makes six bytes of each.
+        /// Many control characters in its text; JSON makes six bytes of each.
         case growsInJSON
-        /// Such as 1 and "1", which are one key in JSON.
+        /// Such as the keys 1 and "1", which are one key in JSON.
         case hasTwinKeysInJSON
 
         package var description: String {
@@ -30,7 +30,7 @@ package enum ShownPayload: Sendable, Hashable {
         }
     }
 
-    /// How many bytes of text in JSON are always shown.
+    /// This many bytes of text in JSON are always shown.
     private static let harmlessText = 1 << 16
 
     package init(_ payload: UnsafeRawBufferPointer) {

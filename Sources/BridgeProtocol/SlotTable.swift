@@ -16,7 +16,7 @@ final class SlotTable {
         isTaken = Array(repeating: false, count: slots)
     }
 
-    /// Where an address lies in the memory; nil if it does not.
+    /// The offset of an address in the memory; nil if the address lies elsewhere.
     func offset(of address: UnsafeRawPointer) -> Int? {
         let offset = address - UnsafeRawPointer(base)
         return offset >= 0 && offset < memory.bytes.count ? offset : nil
@@ -25,7 +25,7 @@ final class SlotTable {
     /// As many slots in a row as `bytes` need; nil if there are none.
     func take(_ bytes: Int) -> UnsafeMutableRawBufferPointer? {
         let count = (bytes - 1) / OutboxLayout.slotBytes + 1
-        // As low as possible: what lies beyond stays unwritten.
+        // As low as possible, so that the memory beyond stays unwritten.
         var found = 0
         for slot in isTaken.indices {
             found = isTaken[slot] ? 0 : found + 1

@@ -1,6 +1,6 @@
 import CBOR
 
-/// A number as a peer wrote it: any 64 bits, and no more than the peer's word.
+/// A number as a peer wrote it: any 64 bits, and not checked.
 ///
 /// It has no arithmetic and converts to no integer by itself, so no number of a peer reaches an operation that traps.
 /// The receiver compares it, looks it up, passes it on as it came, or asks for it within bounds of its own: `within`
@@ -8,7 +8,7 @@ import CBOR
 package struct UntrustedNumber: Hashable, Sendable {
     /// The bits as they came: to be compared, looked up, shown, stored or passed on, and never computed with.
     ///
-    /// `.ci/peer-numbers.py` checks the lines that read it for that.
+    /// `.ci/peer-numbers.py` checks every line that reads it.
     package let asWritten: UInt64
 
     package static let max = UntrustedNumber(.max)
@@ -55,7 +55,7 @@ extension UntrustedNumber: Comparable {
     package static func < (left: UntrustedNumber, right: UntrustedNumber) -> Bool { left.asWritten < right.asWritten }
 }
 
-// Comparisons with a number of this side; they do not make it one.
+// Comparisons with a number of this side; the peer's number stays untrusted.
 extension UntrustedNumber {
     @inlinable
     package static func == (left: UntrustedNumber, right: UInt64) -> Bool { left.asWritten == right }

@@ -1,26 +1,26 @@
-/// Finds the lines in a stream of bytes, whatever the pieces in which it arrives.
+/// Finds the lines in a stream of bytes, however the stream is split.
 package struct LineDecoder: Sendable {
-    /// The longest line that is accepted now, its end left out.
+    /// The longest line that is accepted now, without its newline.
     package var limit: Int
 
-    /// How many of the bytes at hand are known to hold no end of a line: none is looked at twice.
+    /// How many of the bytes at hand were searched and hold no newline: no byte is searched twice.
     private var searched = 0
 
     package init(limit: Int) {
         self.limit = limit
     }
 
-    /// What the bytes at hand amount to.
+    /// Whether the bytes at hand begin with a whole line.
     package enum Step: Equatable {
-        /// A whole line, so long together with its end.
+        /// A whole line of this many bytes, newline included.
         case line(length: Int)
-        /// The beginning of a line; room for so many bytes is enough for now.
+        /// The beginning of a line; a buffer of this many bytes is enough for now.
         case needsBytes(total: Int)
     }
 
     /// Looks at the beginning of `bytes`.
     ///
-    /// As long as no line was found, these are the bytes of the last time, with more behind them.
+    /// After a call that found no line, `bytes` begins with the bytes of that call.
     package mutating func next(in bytes: UnsafeRawBufferPointer) throws(LinkViolation) -> Step {
         let unsearched = bytes[min(searched, bytes.count)...]
         let end = unsearched.firstIndex(of: UInt8(ascii: "\n"))
@@ -32,7 +32,7 @@ package struct LineDecoder: Sendable {
             return .line(length: end + 1)
         }
         searched = bytes.count
-        // Twice as much each time: a long line is not moved for every read.
+        // The buffer doubles each time, so that a long line is not moved for every read.
         return .needsBytes(total: min(2 * bytes.count, limit) + 1)
     }
 }

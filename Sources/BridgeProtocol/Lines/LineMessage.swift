@@ -2,7 +2,7 @@ import CBOR
 package import DomainEvents
 import JSONText
 
-/// What one line of a worker says, taken apart without regard to what was said before.
+/// One line of a worker, parsed without regard to the lines before it.
 package enum LineMessage: Sendable, Hashable {
     case hello(LineHello)
     case interest(wants: [String], unwants: [String])
@@ -15,7 +15,7 @@ package enum LineMessage: Sendable, Hashable {
     case goodbye(reason: UInt64, text: String)
     case event(LineEvent)
 
-    /// So many values are plenty, and no harm: each takes some dozen bytes of memory, however short it is in the line.
+    /// The most values in a line: each takes some dozen bytes of memory, however short its text is.
     package static let maximumValues = 1 << 18
 
     private enum Word: String, CaseIterable {
@@ -29,7 +29,7 @@ package enum LineMessage: Sendable, Hashable {
         case goodbye
     }
 
-    /// - Parameter line: without its end.
+    /// - Parameter line: the line without its newline.
     package init(_ line: UnsafeRawBufferPointer, limits: LinkLimits) throws(LinkViolation) {
         let node: JSONNode
         do throws(JSONError) {
@@ -116,11 +116,11 @@ package struct LineHello: Sendable, Hashable {
     package var cookie: String
     package var library: String
     package var wants: [String]
-    /// The only names under which it will publish; nil for any.
+    /// The only names that it will publish; nil for any.
     package var publishes: Set<EventName>?
-    /// Whether it acknowledges nothing: what has been written for it then counts as settled.
+    /// Whether it acknowledges nothing: an event for it then counts as settled once it is written.
     package var acknowledgesNothing: Bool
-    /// How many events it takes without having acknowledged them; nil for as many as the host sends any worker.
+    /// How many unacknowledged events it takes; nil for as many as the host sends any worker.
     package var window: UntrustedNumber?
 
     private enum Acknowledging: String, LineWord {
@@ -150,7 +150,7 @@ package struct LineHello: Sendable, Hashable {
 /// An event in a line of a worker.
 package struct LineEvent: Sendable, Hashable {
     package let name: String
-    /// Nanoseconds since 1970; nil where the worker leaves it to the host to say when that was.
+    /// Nanoseconds since 1970; nil if the worker gives no time, and the host takes its own.
     package let time: UInt64?
     package let cause: EventID?
     package let traceparent: String?
@@ -166,7 +166,7 @@ package struct LineEvent: Sendable, Hashable {
         if let version = try line.text("specversion"), version != "1.0" { throw line.wrong("specversion", "\"1.0\"") }
         time = try Self.time(of: line)
         cause = try Self.cause(of: line)
-        // A text that is no trace context is to be ignored, not answered for.
+        // A text that is no trace context is ignored; it is no violation.
         traceparent = try line.text("traceparent").flatMap { Traceparent($0) }?.description
         if line.node["data_base64"] != nil {
             throw LinkViolation("in an event, data_base64: found bytes, expected the event's fields as \"data\"")

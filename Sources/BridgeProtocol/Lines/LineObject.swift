@@ -1,7 +1,7 @@
 import DomainEvents
 import JSONText
 
-/// The object that a line holds, asked for its members; an error names the wrong member and what was expected.
+/// The JSON object in a line; an error names the wrong member and what was expected.
 struct LineObject {
     let node: JSONNode
     /// What the line is, as in `an ack line`.

@@ -2,14 +2,14 @@ import CBOR
 import DomainEvents
 import JSONText
 
-/// What the host's frames say, in lines.
+/// The host's frames as lines.
 extension LinesTranslator {
-    /// Appends the line that says what a frame says; nothing for a frame that a lines worker has no use for.
+    /// Appends a frame as a line; appends nothing for a frame that a lines worker has no use for.
     ///
     /// - Parameter body: the body of a frame that this process has written.
     package mutating func sent(_ body: UnsafeRawBufferPointer, into lines: inout [UInt8]) throws {
         var limits = limits
-        // No limits here: those on what workers may say bound the names that the host wants and the processes it names.
+        // The limits hold for what workers say. The host's own frames may name any number of events and processes.
         (limits.interestNames, limits.processNames) = (.max, .max)
         switch ControlMessage.kind(of: body) {
         case FrameKind.event.rawValue: try eventSent(body, limits, into: &lines)
@@ -96,7 +96,7 @@ extension LinesTranslator {
         case .goodbye(let goodbye):
             let reason = Goodbye.Reason(rawValue: goodbye.reason) ?? .internalError
             line("goodbye", [("reason", .text(reason.word)), ("text", .text(goodbye.text))], to: &lines)
-        // A lines worker has no use for these: it answers none of them, and waits for none.
+        // A lines worker has no use for these: it neither answers them nor waits for them.
         case .hello, .ready, .moreTime, .receipt, .heartbeat: return
         }
     }

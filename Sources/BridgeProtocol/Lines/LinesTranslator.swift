@@ -2,21 +2,20 @@ package import CBOR
 import DomainEvents
 import JSONText
 
-/// Stands between the lines of a worker and the frames of its link: it tells each side in that side's words what the
-/// other says.
+/// Translates between the lines of a worker and the frames of its link.
 ///
-/// A pure machine. It says in the worker's name what a lines worker has no word for: sequences and identities of its
-/// events, window credit, receipts. The worker is not told how much it may have sent and not seen handled; ``hasRoom``
-/// says when to read on.
+/// A pure machine. For the worker it adds what lines have no word for: sequences and identities of the worker's events,
+/// window credit, receipts. Lines tell the worker no window for its own events; the reader of its lines stops while
+/// ``hasRoom`` is false.
 package struct LinesTranslator: Sendable {
-    /// Tells lines from frames: as the beginning of a frame's length it would mean 2 GiB.
+    /// Tells lines from frames: a frame whose length began with this byte would have about 2 GiB.
     package static let firstByte = UInt8(ascii: "{")
 
     /// How many events of the worker may wait for the host's handlers.
     ///
-    /// Many more than the window of a worker that keeps an outbox of its own. While its lines are not read, a lines
-    /// worker can say nothing else either. So two lines workers that flood each other would wait for each other for
-    /// ever.
+    /// Many more than the window of a worker that keeps an outbox of its own. While the host reads no events of a lines
+    /// worker, it reads none of its acknowledgements either. So two lines workers that flood each other would wait for
+    /// each other for ever.
     static let openEvents = 1 << 18
 
     private enum Phase {
@@ -30,13 +29,13 @@ package struct LinesTranslator: Sendable {
     /// The sources of the worker's and of the host's events; the welcome tells the incarnations.
     private(set) var worker: EventSource
     private(set) var host: EventSource
-    /// Whether the host has taken the hello.
+    /// Whether the host has accepted the hello.
     package private(set) var isWelcomed = false
 
-    // What the worker wants, by numbers that it does not know.
+    // The names that the worker wants, by numbers that the worker never sees.
     private var numbers: [EventName: UInt64] = [:]
     private(set) var names: [UInt64: String] = [:]
-    /// The host's numbers for what it wants.
+    /// The names that the host wants, by the host's numbers.
     private var hostNames: [UInt64: String] = [:]
 
     // What goes to the worker.
@@ -49,7 +48,7 @@ package struct LinesTranslator: Sendable {
     // What comes from the worker.
     private var publishes: Set<EventName>?
     private var lastSent: UInt64 = 0
-    /// What the host has not acknowledged, from the oldest on, in charged bytes.
+    /// The charged bytes of each event that the host has not acknowledged, oldest first.
     private var charges: ArraySlice<Int> = []
     private var chargedBytes = 0
 
@@ -67,22 +66,22 @@ package struct LinesTranslator: Sendable {
         host = EventSource(origin: "host", incarnation: 0)
     }
 
-    /// The window that the host's side has to grant for all that ``hasRoom`` lets through.
+    /// The window that the host's side must grant so that it takes all that ``hasRoom`` lets through.
     ///
-    /// Twice as much, and a frame: events that have arrived from a worker that is gone are taken though nothing is
-    /// acknowledged any more.
+    /// It is twice as large, and a frame: events that arrived from a worker that has since gone are still taken, though
+    /// nothing is acknowledged any more.
     package static func window(_ limits: LinkLimits) -> ReceiveWindow {
         ReceiveWindow(windowBytes: 2 * limits.outboxHardBytes + limits.frameBytes, windowEvents: 2 * openEvents)
     }
 
-    /// Whether one more event of the worker may be taken before the host has acknowledged some.
+    /// Whether one more event of the worker may be taken before the host acknowledges more.
     package var hasRoom: Bool {
         charges.isEmpty || (charges.count < Self.openEvents && chargedBytes < limits.outboxHardBytes)
     }
 
     // MARK: - From the worker
 
-    /// Appends the frames that say what a line says.
+    /// Appends a line as frames.
     ///
     /// - Parameter now: the time for an event that bears none, in nanoseconds since 1970.
     package mutating func received(
@@ -155,7 +154,7 @@ package struct LinesTranslator: Sendable {
     /// The number of a name for as long as the link lives.
     private mutating func number(of name: String) -> UInt64 {
         if let known = numbers[EventName(name)] { return known }
-        // 0 is for everything; no event is named by it.
+        // 0 stands for all events; no event has it for its name.
         let number = name == EventName.everything.text ? 0 : UInt64(names.count) + 1
         numbers[EventName(name)] = number
         if number != 0 { names[number] = name }
@@ -201,7 +200,7 @@ package struct LinesTranslator: Sendable {
         var short = refusal
         short.text = refusal.text.shortened()
         ControlMessage.refuse(short).encode(into: frames)
-        // The link finds out by the frame if there is no such event.
+        // If there is no such event, the link finds that out from the frame.
         if let sequence = refusal.sequence.within(0...received.lastReceived) {
             _ = close(sequence)
             _ = received.eventHandled(sequence: sequence)
@@ -240,8 +239,7 @@ package struct LinesTranslator: Sendable {
         head.traceparent = event.traceparent
         if let cause = event.cause {
             head.cause = cause.spelled(from: worker, to: host)
-            // What the worker was sent with the cause goes on with the event that it causes, as it does in a worker in
-            // Swift.
+            // The root and the trace of the cause go on with the event that it caused, as in a worker in Swift.
             if let known = openByID[cause].flatMap({ open[$0] }) {
                 if known.root != cause { head.root = known.root.spelled(from: worker, to: host) }
                 if head.traceparent == nil { head.traceparent = known.traceparent }
@@ -266,7 +264,7 @@ package struct LinesTranslator: Sendable {
 
     // MARK: - What the host says
 
-    /// Events up to this one are handled by the host.
+    /// The host has handled the events up to this one.
     mutating func credit(through mark: UntrustedNumber) {
         let settled = lastSent - UInt64(charges.count)
         guard mark > settled else { return }
@@ -281,14 +279,14 @@ package struct LinesTranslator: Sendable {
         host = EventSource(origin: host.origin, incarnation: welcome.hostIncarnation)
     }
 
-    /// The names that an interest of the host means.
+    /// The names that an interest of the host adds and takes away.
     mutating func namesWanted(_ interest: Interest) -> (wants: [String], unwants: [String]) {
         let unwants = interest.unwanted.compactMap { hostNames[$0] }
         for entry in interest.wanted { hostNames[entry.number] = entry.name }
         return (interest.wanted.map(\.name), unwants)
     }
 
-    /// Takes note of something that the worker is sent and has to acknowledge.
+    /// Notes an event or a gap that the worker is sent and has to acknowledge.
     ///
     /// - Returns: Its link sequence.
     mutating func sequenceWasSent(
@@ -298,7 +296,7 @@ package struct LinesTranslator: Sendable {
         let sequence = try received.eventReceived(sequence: announced, frameLength: frameLength)
         guard acknowledgesNothing else { return sequence }
         _ = received.eventHandled(sequence: sequence)
-        // No acknowledgement is passed on: the link settles it by itself.
+        // No acknowledgement is passed on: the link itself settles the event.
         _ = received.takeAcknowledgement(after: 0)
         return sequence
     }

@@ -1,20 +1,20 @@
-/// When a side says what it has handled, and which of its own events the peer must have first.
+/// Decides when a side acknowledges, and which of its own events the peer must have first.
 ///
-/// An acknowledgement stands behind the consequences of what it names: the events that handlers published arrive before
-/// the event that they handled is let go. So for each batch of frames that leaves, the plan says whether an
-/// acknowledgement rides on it, and behind which event the acknowledgement stands.
+/// The peer lets an acknowledged event go only when the events that its handlers published have arrived. So for each
+/// batch of frames that leaves, the plan says whether it carries an acknowledgement, and which event of this side must
+/// arrive before that acknowledgement counts.
 package struct AcknowledgementPlan: Sendable, Hashable {
     /// Whether an acknowledgement leaves with the next batch, even alone.
     private var isDue = false
-    /// Whether the last acknowledgement stands only behind events that may never come, as policies act on them: it is
-    /// said again when nothing waits any more.
+    /// Whether the last acknowledgement counts only after events that a policy may still drop: it is repeated when
+    /// nothing waits before the outbox any more.
     private var isOpen = false
-    /// Whether the last acknowledgement is said again with the next batch.
+    /// Whether the next batch repeats the last acknowledgement.
     private var isRepeated = false
 
     package init() {}
 
-    /// What a batch carries so far, and what of this side's events stays behind it.
+    /// What a batch carries so far, and which events of this side stay behind it.
     package struct Batch: Sendable, Hashable {
         /// Whether it carries anything.
         package let carriesFrames: Bool
@@ -26,7 +26,7 @@ package struct AcknowledgementPlan: Sendable, Hashable {
         package let lastSequence: UInt64
         /// How many events and gaps wait before the outbox.
         package let queued: Int
-        /// Whether what stays behind may stay for as long as it likes: the link is paused, or its peer is let go.
+        /// Whether what stays behind may stay for any time: the link is paused, or its peer is let go.
         package let isHeldBack: Bool
 
         package init(
@@ -45,10 +45,10 @@ package struct AcknowledgementPlan: Sendable, Hashable {
             self.isHeldBack = isHeldBack
         }
 
-        /// The event behind which an acknowledgement in this batch stands; 0 if behind none.
+        /// The event that must arrive before an acknowledgement in this batch counts; 0 for none.
         ///
-        /// Acknowledgements lie behind the events of their batch, so events that have left need no name. The peer does
-        /// not wait for events that are held back: the host keeps what lies there, whatever becomes of the peer.
+        /// In a batch, the acknowledgement follows the events, so events that have left need no name. The peer does not
+        /// wait for events that are held back: the host keeps them, whatever becomes of the peer.
         fileprivate var behind: UInt64 {
             if isHeldBack { return 0 }
             // Each entry that waits before the outbox takes one number at the most, and may be dropped.
@@ -57,11 +57,11 @@ package struct AcknowledgementPlan: Sendable, Hashable {
         }
     }
 
-    /// An acknowledgement that rides on a batch.
+    /// An acknowledgement that a batch carries.
     package struct Ride: Sendable, Hashable {
-        /// The event behind which it stands; 0 if behind none.
+        /// The event that must arrive before it counts; 0 for none.
         package let after: UInt64
-        /// Whether it is said even if the peer knows it all.
+        /// Whether it is written even if the peer knows it all.
         package let isRepeated: Bool
 
         package init(after: UInt64, isRepeated: Bool) {
@@ -70,21 +70,21 @@ package struct AcknowledgementPlan: Sendable, Hashable {
         }
     }
 
-    /// Whether an acknowledgement may leave though nothing is handled that the peer has not been told of.
+    /// Whether an acknowledgement may leave though the peer was told of all that is handled.
     var isPending: Bool { isDue || isOpen || isRepeated }
 
-    /// The next batch says what is handled, even alone: so much is handled, or something waits to hear of it.
+    /// The next batch acknowledges, even alone: enough is handled, or something waits to hear of it.
     package mutating func acknowledgementIsDue() { isDue = true }
 
-    /// The last acknowledgement may stand behind what does not leave any more: the next batch says it again.
+    /// The last acknowledgement may wait for an event that will never leave: the next batch repeats it.
     package mutating func lastMayNeverStand() { isRepeated = true }
 
     /// A batch leaves.
     ///
     /// - Parameters:
     ///   - hasUnannounced: whether something is handled that the peer has not been told of.
-    ///   - mayRide: whether that is said along with whatever leaves.
-    /// - Returns: The acknowledgement that it carries, if there is something to say; nil for none.
+    ///   - mayRide: whether any batch may carry that.
+    /// - Returns: The acknowledgement that the batch carries, if there is something to say; nil for none.
     package mutating func batchLeaves(_ batch: Batch, hasUnannounced: Bool, mayRide: Bool) -> Ride? {
         let isSaidAgain = isRepeated || isOpen && batch.queued == 0
         let isRiding = mayRide && (batch.carriesFrames || batch.isLast)

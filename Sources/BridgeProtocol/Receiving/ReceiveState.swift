@@ -1,9 +1,8 @@
-/// What one side of a link knows of what its peer sends: whether it may send it, what has arrived, what of that is
-/// handled, and what the peer is told of it.
+/// What one side of a link knows of what its peer sends: whether the peer may send it, what has arrived, what is
+/// handled, and what the peer has been told.
 ///
-/// A pure machine around the window: frames and the ends of handlers come in, acknowledgements come out. It also works
-/// the other way around: an acknowledgement of the peer stands only once the peer's own events that it names have
-/// arrived. It waits here until then.
+/// A pure machine around the window: frames and the ends of handlers come in, acknowledgements come out. It also keeps
+/// acknowledgements of the peer: each counts only when the peer's own event that it names has arrived.
 package struct ReceiveState: Sendable {
     private var phase: LinkPhaseMachine
     private var window: ReceiveWindow
@@ -18,13 +17,13 @@ package struct ReceiveState: Sendable {
     private var gapsInHand = 0
     /// How many events were refused.
     package private(set) var refusedEvents: UInt64 = 0
-    /// How many events broke the protocol, 1 at the most: such an event ends the link, and nothing is said of it any
-    /// more.
+    /// How many events broke the protocol, 1 at the most: such an event ends the link, and this side answers nothing to
+    /// it.
     package private(set) var brokenEvents: UInt64 = 0
 
-    /// Acknowledgements of the peer that stand once an event of the peer has arrived.
+    /// Acknowledgements of the peer that count only when an event of the peer has arrived.
     private var pending: [CheckedAcknowledgement] = []
-    /// The newest event of the peer that its handlers had published by its last acknowledgement.
+    /// The newest event that the peer's handlers had published when the peer last acknowledged.
     package private(set) var expectedArrival: UntrustedNumber = 0
 
     /// - Parameter now: nanoseconds of a monotonic clock.
@@ -39,7 +38,7 @@ package struct ReceiveState: Sendable {
 
     // MARK: - Frames
 
-    /// The peer speaks in lines: it knows of no window, so this side takes another one.
+    /// The peer speaks in lines, which have no window: this side uses a larger one.
     ///
     /// Only before the first frame.
     package mutating func beginLines(_ limits: LinkLimits) { window = LinesTranslator.window(limits) }
@@ -58,7 +57,7 @@ package struct ReceiveState: Sendable {
         return try window.eventReceived(sequence: announced, frameLength: frameLength)
     }
 
-    /// The place of an event in memory has arrived; the event itself is received after that.
+    /// The place of an event in shared memory has arrived; the event itself is received after that.
     package mutating func placeReceived() throws(LinkViolation) { try phase.frameReceived(.placed) }
 
     /// A gap has arrived, and is in hand until ``gapHandled(_:isQuietAwaited:)``.
@@ -97,8 +96,8 @@ package struct ReceiveState: Sendable {
 
     /// The last handler of an event has returned.
     ///
-    /// - Parameter isQuietAwaited: whether something waits for the link's quiet, to which this is news.
-    /// - Returns: When the peer is to be told.
+    /// - Parameter isQuietAwaited: whether something waits until the link is quiet, and has to hear of this.
+    /// - Returns: How soon to tell the peer.
     package mutating func handled(
         _ sequence: UInt64,
         wasUnwanted: Bool = false,
@@ -116,14 +115,14 @@ package struct ReceiveState: Sendable {
         return handled(sequence, isQuietAwaited: isQuietAwaited)
     }
 
-    /// The gap has been told.
+    /// The gap was announced on this side.
     package mutating func gapHandled(_ sequence: UInt64, isQuietAwaited: Bool) -> ReceiveWindow.Urgency {
         gapsInHand -= 1
         return handled(sequence, isQuietAwaited: isQuietAwaited)
     }
 
-    /// An event broke the protocol: it stays unacknowledged, as another incarnation of its sender may do better with
-    /// it.
+    /// An event broke the protocol: it stays unacknowledged, as another incarnation of its sender may send it
+    /// correctly.
     package mutating func eventBroke() { brokenEvents += 1 }
 
     // MARK: - Acknowledging
@@ -131,12 +130,12 @@ package struct ReceiveState: Sendable {
     /// The next batch acknowledges what is handled, even alone.
     package mutating func acknowledgementIsDue() { if window.hasUnannounced { plan.acknowledgementIsDue() } }
 
-    /// The last acknowledgement may stand behind what does not leave any more: the next batch says it again.
+    /// The last acknowledgement may wait for an event that will never leave: the next batch repeats it.
     package mutating func lastAcknowledgementMayNeverStand() {
         if window.lastReceived > 0 { plan.lastMayNeverStand() }
     }
 
-    /// Whether a batch may carry an acknowledgement: otherwise it need not be asked.
+    /// Whether a batch may carry an acknowledgement; if not, ``batchLeaves(_:)`` need not be called.
     package var mayHaveToSay: Bool { window.hasUnannounced || plan.isPending }
 
     /// A batch leaves.
@@ -151,9 +150,9 @@ package struct ReceiveState: Sendable {
 
     /// The peer has acknowledged events.
     ///
-    /// - Parameter accepted: what the peer has accepted, as its memory says, which outlives the peer; nil if it shares
-    ///   none.
-    /// - Returns: Whether the acknowledgement stands; otherwise ``takeStanding(_:)`` gives it back.
+    /// - Parameter accepted: the newest event that the peer has accepted, read from its shared memory, which outlives
+    ///   the peer; nil if it shares none.
+    /// - Returns: Whether the acknowledgement counts now; otherwise ``takeStanding(_:)`` returns it later.
     package mutating func acknowledged(
         _ acknowledgement: CheckedAcknowledgement,
         accepted: @autoclosure () -> UntrustedNumber?
@@ -163,7 +162,7 @@ package struct ReceiveState: Sendable {
         if pending.count < 2 {
             pending.append(acknowledgement)
         } else {
-            // The oldest stands soonest and the newest says most; those between add nothing.
+            // The oldest counts soonest and the newest says most; those between add nothing.
             pending[1] = acknowledgement
         }
         return false
@@ -172,7 +171,7 @@ package struct ReceiveState: Sendable {
     /// Whether an acknowledgement waits for an event of the peer.
     package var hasPending: Bool { !pending.isEmpty }
 
-    /// Takes out the oldest acknowledgement that waits, if it stands by now.
+    /// Takes out the oldest acknowledgement that waits, if it counts by now.
     package mutating func takeStanding(_ accepted: @autoclosure () -> UntrustedNumber?) -> CheckedAcknowledgement? {
         guard let oldest = pending.first, isSafe(oldest.after, accepted()) else { return nil }
         return pending.removeFirst()
@@ -183,7 +182,7 @@ package struct ReceiveState: Sendable {
         sequence <= lastArrived || accepted().map { sequence <= $0 } ?? false
     }
 
-    /// Whether what the peer's handlers had published has arrived too.
+    /// Whether all that the peer's handlers had published has arrived too.
     package var hasExpected: Bool { expectedArrival <= lastArrived }
 
     // MARK: - What is known
@@ -209,6 +208,6 @@ package struct ReceiveState: Sendable {
     /// How many events found no handler when they arrived.
     package var unwantedEvents: UInt64 { window.unwantedEvents }
 
-    /// How many bytes the frames that came over the stream have had.
+    /// How many bytes the frames that came over the stream had together.
     package var receivedBytes: UInt64 { window.receivedBytes }
 }

@@ -1,6 +1,6 @@
 /// What became of an event that was offered for a peer.
 package enum Enqueued: Sendable, Hashable {
-    /// It lies in the outbox under this sequence; `isCrowded` says that the peer is to be given no more for now.
+    /// It lies in the outbox under this sequence; `isCrowded` says that the peer should get no more for now.
     case accepted(sequence: UInt64, isCrowded: Bool)
     /// The link has ended; the next incarnation's link takes the event.
     case ended
@@ -8,11 +8,11 @@ package enum Enqueued: Sendable, Hashable {
     case finished
     /// A policy has dropped it.
     case dropped
-    /// Events of this name do not go to the peer any more, however lately they did.
+    /// Events of this name no longer go to the peer.
     case left
     /// The outbox is at this limit, in bytes.
     case full(limit: Int)
-    /// It was to be taken only if there was room below the limit where waiting begins, or nothing waited.
+    /// The event would have to wait for room, and was to be taken only without that.
     case crowded
     /// The frame would be larger than the peer takes.
     case tooLarge(size: Int, limit: Int)

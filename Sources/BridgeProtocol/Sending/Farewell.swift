@@ -1,15 +1,14 @@
-/// The last word of a side: it is said once, leaves after all that is to come before it, and nothing leaves after it.
+/// A side's goodbye: said once, it leaves after everything that has to come before it, and nothing leaves after it.
 package struct Farewell: Sendable, Hashable {
-    /// What is said; nil as long as the side stays.
+    /// What is said; nil until this side says goodbye.
     private var goodbye: Goodbye?
-    /// The newest event that lay in the outbox when it was said.
+    /// The newest event that lay in the outbox when the goodbye was said.
     private var mark: UInt64 = 0
-    /// Whether it has been handed out for writing.
+    /// Whether the goodbye has been handed out for writing.
     package private(set) var hasLeft = false
-    /// Whether it was said and has not been handed out for writing.
+    /// Whether the goodbye was said and has not been handed out for writing.
     ///
-    /// It is kept beside the goodbye: each batch asks for it, and a getter of another module gets a copy of all of
-    /// this.
+    /// It is stored apart: each batch asks for it, and a getter in another module would copy this whole value.
     package private(set) var isWaiting = false
 
     package init() {}
@@ -22,7 +21,7 @@ package struct Farewell: Sendable, Hashable {
         package let lastSequence: UInt64
         /// Whether nothing waits before the outbox.
         package let isQueueEmpty: Bool
-        /// Whether the peer holds the outbox's memory too, and finds there what never left.
+        /// Whether the peer shares the outbox's memory, and finds there what never left.
         package let isShared: Bool
 
         package init(lastComposed: UInt64, lastSequence: UInt64, isQueueEmpty: Bool, isShared: Bool) {
@@ -33,21 +32,21 @@ package struct Farewell: Sendable, Hashable {
         }
     }
 
-    /// This side says goodbye; the first time counts.
+    /// This side says goodbye; only the first time counts.
     ///
     /// - Parameter last: the newest event in the outbox.
     package mutating func said(_ reason: Goodbye.Reason, text: String, behind last: UInt64) {
         guard goodbye == nil else { return }
-        // How far it goes is known only when it leaves.
+        // The two numbers are known only when the goodbye leaves.
         goodbye = Goodbye(reason: reason.rawValue, text: text, lastWritten: 0, handledMark: 0)
         mark = last
         isWaiting = true
     }
 
-    /// Whether the goodbye leaves with the batch that is made: all that is to come before it has been handed out.
+    /// Whether the goodbye leaves with this batch: everything that has to come before it has been handed out.
     ///
-    /// Events that are put into shared memory meanwhile need no stream, so threads that go on publishing do not put the
-    /// end off.
+    /// Events that are put into shared memory after the goodbye need no stream, so threads that go on publishing do not
+    /// delay it.
     package func mayLeave(behind remainder: Remainder) -> Bool {
         guard isWaiting else { return false }
         if remainder.isShared { return remainder.lastComposed >= mark }
@@ -59,7 +58,7 @@ package struct Farewell: Sendable, Hashable {
     /// - Parameters:
     ///   - last: the newest event that has left before it.
     ///   - mark: all events of the peer up to this one are handled.
-    /// - Returns: What is written; nil if nothing was said, or it has left before.
+    /// - Returns: The goodbye to write; nil if none was said, or it has left before.
     package mutating func leaves(behind last: UInt64, handled mark: UInt64) -> Goodbye? {
         guard let goodbye, !hasLeft else { return nil }
         hasLeft = true

@@ -1,26 +1,26 @@
-/// How long events that come one right behind the other gather: a system call and two switches of threads cost as much
-/// as a hundred events.
+/// How long events that come in quick succession gather: a system call and two switches of threads cost as much as a
+/// hundred events.
 enum GatheringTime {
-    /// So many events in one write are worth it.
+    /// From this many events in a write on, gathering is worth it.
     private static let worthwhileEvents: UInt64 = 16
 
-    /// More events would only make each of them later.
+    /// Beyond this many, gathering only delays the events.
     private static let plentifulEvents: UInt64 = 64
 
-    /// How long events gather where many come, and where few come: an event that goes to many links costs as many
-    /// writes and switches, and without time to gather the publishing thread has no time for more.
+    /// How long events gather where many come, and where few come, in nanoseconds: an event for many links costs as
+    /// many writes and switches, which without gathering would take all the time of the publishing thread.
     private static let shortest: UInt64 = 50_000
     private static let longest: UInt64 = 400_000
 
-    /// Two writes of gathered events within this time are the beginning of a flood, however few they bring.
+    /// Two writes of gathered events within this time begin a flood, however few events they bring.
     static let repeatNanoseconds: UInt64 = 100_000
 
-    /// For how many nanoseconds more events are to gather; nil if they are to leave as they come.
+    /// For how many nanoseconds more events gather; nil if they leave as they come.
     ///
     /// - Parameters:
-    ///   - gathered: for how long they have gathered before; 0 if not at all.
+    ///   - gathered: for how long they have gathered so far; 0 if not at all.
     ///   - events: how many have come in that time.
-    ///   - isRepeated: whether a write of gathered events was shortly before.
+    ///   - isRepeated: whether another write of gathered events was shortly before.
     static func gathering(after gathered: UInt64, brought events: UInt64, isRepeated: Bool) -> UInt64? {
         guard gathered > 0 else {
             if events >= worthwhileEvents { return shortest }

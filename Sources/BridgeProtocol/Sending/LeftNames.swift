@@ -1,13 +1,13 @@
 package import DomainEvents
 
-/// Names of events that a peer gets no more, as it is about to go and others have taken its place.
+/// Names of events that a peer no longer gets, because it is about to go and others have taken its place.
 package struct LeftNames: Sendable {
     private let names: Set<EventName>
     private let exceptions: Set<EventName>?
 
     /// - Parameters:
-    ///   - names: what it gets no more.
-    ///   - exceptions: what it still may get, if it gets no more of all other names either.
+    ///   - names: the names that the peer no longer gets.
+    ///   - exceptions: the only names that the peer still gets; nil if it gets all but `names`.
     package init(_ names: Set<EventName>, andAllBut exceptions: Set<EventName>? = nil) {
         self.names = names
         self.exceptions = exceptions

@@ -1,6 +1,6 @@
 /// The callers that wait for a link: for room in its outbox, for a peer that keeps up, for quiet, for demand.
 ///
-/// Each is called once, when its wait is over. The thread that has taken it out calls it, without the lock that guards
+/// Each is called once, when its wait is over. The thread that has taken it out calls it, without holding the lock of
 /// the link.
 package struct LinkWaiters: Sendable {
     package typealias Wake = @Sendable () -> Void
@@ -13,17 +13,17 @@ package struct LinkWaiters: Sendable {
 
     /// The publishers that wait for room, in the order of their turns.
     private var senders: [Sender] = []
-    /// The callers that have others' events for a peer that is crowded.
+    /// The callers that bring other processes' events for a crowded peer.
     private var crowd: [Wake] = []
     /// The callers that have events for a peer whose own events do not get through.
     private var backlog: [Wake] = []
     private var quiet: [Wake] = []
-    /// Starts the peer when something lies there for it.
+    /// Starts the peer once something lies here for it.
     private var demand: Wake?
 
     package init() {}
 
-    /// How a link stands, as far as it matters to the waiters.
+    /// The state of a link, as far as it matters to the waiters.
     package struct Standing: Sendable, Hashable {
         /// Whether it has ended: nothing is left to wait for.
         package let hasEnded: Bool
@@ -33,7 +33,7 @@ package struct LinkWaiters: Sendable {
         /// What its outbox holds, in charged bytes and in events.
         package let keptBytes: Int
         package let keptEvents: Int
-        /// Where waiting for room begins, in charged bytes.
+        /// How full the outbox is when waiting for room begins, in charged bytes.
         package let outboxBytes: Int
 
         package init(
@@ -54,7 +54,7 @@ package struct LinkWaiters: Sendable {
             self.outboxBytes = outboxBytes
         }
 
-        /// How many more events like those that lie there would fill it; as many as wait if nothing lies there.
+        /// How many of the waiting publishers fill the outbox, with events as large as those here; all if it is empty.
         fileprivate func places(for waiting: Int) -> Int {
             if hasEnded || keptEvents == 0 { return waiting }
             let free = outboxBytes - keptBytes
@@ -65,10 +65,10 @@ package struct LinkWaiters: Sendable {
 
     // MARK: - Who waits
 
-    /// Whether no caller waits, but for demand.
+    /// Whether no caller waits, except for demand.
     package var isEmpty: Bool { senders.isEmpty && crowd.isEmpty && backlog.isEmpty && quiet.isEmpty }
 
-    /// Whether a publisher waits for room: it takes the room before a publisher that comes just then.
+    /// Whether a publisher waits for room: it takes room before a publisher that comes later.
     package var areSendersWaiting: Bool { !senders.isEmpty }
 
     package var isQuietAwaited: Bool { !quiet.isEmpty }
@@ -81,7 +81,7 @@ package struct LinkWaiters: Sendable {
 
     /// A publisher waits no longer.
     ///
-    /// - Returns: What wakes it; nil if it is awake.
+    /// - Returns: The call that wakes it; nil if it was woken already.
     package mutating func cancelWait(for id: UInt64) -> Wake? {
         senders.firstIndex { $0.id == id }.map { senders.remove(at: $0).wake }
     }
@@ -92,16 +92,16 @@ package struct LinkWaiters: Sendable {
 
     package mutating func waitForQuiet(_ wake: @escaping Wake) { quiet.append(wake) }
 
-    /// Takes the place of the caller that waited for demand before.
+    /// Replaces the caller that waited for demand before.
     package mutating func waitForDemand(_ wake: @escaping Wake) { demand = wake }
 
     // MARK: - Whose wait is over
 
     /// Takes out the callers whose wait is over.
     ///
-    /// These are all callers that waited for what has come. Of the publishers that wait for room, they are the longest
-    /// waiting: as many as would fill the outbox with events like those that lie there. The turn of the rest comes with
-    /// later acknowledgements; with the last of all at the latest, when the outbox is empty.
+    /// It takes all callers that waited for what has come. Of the publishers that wait for room it takes those that
+    /// have waited longest, as many as would fill the outbox with events like those that lie there. The others' turn
+    /// comes with later acknowledgements, at the latest when the outbox is empty.
     package mutating func takeWoken(_ standing: Standing) -> [Wake] {
         var woken: [Wake] = []
         let isBackedUp = standing.isBackedUp && !standing.hasEnded
@@ -123,10 +123,10 @@ package struct LinkWaiters: Sendable {
     /// Takes out the caller that waits for demand.
     package mutating func takeDemand() -> Wake? { demand.take() }
 
-    /// There is a peer: its start is not waited for.
+    /// There is a peer: nothing has to wait for its start.
     package mutating func forgetDemand() { demand = nil }
 
-    /// Takes out all, to look again.
+    /// Takes out all callers, so that they look again.
     package mutating func takeAll() -> [Wake] {
         let all = senders.map(\.wake) + crowd + backlog + quiet + (demand.map { [$0] } ?? [])
         self = LinkWaiters()

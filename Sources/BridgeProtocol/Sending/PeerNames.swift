@@ -1,10 +1,10 @@
 /// The numbers by which the peer knows the names of events.
 package struct PeerNames: Sendable {
     private var interest: InterestTable
-    /// The peer's numbers of names that this process knows by numbers of its own; 0 stands for no name.
+    /// The peer's numbers of names, by this process's own numbers of them; 0 marks an empty place.
     private var known = Self.nothingKnown
 
-    /// How many names' numbers are found without a look at their text.
+    /// How many names' numbers are found without reading the names.
     private static let places = 64
     private static let nothingKnown = Array(repeating: (own: UInt64(0), peer: UInt64(0)), count: places)
 
@@ -28,13 +28,13 @@ package struct PeerNames: Sendable {
         return peer
     }
 
-    /// The same, of a name that this process does not know by a number.
+    /// The peer's number of a name for which this process has no number.
     package func number(of name: String) -> UInt64? { interest.number(of: name) }
 
     /// The name that the peer gave one of its numbers.
     package func name(of number: UInt64) -> String? { interest.name(of: number) }
 
-    /// The name of an event as this side has written it; empty if it was written by a number that stands for none.
+    /// The name of an event that this side has written; empty if its number stands for no name.
     func text(of name: WireName) -> String {
         switch name {
         case .text(let text): text

@@ -1,8 +1,8 @@
 package import DomainEvents
 
-/// Events on their way in: into the outbox, into the queue before it, or why not.
+/// Events on their way in: each goes into the outbox or into the queue before it, or the answer says why not.
 extension SendState {
-    /// What a head takes at most beside its name: the largest identifiers thrice, and all options.
+    /// The most that a head takes beside its name: three identifiers of the largest size, and all options.
     private static let headAllowance = 2_048
 
     // MARK: - Taking
@@ -11,12 +11,13 @@ extension SendState {
     ///
     /// - Parameters:
     ///   - number: this process's number for the name; 0 if it has none.
-    ///   - isHeld: whether the event stays until ``release(_:)``. It goes to other peers as well, and must lie in all
-    ///     their outboxes before a byte of it is written to any: a quick peer could answer before the others have it.
-    ///   - isAccepted: whether a worker has accepted it for this peer: then the hard limit does not keep it out. The
-    ///     windows of the workers that send such events bound their number.
-    ///   - reserved: the room that was kept for it here, in bytes; nil if none was.
-    ///   - evicted: receives the events that a policy has taken out for it, or the event itself if it was dropped.
+    ///   - isHeld: whether the event stays until ``release(_:)``. Such an event goes to other peers as well. It must
+    ///     lie in all their outboxes before a byte of it is written to any: a quick peer could answer before the others
+    ///     have it.
+    ///   - isAccepted: whether a worker has accepted the event for this peer: the hard limit then does not keep it out.
+    ///     The windows of the workers that send such events bound their number.
+    ///   - reserved: the room that was reserved for the event, in bytes; nil if none was.
+    ///   - evicted: receives the events that a policy takes out for this event, or this event itself if it is dropped.
     package mutating func take(
         _ context: EventContext,
         name: String,
@@ -58,7 +59,7 @@ extension SendState {
         return outcome
     }
 
-    /// Takes an event that goes to no other peer; only where every event waits for room.
+    /// Takes an event that goes to no other peer; only on a link whose policies are all to wait.
     package mutating func take(
         _ context: EventContext,
         name: String,
@@ -78,7 +79,7 @@ extension SendState {
         wantsReceipt: Bool = false,
         payload: UnsafeRawBufferPointer
     ) -> Enqueued {
-        // The gaps that lie before the event are said before it.
+        // The gaps before the event go first.
         if !queue.isEmpty { promoteGaps() }
         guard queue.isEmpty,
             append(
@@ -94,21 +95,21 @@ extension SendState {
         return .accepted(sequence: outbox.lastSequence, isCrowded: isCrowded)
     }
 
-    /// Says that events are missing, in the place where they would have come.
+    /// Puts a gap where the missing events would have come.
     package mutating func note(_ gap: Gap) { queue.append(gap) }
 
     // MARK: - Room
 
-    /// Keeps room for an event, so that no other event takes it meanwhile.
+    /// Reserves room for an event, so that no other event takes it meanwhile.
     ///
-    /// - Returns: How much, in bytes: for the event when it is taken, or for ``giveBack(_:)``.
+    /// - Returns: How many bytes: for the event when it is taken, or for ``giveBack(_:)``.
     package mutating func reserve(for payload: UnsafeRawBufferPointer) -> Int {
         let bytes = LinkLimits.charge(forFrameOf: payload.count + Self.headAllowance)
         reservedBytes += bytes
         return bytes
     }
 
-    /// Room that was kept is used or not needed.
+    /// Reserved room is used or not needed.
     package mutating func giveBack(_ reserved: Int) { reservedBytes -= reserved }
 
     /// Why an event would not be taken; nil if it would.
@@ -127,8 +128,8 @@ extension SendState {
         }
         let taken = keptBytes + reservedBytes
         if taken == 0 { return nil }
-        // Of events of 256 bytes the books of an outbox take a seventh of what the frames take. Below the limit where
-        // waiting begins the books do not count: a publisher that has waited for room is to find it.
+        // With events of 256 bytes, the records of an outbox take a seventh of what the frames take. They do not count
+        // below the limit where waiting begins, so that a publisher that has waited for room finds it.
         let books = keptBytes < limits.outboxBytes ? 0 : outbox.bookkeepingBytes + queue.bookkeepingBytes
         return taken + books + payload.count <= limit ? nil : .full(limit: limit)
     }
@@ -160,23 +161,23 @@ extension SendState {
         }
         let ticket = queue.append(event, key: key, isHeld: isHeld)
         note(event.name, .waits(event.context.id))
-        // Where events are dropped no publisher waits, and so none is slowed.
+        // Only a policy to wait slows publishers down.
         return .accepted(sequence: ticket, isCrowded: isCrowded && policy == .wait)
     }
 
     /// Whether an event finds room below the limit where waiting begins.
     ///
-    /// Handled events do not count there, though they are kept until what lies before them is handled too: below the
-    /// hard limit they are in no publisher's way.
+    /// Handled events do not count against that limit, though they are kept until what lies before them is handled too.
+    /// They count against the hard limit only.
     ///
-    /// - Parameter freed: what would be taken out for it.
+    /// - Parameter freed: the charged bytes that would be taken out for the event.
     private func hasRoom(for event: OverflowQueue.Waiting, without freed: Int = 0) -> Bool {
         if isEmpty { return true }
         return outbox.unhandledBytes + queue.chargedBytes - freed + event.charge <= limits.outboxBytes
             && keptBytes - freed + event.charge <= limits.outboxHardBytes
     }
 
-    /// Takes out as many of the older events of its name as it needs; none if all of them were not enough.
+    /// Takes out as many older events of the same name as the event needs; none if all together were not enough.
     private mutating func makeRoom(for event: OverflowQueue.Waiting, _ evicted: inout [Evicted]) -> Bool {
         guard hasRoom(for: event, without: queue.chargedBytes(of: event.name)) else { return false }
         while !hasRoom(for: event) {

@@ -1,7 +1,7 @@
 import CBOR
 package import DomainEvents
 
-/// How events become frames in the outbox, and how what this side wrote is read again.
+/// How events become frames in the outbox, and how this side reads its own frames again.
 extension SendState {
     // MARK: - Writing
 
@@ -59,8 +59,8 @@ extension SendState {
         return true
     }
 
-    /// The same for an event of this side's own that nothing has caused and whose name has a number, as most are: its
-    /// head is written in place.
+    /// The same for an event of this side's own that has no cause and whose name has a number, as most do: its head is
+    /// written in place.
     ///
     /// - Returns: Nil for any other event; nothing was encoded then.
     private mutating func appendPlain(
@@ -130,8 +130,8 @@ extension SendState {
 
     // MARK: - What the receiver may forget
 
-    /// The number below which the receiver may forget this origin's events; it is told when nothing is open, or now and
-    /// then.
+    /// The number below which the receiver may forget this origin's events; nil most of the time, except when the
+    /// outbox is empty.
     private mutating func settledMark(before id: EventID) -> UInt64? {
         eventsSinceSettledMark += 1
         if outbox.isEmpty {
@@ -143,12 +143,12 @@ extension SendState {
         return outbox.lowestNumber(of: id.source) ?? id.number
     }
 
-    /// Whether the number is to be found anew, which costs a look at all that is kept.
+    /// Whether to find the number anew, which takes a search through all that is kept.
     private var isSettledMarkOld: Bool { eventsSinceSettledMark >= max(1_023, outbox.count) }
 
     // MARK: - Reading again
 
-    /// An event of this side's outbox, as it was accepted.
+    /// An event in this side's outbox, as it was accepted.
     struct Written {
         let name: String
         let context: EventContext
@@ -156,7 +156,7 @@ extension SendState {
         let payload: UnsafeRawBufferPointer
     }
 
-    /// The event of a record in the outbox; nil of a record that stands for events that were dropped.
+    /// The event of a record in the outbox; nil for a gap.
     func event(of record: Outbox.Unsettled) -> Written? {
         let body = Self.body(of: record)
         // Our own frame; it decodes.
@@ -178,7 +178,7 @@ extension SendState {
         )
     }
 
-    /// Whether a record in the outbox is an event that something waits to hear of.
+    /// Whether a record in the outbox is an event whose publisher waits for a receipt.
     func isAwaited(_ record: Outbox.Unsettled) -> Bool {
         // Our own frame; it decodes.
         !record.isGap && (try? EventFrame.decode(Self.body(of: record), limits: limits))?.0.wantsReceipt == true

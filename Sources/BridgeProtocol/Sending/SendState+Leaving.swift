@@ -1,6 +1,6 @@
 package import DomainEvents
 
-/// Events on their way out: what leaves with a batch, and what the peer says of it.
+/// Events on their way out: what leaves with a batch, and what the peer answers.
 extension SendState {
     // MARK: - Whether events leave
 
@@ -10,7 +10,7 @@ extension SendState {
     /// Keeps events from leaving, or lets them leave again.
     package mutating func setPaused(_ isPaused: Bool) { gate.setPaused(isPaused) }
 
-    /// Lets no event leave any more: the peer is to finish what it has.
+    /// Lets no event leave any more: the peer finishes what it has.
     package mutating func keep() { gate.keep() }
 
     /// Lets a held event, and those behind it, leave.
@@ -19,7 +19,7 @@ extension SendState {
         queue.release(sequence)
     }
 
-    /// Whether the window lets something out, or a gap may be put in.
+    /// Whether the window lets an event out, or a gap may go into the outbox.
     package var hasWritable: Bool { outbox.hasWritable || hasPromotable }
 
     // MARK: - Leaving
@@ -27,8 +27,8 @@ extension SendState {
     /// Adds to a batch what may leave now.
     ///
     /// - Parameters:
-    ///   - bytes: about how much; one frame at least.
-    ///   - now: on the monotonic clock, in nanoseconds; asked only where it matters.
+    ///   - bytes: about how many bytes; at least one frame leaves.
+    ///   - now: on the monotonic clock, in nanoseconds; called only if an event is to be timed.
     package mutating func leave(in batch: inout WriteBatch, atMost bytes: Int, at now: () -> UInt64) {
         guard gate.isOpen else { return }
         promote(atMost: bytes)
@@ -40,15 +40,15 @@ extension SendState {
         }
     }
 
-    /// What was to leave with a batch has been written.
+    /// A batch has been written.
     ///
-    /// - Returns: What is settled with that, at a peer that acknowledges nothing; nil at any other.
+    /// - Returns: What that settles at a peer that acknowledges nothing; nil at any other.
     package mutating func batchWasWritten() -> CheckedAcknowledgement? {
         outbox.composedWasWritten()
         return settleUnconfirmed()
     }
 
-    /// What lies in the outbox, and before it, as the goodbye looks at it.
+    /// What lies in the outbox and before it, as far as it matters to the goodbye.
     ///
     /// - Parameter isShared: whether the peer holds the outbox's memory too.
     package func remainder(isShared: Bool) -> Farewell.Remainder {
@@ -67,7 +67,7 @@ extension SendState {
         return mayLeave(first)
     }
 
-    /// Whether the entry at the front may go on.
+    /// Whether the entry at the front of the queue may go into the outbox.
     private func mayLeave(_ entry: OverflowQueue.Entry) -> Bool {
         switch entry {
         case .gap: mayGapLeave
@@ -75,20 +75,19 @@ extension SendState {
         }
     }
 
-    /// Whether the gap at the front may go on: not right behind another one, unless an event follows.
+    /// Whether the gap at the front may go into the outbox: not right behind another gap, unless an event follows.
     ///
-    /// A gap in the queue grows with what is dropped; a gap in the outbox does not. While nothing but gaps has room,
-    /// each drop would put one more gap into the outbox.
+    /// Gaps merge in the queue; they do not merge in the outbox. If only gaps had room, each drop would put one more
+    /// gap into the outbox.
     private var mayGapLeave: Bool {
         if outbox.endsWithGap {
             return queue.chargeThroughFirstEvent.map { outbox.hasWindow(for: $0) } ?? false
         }
-        // Where nothing is dropped by policy the window does not matter: the outbox holds what the window does not let
-        // out.
+        // On a link whose policies are all to wait, the outbox also holds what the window does not let out.
         return limits.overflow.isPlain || outbox.hasWindow(for: LinkLimits.minimumCharge)
     }
 
-    /// Moves on what the window lets out, about as much as one write takes.
+    /// Moves what the window lets out into the outbox, about as much as one write takes.
     private mutating func promote(atMost bytes: Int) {
         guard !queue.isEmpty else { return }
         var moved = 0
@@ -105,18 +104,19 @@ extension SendState {
         }
     }
 
-    /// Moves all gaps on ahead of an event that goes into the outbox at once.
+    /// Moves all gaps into the outbox, ahead of an event that goes there at once.
     mutating func promoteGaps() {
         while case .gap(let gap) = queue.first, append(gap) { queue.removeFirst() }
     }
 
     // MARK: - What the peer says
 
-    /// The peer has handled events: it may be sent as many others.
+    /// The peer has handled events, which gives their window credit back.
     ///
     /// - Parameter now: on the monotonic clock, in nanoseconds.
-    /// - Returns: What it says, for ``settle(_:)``.
-    /// - Throws: A violation if the peer speaks of what was never handed out, or has said that it acknowledges nothing.
+    /// - Returns: The checked acknowledgement, for ``settle(_:)``.
+    /// - Throws: A violation if the peer names an event that was never handed out, or said that it acknowledges
+    ///   nothing.
     package mutating func credit(
         _ acknowledgement: Acknowledgement,
         at now: UInt64
@@ -127,12 +127,12 @@ extension SendState {
         return checked
     }
 
-    /// Lets go of what a standing acknowledgement settles.
+    /// Lets go of the events that an acknowledgement settles, once it counts.
     package mutating func settle(_ acknowledgement: CheckedAcknowledgement) { _ = outbox.settle(acknowledgement) }
 
-    /// The peer refuses an event, which is settled with that.
+    /// The peer refuses an event, which settles it.
     ///
-    /// - Returns: The event, and its frame, valid until the next change; nil if the event is settled already.
+    /// - Returns: The event and its frame, valid until the next change; nil if the event is settled already.
     package mutating func refuse(
         _ refused: UntrustedNumber,
         at now: UInt64
@@ -143,22 +143,22 @@ extension SendState {
         return found
     }
 
-    /// The refusal of an event has been told elsewhere.
+    /// The refused event's frame is not needed any more.
     package mutating func refusalWasTold() { outbox.release() }
 
-    /// A peer that acknowledges nothing has said so in its handshake: what was written for it is settled already.
+    /// A peer that said in its handshake that it acknowledges nothing may settle nothing.
     private func checkMaySettle() throws(LinkViolation) {
         guard unconfirmed.isEverything else { return }
         throw LinkViolation("it settles an event, but said in its handshake that it acknowledges nothing")
     }
 
-    /// A peer without shared memory may send its own events behind the acknowledgement of those that it has handled,
-    /// but may not put that off for ever.
+    /// A peer without shared memory may acknowledge events before it sends what their handlers published, but it may
+    /// not put that off for ever.
     ///
-    /// Handled events of a batch that is still being written cannot be settled yet. That is this side's matter: up to a
-    /// window of such events comes on top.
+    /// Handled events of a batch that is still being written cannot be settled yet. That is no fault of the peer: up to
+    /// a window of such events is allowed on top.
     ///
-    /// - Parameter expected: the event of the peer behind which its last acknowledgement stands.
+    /// - Parameter expected: the event of the peer that must arrive before its last acknowledgement counts.
     package func checkOwed(behind expected: UntrustedNumber) throws(LinkViolation) {
         let owed = outbox.creditedBytes
         let isWritten = outbox.lastComposed == outbox.lastWritten
@@ -174,9 +174,9 @@ extension SendState {
 
     // MARK: - A peer that acknowledges nothing
 
-    /// Settles all that was handed out for writing: the peer does not say what of it arrives, nor what becomes of it.
+    /// Settles all that was handed out for writing: the peer does not say what arrives, nor what becomes of it.
     ///
-    /// - Returns: What that covers; nil for any peer that acknowledges.
+    /// - Returns: An acknowledgement of all that; nil for any peer that acknowledges.
     package mutating func settleUnconfirmed() -> CheckedAcknowledgement? {
         guard unconfirmed.isEverything else { return nil }
         var awaited: [EventID] = []
@@ -189,7 +189,7 @@ extension SendState {
         return all
     }
 
-    /// Takes out those events that were written and are waited for.
+    /// Takes out the events that were written and that something waits to hear of.
     package mutating func takeUnconfirmed() -> [EventID] {
         defer { unconfirmed.awaited = [] }
         return unconfirmed.awaited

@@ -6,13 +6,13 @@ extension SendState {
     /// Moves what the peer has not settled into the state of the link that takes this one's place, oldest first.
     ///
     /// - Parameters:
-    ///   - next: holds nothing yet.
+    ///   - next: the state to move to; it holds nothing yet.
     ///   - leftOut: the event that is not moved; nil to move all.
     /// - Returns: The event that was left out; nil if it is not in the outbox, or no event was to be left out.
     package mutating func move(to next: inout SendState, without leftOut: UInt64? = nil) -> UndeliveredEvent? {
         var found: UndeliveredEvent?
         outbox.forEachUnsettled { record in
-            // A link that succeeds another is not a worker's: its memory is its own, and has room.
+            // No worker's link succeeds another, so the outbox is no shared memory, and has room.
             if record.isGap {
                 if let gap = gap(of: record) { _ = next.append(gap) }
             } else if let event = event(of: record) {
@@ -24,7 +24,7 @@ extension SendState {
             }
         }
         next.queue = queue
-        // Held events are held in a link that has ended.
+        // The ended link keeps the holds in its gate.
         next.queue.releaseAll()
         leaveQueue()
         return found
@@ -63,7 +63,7 @@ extension SendState {
         return left
     }
 
-    /// What waited there has gone elsewhere.
+    /// The entries of the queue have gone elsewhere; the gate keeps their holds.
     private mutating func leaveQueue() {
         gate.hold(contentsOf: queue.held)
         queue = OverflowQueue()
@@ -92,7 +92,7 @@ extension SendState {
         return left
     }
 
-    /// Of these, those that the peer says it had begun and not finished, oldest first.
+    /// Of these, the events that the peer's memory says were begun and not finished, oldest first.
     package func suspects(_ state: OutboxState) -> [Suspect] {
         var found: [Suspect] = []
         let handledNow = state.handledNow
@@ -104,7 +104,7 @@ extension SendState {
         return found
     }
 
-    /// An event that has left for the peer and that it has not settled; nil for every other one.
+    /// An event that has left for the peer and is not settled; nil for any other.
     package func unsettledEvent(_ sequence: UInt64) -> Suspect? {
         var found: Suspect?
         outbox.forEachUnsettled(through: outbox.lastComposed) { record in

@@ -5,9 +5,9 @@ package import DomainEvents
 /// they leave, how long each is kept, and what the next incarnation of the peer gets.
 ///
 /// A pure machine around the outbox, the queue before it and the gate behind it. Events come in, batches go out, and
-/// what the peer acknowledges or refuses is let go. Where every event waits for room, each lies in the outbox from the
-/// beginning. On a link with policies an event passes through the queue, and moves on into the outbox when the window
-/// lets it out. What lies in the outbox has a link sequence, and nothing may be missing there.
+/// what the peer acknowledges or refuses is let go. If all policies are to wait, each event goes into the outbox at
+/// once. Otherwise it waits in the queue, and moves on into the outbox when the window lets it out. What lies in the
+/// outbox has a link sequence, and sequences have no holes.
 package struct SendState: ~Copyable {
     let limits: LinkLimits
     let isHost: Bool
@@ -18,33 +18,33 @@ package struct SendState: ~Copyable {
     /// The largest frame that the peer takes, in bytes.
     var maximumFrame: Int
 
-    /// What has a link sequence, until the peer has settled it.
+    /// Events and gaps with a link sequence, until the peer has settled them.
     package internal(set) var outbox: Outbox
     /// What waits before the outbox, and may still be dropped.
     package internal(set) var queue = OverflowQueue()
     /// Whether events leave.
     ///
-    /// Where policies act on events, the queue holds those that wait for other links' outboxes. The gate then holds
-    /// only those that were moved to another link meanwhile.
+    /// If policies act on events, the queue holds those that wait for other links' outboxes. The gate then holds only
+    /// events that have moved to another link since.
     package internal(set) var gate = SendingGate()
-    /// Room for events that go into all outboxes or into none, in bytes.
+    /// Room reserved for events that go into all outboxes or into none, in bytes.
     var reservedBytes = 0
-    /// Names of events that are not taken any more; nil as long as the peer is to stay.
+    /// Names of events that are no longer taken; nil as long as the peer is to stay.
     var leftNames: LeftNames?
-    /// What lay in the outbox when this side was asked to end; nil before that.
+    /// The newest event in the outbox when this side was asked to end; nil before that.
     private var drainMark: UInt64?
 
     /// How many events were taken for the peer.
     package internal(set) var acceptedEvents: UInt64 = 0
     /// How many of these a policy has dropped.
     package internal(set) var droppedEvents: UInt64 = 0
-    /// How many had their place taken by a later event.
+    /// How many a later event has replaced.
     package internal(set) var coalescedEvents: UInt64 = 0
     /// What was written for a peer that acknowledges nothing.
     package internal(set) var unconfirmed = UnconfirmedEvents()
     /// How long the peer takes to settle what is written for it; in the host only.
     package internal(set) var settling = SettlingTimer()
-    /// What has happened to events, while that is traced.
+    /// The steps of events since they were last taken; nil while the link is not traced.
     var steps: [Step]?
 
     /// The buffer in which heads are encoded.
@@ -62,15 +62,15 @@ package struct SendState: ~Copyable {
 
     // MARK: - The peer
 
-    /// Keeps the outbox in memory that is shared with the host from now on; only before the first event.
+    /// From now on, keeps the outbox in memory that is shared with the host; only before the first event.
     ///
     /// - Returns: The memory's head page; nil if the memory cannot be used.
     package mutating func share(_ memory: any OutboxMemory) -> OutboxHead? { outbox.share(memory) }
 
-    /// Keeps the frames of large events in memory that the peer can read from now on, as far as that has room.
+    /// From now on, keeps the frames of large events in memory that the peer can read, as far as it has room.
     package mutating func shelve(in memory: any OutboxMemory) { outbox.shelve(in: memory) }
 
-    /// The handshake is done, in which the peer has said what it takes.
+    /// The handshake is done: the peer has said what it takes.
     package mutating func established(
         _ parties: LinkParties,
         windowBytes: UntrustedNumber,
@@ -79,13 +79,13 @@ package struct SendState: ~Copyable {
         features: LinkFeatures
     ) {
         self.parties = parties
-        // A frame's length has 32 bits, whatever the peer says that it takes. What a host is told to limit holds both
-        // ways.
+        // A frame's length has 32 bits, whatever the peer says that it takes. A host's own limit holds for both
+        // directions.
         let ownLimit = isHost ? limits.frameBytes : 1 << 30
         maximumFrame = frameBytes.clamped(to: 0...min(ownLimit, 1 << 30))
         outbox.grant(
             windowBytes: windowBytes.clamped(to: 0...(1 << 40)),
-            // The span of a window must stay far from the end of the numbers.
+            // The span of a window must stay far below the largest number.
             windowEvents: windowEvents.clamped(to: 0...(1 << 20))
         )
         if features.contains(.takesPlacedEvents) { outbox.beginPlacing() }
@@ -98,10 +98,9 @@ package struct SendState: ~Copyable {
     /// Takes no more events of these names: the peer is about to go, and others have taken its place.
     package mutating func takeNoMore(of names: LeftNames) { leftNames = names }
 
-    /// This side is about to end: quiet is when what lies here now is settled.
+    /// This side is about to end: it is quiet once what lies here now is settled.
     ///
-    /// For an outbox in memory that outlives this process, so that threads which go on publishing do not put the end
-    /// off.
+    /// Only for an outbox in memory that outlives this process: threads that go on publishing do not delay the end.
     package mutating func drain() { drainMark = outbox.lastSequence }
 
     // MARK: - What is kept
@@ -119,14 +118,13 @@ package struct SendState: ~Copyable {
 
     /// Whether so much waits for the peer's handlers that other processes have to keep their events for it.
     ///
-    /// What its handlers are done with does not count: handlers wait for no room, so this ends however full all others
-    /// are.
+    /// Handled events do not count. Handlers wait for no room, so a crowded peer recovers, however full all others are.
     package var isCrowded: Bool { outbox.unhandledBytes + queue.chargedBytes >= limits.outboxBytes }
 
-    /// Whether what lies here may stay for as long as it likes.
+    /// Whether what lies here may stay for any time.
     package var holdsBack: Bool { gate.holdsBack }
 
-    /// Whether events for a peer that acknowledges nothing were written, and something waits to hear of them.
+    /// Whether something waits to hear of events that were written for a peer that acknowledges nothing.
     package var areUnconfirmedAwaited: Bool { !unconfirmed.awaited.isEmpty }
 
     /// Whether the peer has nothing left to settle; once this side was asked to end, only what lay here then counts.
@@ -137,12 +135,12 @@ package struct SendState: ~Copyable {
 
     /// How many events the peer has acknowledged as handled.
     package var handledEvents: UInt64 {
-        // A peer's own count of what found no handler is not to be trusted.
+        // The peer's own count of events without a handler is not to be trusted.
         let others = outbox.unwantedEvents + unconfirmed.count
         return outbox.acknowledgedEvents > others ? outbox.acknowledgedEvents - others : 0
     }
 
-    /// What was handed out for writing and is still kept, by its sequences; nil if there is nothing.
+    /// The sequences that were handed out for writing and are still kept; nil if there are none.
     package var sentSequences: ClosedRange<UInt64>? {
         outbox.firstSequence <= outbox.lastComposed ? outbox.firstSequence...outbox.lastComposed : nil
     }
@@ -153,7 +151,7 @@ package struct SendState: ~Copyable {
     package enum Step: Sendable {
         /// It waits before the outbox.
         case waits(EventID)
-        /// A policy has taken it out there.
+        /// A policy has taken it out of the queue.
         case dropped(EventID)
         /// It lies in the outbox.
         case appended(sequence: UInt64, name: String, EventContext, attempt: Int)
@@ -162,7 +160,7 @@ package struct SendState: ~Copyable {
     /// Begins to note the steps of events, or ceases to.
     package mutating func setTraced(_ isTraced: Bool) { steps = isTraced ? [] : nil }
 
-    /// What has happened to events since this was last asked.
+    /// The steps since this was last called.
     package mutating func takeSteps() -> [Step] {
         guard let taken = steps else { return [] }
         steps = []

@@ -1,8 +1,8 @@
-/// Whether events leave, and up to which, for a side's own reasons; the peer's window has its say beside them.
+/// Whether this side lets events leave, and up to which; the peer's window limits them as well.
 ///
-/// No event leaves before the peer has said what it wants, or once the peer is let go. None leaves while events that
-/// could not be handled fill the dead letters' store. An event that goes to several peers is held until it lies in all
-/// of their outboxes; it holds what lies behind it, too.
+/// No event leaves before the peer has said what it wants, or once the peer is let go. None leaves while the store of
+/// dead letters is full. An event that goes to several peers is held until it lies in all of their outboxes; it holds
+/// the events behind it, too.
 package struct SendingGate: Sendable, Hashable {
     /// Whether the peer has said what it wants.
     private var isReleased = false
@@ -18,10 +18,10 @@ package struct SendingGate: Sendable, Hashable {
     /// The peer has said what it wants.
     package mutating func peerIsReady() { isReleased = true }
 
-    /// There is no room for what the peer may refuse, or there is again.
+    /// The store of dead letters is full, or has room again.
     package mutating func setPaused(_ isPaused: Bool) { self.isPaused = isPaused }
 
-    /// The peer is to finish what it has: nothing leaves any more.
+    /// Nothing leaves any more: the peer finishes what it has.
     package mutating func keep() { isKept = true }
 
     /// An event stays until ``release(_:)``.
@@ -29,7 +29,7 @@ package struct SendingGate: Sendable, Hashable {
     /// - Parameter sequence: larger than those that are held.
     package mutating func hold(_ sequence: UInt64) { held.append(sequence) }
 
-    /// Holds events that were held before the outbox of another link, whose events have moved to this one.
+    /// Holds events that were held in the queue, and that have moved to another link since.
     package mutating func hold(contentsOf sequences: [UInt64]) { held += sequences }
 
     /// An event lies in all outboxes that it goes to.
@@ -38,12 +38,12 @@ package struct SendingGate: Sendable, Hashable {
     /// Whether any event may leave.
     package var isOpen: Bool { isReleased && !isPaused && !isKept }
 
-    /// Whether what lies here may stay for as long as it likes.
+    /// Whether what lies here may stay for any time.
     package var holdsBack: Bool { isPaused || isKept }
 
     /// Whether an event is held.
     package var isHolding: Bool { !held.isEmpty }
 
-    /// The newest event that may leave as far as held events allow.
+    /// The newest event that held events allow to leave.
     package var last: UInt64 { held.first.map { $0 - 1 } ?? .max }
 }

@@ -6,7 +6,7 @@ package struct Suspect: Sendable, Hashable {
     package let name: String
     /// How often it was handed to an incarnation of the worker, this one included.
     package let attempt: Int
-    /// Whether the worker's reading thread was in its handlers; otherwise it was with queues or tasks, where it may
-    /// still have waited for its turn.
+    /// Whether the worker's reading thread was in the event's handlers; otherwise the event was with queues or tasks,
+    /// where it may still have waited for its turn.
     package let isInline: Bool
 }

@@ -2,10 +2,10 @@ import CBOR
 
 /// What leaves in one write, in its order: announcements, events, control frames.
 ///
-/// Announcements are the handshake and interest: a peer that has not heard yet that the answer to an event is wanted
-/// would lose that answer. Control frames come behind the events: what handlers published is on its way before their
-/// event is acknowledged, and the goodbye is the last. Frames that are queued while a batch is written leave with the
-/// next batch.
+/// Announcements are the handshake and interest: the answer to an event is lost if the event arrives before the peer
+/// knows that this side wants such answers. Control frames come behind the events: what handlers published leaves
+/// before their event is acknowledged, and the goodbye comes last. Frames that are queued while a batch is written
+/// leave with the next batch.
 package struct WriteBatch: ~Copyable {
     private var announcements = CBORBuffer(minimumCapacity: 512)
     private var announcementsInFlight = CBORBuffer(minimumCapacity: 512)
@@ -21,7 +21,7 @@ package struct WriteBatch: ~Copyable {
 
     /// Queues a message for the next batch.
     ///
-    /// - Returns: How much waits now, in bytes.
+    /// - Returns: How many bytes wait now.
     @discardableResult
     package mutating func queue(_ message: ControlMessage) -> Int {
         switch message {
@@ -39,7 +39,7 @@ package struct WriteBatch: ~Copyable {
 
     // MARK: - Making a batch
 
-    /// Begins a batch, with what is announced.
+    /// Begins a batch with the announcements that wait.
     package mutating func begin() {
         pieces.removeAll(keepingCapacity: true)
         firstPiece = 0
@@ -51,13 +51,13 @@ package struct WriteBatch: ~Copyable {
     /// Adds what the window lets out of `outbox`.
     ///
     /// - Parameters:
-    ///   - maximumBytes: about how much; one frame at least.
+    ///   - maximumBytes: about how many bytes; at least one frame.
     ///   - last: the newest event that may leave now.
     package mutating func takeEvents(from outbox: inout Outbox, maximumBytes: Int, through last: UInt64) {
         outbox.compose(into: &pieces, maximumBytes: maximumBytes, through: last)
     }
 
-    /// Whether the batch carries anything, with the control frames that close it.
+    /// Whether the batch carries anything, the control frames that close it included.
     package var carriesFrames: Bool { !pieces.isEmpty || !control.isEmpty }
 
     /// Closes the batch with the control frames that wait.

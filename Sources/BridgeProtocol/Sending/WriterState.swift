@@ -1,11 +1,10 @@
 /// Which thread writes to a link's stream, and when.
 ///
-/// The thread that has something to say writes to an idle link. While a write is under way, or has only just ended, the
-/// line is busy. Events then gather and leave together, and one thread is told to look after the line in a moment. A
+/// A thread that has something to say writes to an idle link itself. While a write is under way, or has only just
+/// ended, the link is busy. Events then gather and leave together, and one thread is told to write them in a moment. A
 /// stream that takes no more is stalled until it says that it takes more.
 ///
-/// Times are in nanoseconds; those of writes are of one clock, which may jump: that only makes one event leave a little
-/// earlier or later.
+/// Times are in nanoseconds. The clock of writes may jump: one event then leaves a little earlier or later.
 package struct WriterState: Sendable, Hashable {
     private enum Activity: Sendable, Hashable {
         case idle
@@ -21,7 +20,7 @@ package struct WriterState: Sendable, Hashable {
     /// When the last write of gathered events ended.
     private var lastGathered: UInt64 = 0
 
-    /// A write that ended this short a time ago makes the line busy: another thread gathers what comes now.
+    /// A write that ended this short a time ago makes the link busy: another thread gathers what comes now.
     private static let busyNanoseconds: UInt64 = 2_000
 
     package init() {}
@@ -30,7 +29,7 @@ package struct WriterState: Sendable, Hashable {
     package enum Flush: Sendable, Hashable {
         /// The thread that has enqueued it.
         case now
-        /// The thread that looks after a busy link, which is to be told.
+        /// The thread that looks after a busy link; the caller wakes that thread.
         case soon
         /// A thread that writes already, or will once it can.
         case byOthers
@@ -38,7 +37,7 @@ package struct WriterState: Sendable, Hashable {
 
     // MARK: - The stream
 
-    /// There is a stream.
+    /// The link has a stream.
     ///
     /// - Parameter peerSpeaksFirst: whether nothing is written before ``streamTakesMore()``.
     package mutating func streamCame(peerSpeaksFirst: Bool) {
@@ -62,11 +61,11 @@ package struct WriterState: Sendable, Hashable {
     /// Something was enqueued.
     ///
     /// - Parameters:
-    ///   - isGathered: whether it leaves with the next batch though the line is idle.
+    ///   - isGathered: whether it leaves with the next batch though the link is idle.
     ///   - mayLeave: whether the window lets anything out; asked only where it matters.
     package mutating func enqueued(at now: UInt64, isGathered: Bool, mayLeave: @autoclosure () -> Bool) -> Flush {
         if activity != .idle || isGathering { return .byOthers }
-        // An acknowledgement has to open the window first, and the thread that reads it writes.
+        // An acknowledgement has to open the window first; the thread that reads that acknowledgement writes.
         if !mayLeave() { return .byOthers }
         if !isGathered, !isBusy(at: now) { return .now }
         isGathering = true
@@ -76,14 +75,14 @@ package struct WriterState: Sendable, Hashable {
     /// The thread that looks after a busy link begins to write what has gathered.
     package mutating func gatheredBegins() { isGathering = false }
 
-    /// It has written what had gathered.
+    /// That thread has written what had gathered.
     ///
     /// - Parameters:
-    ///   - gathered: for how long that had gathered; 0 if not at all.
+    ///   - gathered: for how long it had gathered; 0 if not at all.
     ///   - events: how many left.
     ///   - isOver: whether nothing leaves any more.
-    /// - Returns: After how long it looks again, so that publishing threads wake none in a flood; nil if it looks no
-    ///   more.
+    /// - Returns: After how long the thread looks again, so that in a flood no publishing thread has to wake it; nil if
+    ///   it does not look again.
     package mutating func gatheredLeft(after gathered: UInt64, brought events: UInt64, isOver: Bool) -> UInt64? {
         let isRepeated = lastWriteEnded &- lastGathered < GatheringTime.repeatNanoseconds
         lastGathered = lastWriteEnded
@@ -98,7 +97,7 @@ package struct WriterState: Sendable, Hashable {
     /// Whether no thread writes.
     package var isResting: Bool { activity != .writing }
 
-    /// A thread has something to write; it writes if this is true, and no other thread does until
+    /// A thread has something to write: if this returns true, that thread writes, and no other thread does until
     /// ``writeEnded(at:isStalled:)``.
     package mutating func begin() -> Bool {
         guard activity == .idle else { return false }
@@ -106,7 +105,7 @@ package struct WriterState: Sendable, Hashable {
         return true
     }
 
-    /// The thread that writes has come to an end.
+    /// The thread that writes has stopped.
     ///
     /// - Parameter isStalled: whether the stream takes no more for now.
     package mutating func writeEnded(at now: UInt64, isStalled: Bool) {
