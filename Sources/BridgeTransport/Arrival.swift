@@ -2,11 +2,11 @@ package import BridgePlatform
 
 /// A process that has connected and begun to speak; nothing that it has sent was read yet.
 ///
-/// The entrance counts its place and its time until ``introduced()`` or ``ended()`` is called. It may also cut the
-/// process off, which ends ``stream``.
+/// Until ``introduced()`` or ``ended()`` is called, the process takes a place at the entrance, and its time is limited.
+/// The entrance may also cut it off, which ends ``stream``.
 package final class Arrival: Sendable {
     package let stream: any ByteStream
-    /// A process of this user, as the kernel says; its number is a hint.
+    /// The kernel says that this is a process of this user; its process number is only a hint.
     package let peer: UnixSocket.PeerCredentials
     private let connection: UInt64
     private weak let entrance: (any Entrance)?
@@ -23,12 +23,12 @@ package final class Arrival: Sendable {
         self.entrance = entrance
     }
 
-    /// It has said who it is: it may stay.
+    /// The process has said who it is: it may stay.
     package func introduced() { entrance?.settle(.introduced(connection)) }
 
-    /// It is sent away, and that is reported.
+    /// The process is sent away, and the entrance reports that.
     package func refused(_ matter: SocketReport.Matter) { entrance?.note(matter) }
 
-    /// It has gone.
+    /// The process has gone.
     package func ended() { entrance?.settle(.ended(connection)) }
 }

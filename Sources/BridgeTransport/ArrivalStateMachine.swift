@@ -1,8 +1,8 @@
-/// Decides how long connections that have not said who they are may stay, and how many of them.
+/// Decides how many connections that have not said who they are may stay, and how long.
 ///
-/// Each connection has a deadline. Where there are more than may be, the connection that has waited longest without a
-/// word goes. So a peer that says hello at once gets through, however many silent peers hold connections. Pure: times
-/// come in, and the connections to cut off come out.
+/// Each connection has a deadline. If there are too many, the connection that has waited longest without a word goes.
+/// So a peer that says hello at once gets through, however many silent peers hold connections. Pure: times come in, and
+/// the connections to cut off come out.
 package struct ArrivalStateMachine: Sendable {
     package enum Input: Sendable {
         case connected(UInt64)
@@ -58,7 +58,7 @@ package struct ArrivalStateMachine: Sendable {
         case .connected(let connection):
             failures = 0
             let (deadline, isBeyondTime) = now.addingReportingOverflow(timeout)
-            // The connection that has just come is no candidate: it could not have been heard yet.
+            // The connection that has just come is no candidate: it had no time to speak yet.
             let longest = waiting.firstIndex { !$0.hasSpoken } ?? waiting.startIndex
             waiting.append((connection, isBeyondTime ? .max : deadline, false))
             guard waiting.count > maximum else { return [] }

@@ -1,10 +1,10 @@
 package import BridgePlatform
 
-/// A two-way stream of bytes: the narrow seam between a link and what carries it.
+/// A two-way stream of bytes: the interface between a link and what carries it.
 ///
-/// Reading blocks, on a thread that does nothing else; writing never does. Both ends behave the same over a socket and
-/// in memory: partial writes, a bounded buffer between the two, and an end that is seen when the other side closes or
-/// dies.
+/// Reading blocks, on a thread that does nothing else; writing never blocks. Both ends behave the same over a socket
+/// and in memory: partial writes, a bounded buffer between the two, and an end that is seen when the other side closes
+/// or dies.
 package protocol ByteStream: AnyObject, Sendable {
     /// Memory that both ends share beside the stream, for the worker's outbox; nil if there is none.
     var memory: MemoryFile? { get }
@@ -12,13 +12,13 @@ package protocol ByteStream: AnyObject, Sendable {
     /// Memory to which the host alone writes, for its large events; nil if there is none.
     var shelf: MemoryFile? { get }
 
-    /// Why nothing more can be read, if the stream itself looks into its bytes; nil if the stream has simply ended.
+    /// Why nothing more can be read, if the stream itself parses its bytes; nil if the stream has simply ended.
     var finding: StreamFinding? { get }
 
     /// Waits for bytes; one caller at a time.
     func read(into buffer: UnsafeMutableRawBufferPointer) -> IOOutcome
 
-    /// Writes what fits at once of several pieces; one caller at a time.
+    /// Writes as much of the pieces as fits at once; one caller at a time.
     func write(_ pieces: [UnsafeRawBufferPointer]) -> IOOutcome
 
     /// Calls `body` once when writing may go on, or the stream has ended; not on the calling thread.
@@ -40,10 +40,10 @@ extension ByteStream {
     package var finding: StreamFinding? { nil }
 }
 
-/// What a stream that looks into its bytes has found there.
+/// What a stream that parses its bytes has found there.
 package enum StreamFinding: Sendable, Hashable {
     /// The peer broke the protocol.
     case violation(String)
-    /// It ended in the middle of something.
+    /// The stream ended in the middle of something.
     case torn(String)
 }

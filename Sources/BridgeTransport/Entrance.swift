@@ -1,8 +1,8 @@
 package import BridgePlatform
 
-/// Where processes that the host has not started come in: a socket with a name, or its stand-in in a simulation.
+/// Where processes that the host has not started connect: a socket with a name, or its stand-in in a simulation.
 ///
-/// It calls for each process that has come, on its poller's thread.
+/// It reports each process that has connected, on its poller's thread.
 package protocol Entrance: AnyObject, Sendable {
     /// Begins to let processes in.
     func start() throws
@@ -10,10 +10,10 @@ package protocol Entrance: AnyObject, Sendable {
     /// Lets no process in any more, and sends away each process that has said no hello.
     func stop()
 
-    /// Takes note of what has become of a connection.
+    /// Notes what has become of a connection.
     func settle(_ input: ArrivalStateMachine.Input)
 
-    /// Takes note of something that a person may want to know.
+    /// Notes something that a person may want to know.
     func note(_ matter: SocketReport.Matter)
 }
 

@@ -2,14 +2,14 @@ package import DomainEvents
 
 /// What a thread that reads a link keeps from one event to the next, while there are events in its buffer.
 ///
-/// A flood brings hundreds of events of one name with each read. Who gets them is looked up for the first. For each of
-/// the others a comparison says that this still holds, and no lock is taken and no reference counted. An event whose
-/// handlers have returned is noted together with the next one's arrival: one turn of the lock for both.
+/// A flood brings hundreds of events of one name with each read. The first event's receivers are looked up. For each of
+/// the others a comparison says that these still hold: no lock is taken and no reference counted. The link notes a
+/// handled event when the next one arrives, in one turn of the lock for both.
 ///
 /// It belongs to the thread's call and not to the link. A thread that is held up in a slow handler keeps what it uses,
-/// while the thread that reads on looks for itself.
+/// while the thread that reads on looks up its own.
 package struct EventRun {
-    /// Who gets the events of the last name, as the router knows it.
+    /// The receivers of the last name's events, as the router knows them.
     private var receivers: AnyObject?
     /// The address of ``receivers``; 0 if there are none.
     package private(set) var receiversAddress: UInt = 0
@@ -31,14 +31,14 @@ package struct EventRun {
     /// The link has noted what was handled.
     mutating func wasNoted() { handled = 0 }
 
-    /// Holds who gets the events of another name, in the place of all that was looked up for the name before.
+    /// Keeps the receivers of another name's events, in place of all that was looked up before.
     package mutating func hold(_ receivers: AnyObject) {
         self.receivers = receivers
         receiversAddress = UInt(bitPattern: ObjectIdentifier(receivers))
         subscribers = KeptSubscribers()
     }
 
-    /// Something other than an event follows, which may take its time: what was looked up is let go of.
+    /// Lets go of what was looked up: something other than an event follows, and may take its time.
     mutating func letGo() {
         receivers = nil
         receiversAddress = 0

@@ -2,24 +2,24 @@ import BridgePlatform
 import BridgeProtocol
 import Locks
 
-/// Takes the events out of the memory that a peer shares: each is copied once, and handled from the copy.
+/// Takes events from memory that a peer shares: each is copied once, and handled from the copy.
 ///
-/// Whatever the peer does to the memory, the copy stays as it is. Where the memory's size is sealed, it is copied
-/// through a mapping, which saves the kernel's way from page to page.
+/// Whatever the peer does to the memory, the copy stays as it is. If the memory's size is sealed, the copy is made
+/// through a mapping, which is cheaper than the kernel's way from page to page.
 final class FrameCopies: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let memory: MemoryFile
     private let lock = Lock()
-    /// Made for the first event, if there is none already.
+    /// Made for the first event, if none was given.
     private var mapping: MemoryMapping?
     private var isMappable = true
     private var spares: [UnsafeMutableRawBufferPointer] = []
     private var spareBytes = 0
 
-    /// How much memory an idle link keeps at most: copies come one after the other, and fresh memory is dear.
+    /// How much memory an idle link keeps at most: copies come one after the other, and fresh memory is expensive.
     private static let keptBytes = 4 << 20
 
-    /// The length of a copy's memory is a multiple of this, so that one copy fits where another was.
+    /// The length of a copy's memory is a multiple of this, so that a later copy fits in the place of an earlier one.
     private static let grainBytes = 64 << 10
 
     /// - Parameter mapping: a mapping of that memory; nil to make one for the first event.

@@ -1,6 +1,6 @@
 import BridgeProtocol
 
-/// The bytes that a link has read and not acted upon yet; they belong to the thread that reads.
+/// The bytes that a link has read and not acted upon yet; only the thread that reads uses them.
 final class FrameReader: @unchecked Sendable {
     // Sendable: one thread at a time uses it, and it passes to the next thread under the lock of the link's strand. So
     // the exclusivity check gains nothing, and each event would pay for it three times.
@@ -13,10 +13,10 @@ final class FrameReader: @unchecked Sendable {
     /// How much of the unfinished frame was there when it last made progress, and when that was.
     private var progress = (bytes: 0, at: UInt64(0))
 
-    /// Less is no progress: a peer that sends a byte a second keeps a link as busy as a peer that sends nothing.
+    /// Less is no progress: a peer that sends one byte a second counts as a peer that sends nothing.
     private static let leastProgress = 4 << 10
 
-    /// Where the frame that a slow thread has in hand lies.
+    /// Holds the frame that a slow thread has in hand.
     @exclusivity(unchecked) private var left: ReceiveBuffer?
 
     init(limit: Int) {
@@ -35,7 +35,7 @@ final class FrameReader: @unchecked Sendable {
         }
     }
 
-    /// When the unfinished frame last made progress, before the next read; 0 if there is none.
+    /// When the unfinished frame last made progress, asked before the next read; 0 if there is no such frame.
     ///
     /// - Parameter arrived: how much was in the buffer before whole frames were taken out of it.
     func frameProgress(since arrived: Int, at now: UInt64) -> UInt64 {
@@ -48,10 +48,10 @@ final class FrameReader: @unchecked Sendable {
         return progress.at
     }
 
-    /// The calling thread reads on while another thread still has the frame in hand: that thread keeps the frame's
-    /// memory.
+    /// The calling thread reads on while another thread still has the frame in hand: that other thread keeps the
+    /// frame's memory.
     ///
-    /// The frame that was left the last time was the calling thread's own, and that thread is done with it.
+    /// A frame that was left before was the calling thread's own; the calling thread is done with it.
     func leaveFrame() {
         let rest = UnsafeRawBufferPointer(rebasing: buffer.readable[length...])
         var next = ReceiveBuffer()

@@ -3,10 +3,11 @@ import BridgeProtocol
 import CBOR
 import Locks
 
-/// A stream of frames over one of lines: to the link, a worker that speaks in lines is like any other.
+/// A stream of frames over a stream of lines: to the link, a worker that speaks in lines is like any other.
 ///
 /// It reads lines and hands them on as frames, and takes frames and writes them as lines. It keeps nothing beyond the
-/// batch at hand. It does not read on from a worker that has sent more than may wait for the host's handlers. A frame
+/// batch at hand. It reads nothing from a worker that has sent more than may wait for the host's handlers. A frame
+/// counts as written when its line is written.
 /// counts as written when its line is written.
 final class LinesStream: ByteStream, @unchecked Sendable {
     // Sendable: what both threads use is guarded by `lock`; the rest belongs to the reading thread or to the writing
@@ -15,11 +16,11 @@ final class LinesStream: ByteStream, @unchecked Sendable {
     private let limits: LinkLimits
 
     private let lock = Lock()
-    /// Signalled when the worker may go on, or when the reading thread is not to wait for that any more.
+    /// Signalled when the worker may go on, or when the reading thread need not wait for that any more.
     private let changed: Condition
     private var translator: LinesTranslator
     private var found: StreamFinding?
-    /// Nothing is acknowledged any more: what has arrived is all that comes.
+    /// Whether nothing is acknowledged any more: only what has arrived is handed on then.
     private var isOver = false
 
     // The thread that reads.
@@ -37,7 +38,7 @@ final class LinesStream: ByteStream, @unchecked Sendable {
     /// Bytes of a batch that was taken whole but not reported as written, because not all of its lines were written.
     private var unreported = 0
 
-    /// Beyond so many bytes the frames are handed on before more lines are taken.
+    /// From this many bytes on, the frames are handed on before more lines are read.
     private static let batchBytes = 64 << 10
 
     /// - Parameter begun: the bytes of the stream that have been read already.
@@ -65,7 +66,7 @@ final class LinesStream: ByteStream, @unchecked Sendable {
             do throws(LinkViolation) {
                 if try translateLines() { continue }
             } catch {
-                // What came before the error stands.
+                // The lines before the error count.
                 fail(.violation(error.description))
                 continue
             }
@@ -90,7 +91,7 @@ final class LinesStream: ByteStream, @unchecked Sendable {
         return .transferred(count)
     }
 
-    /// Makes frames of the lines at hand; false if more has to be read before there are any.
+    /// Makes frames of the lines at hand; false if more bytes must be read first.
     private func translateLines() throws(LinkViolation) -> Bool {
         while frames.count < Self.batchBytes, let message = try nextMessage() {
             if case .event = message, !hasRoom(waits: frames.isEmpty) {
@@ -119,7 +120,7 @@ final class LinesStream: ByteStream, @unchecked Sendable {
             case .line(let length):
                 defer { lines.consume(length) }
                 let line = UnsafeRawBufferPointer(rebasing: lines.readable[..<(length - 1)])
-                // A line without anything on it says nothing.
+                // A blank line is skipped.
                 if line.allSatisfy({ $0 == UInt8(ascii: "\r") || $0 == UInt8(ascii: " ") }) { continue }
                 return try LineMessage(line, limits: limits)
             }
@@ -128,7 +129,7 @@ final class LinesStream: ByteStream, @unchecked Sendable {
 
     /// Whether an event of the worker may be taken.
     ///
-    /// - Parameter waits: whether to return only when it may.
+    /// - Parameter waits: whether to wait until it may be taken.
     private func hasRoom(waits: Bool) -> Bool {
         lock.withLock {
             while waits, !translator.hasRoom, !isOver { changed.wait() }
@@ -161,8 +162,8 @@ final class LinesStream: ByteStream, @unchecked Sendable {
         }
         switch sendLines() {
         case .wouldBlock:
-            // All but the last byte of the batch: the writer comes back with that byte when there is room. The batch is
-            // written when its lines are written.
+            // Reports all but the last byte of the batch: the writer comes back with that byte when there is room. The
+            // batch counts as written when its lines are written.
             unreported = 1
             return count > 1 ? .transferred(count - 1) : .wouldBlock
         case .some(let outcome): return outcome
@@ -170,7 +171,7 @@ final class LinesStream: ByteStream, @unchecked Sendable {
         }
     }
 
-    /// Makes lines of what is whole.
+    /// Makes lines of the frames that are whole.
     private func take(_ piece: UnsafeRawBufferPointer) throws {
         framesToSend.makeRoom(for: framesToSend.readable.count + piece.count)
         framesToSend.writable.copyMemory(from: piece)

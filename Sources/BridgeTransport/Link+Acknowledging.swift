@@ -3,15 +3,15 @@ package import BridgeProtocol
 package import DomainEvents
 import Locks
 
-/// What becomes of the peer's events here, and when the peer is told; and what the peer says of this side's.
+/// What becomes of the peer's events on this side, when the peer is told, and what it says of this side's events.
 extension Link {
-    /// Takes note that the last handler of an event has returned.
+    /// Notes that the last handler of an event has returned.
     package func eventHandled(_ sequence: UInt64, wasUnwanted: Bool = false) {
         let urgency = lock.withLock { note(handled: sequence, wasUnwanted: wasUnwanted) }
         act(on: urgency)
     }
 
-    /// Refuses an event: its sender learns why, and the event is settled with that.
+    /// Refuses an event, which settles it; its sender learns why.
     package func refuse(_ sequence: UInt64, _ reason: Refusal.Reason, text: String) {
         let urgency = lock.withLock {
             let refusal = Refusal(sequence: sequence, reason: reason.rawValue, text: text.shortened())
@@ -25,7 +25,7 @@ extension Link {
 
     /// With the lock held.
     ///
-    /// Says whether to write now, to set the timer, or neither.
+    /// - Returns: Whether to write now, to set the timer, or neither.
     func note(handled sequence: UInt64, wasUnwanted: Bool = false) -> ReceiveWindow.Urgency {
         let isQuietAwaited = waiters.isQuietAwaited
         return noted(
@@ -36,7 +36,7 @@ extension Link {
 
     /// With the lock held.
     ///
-    /// - Parameter urgency: how urgently the peer is to be told.
+    /// - Parameter urgency: how soon to tell the peer.
     func noted(_ sequence: UInt64, _ urgency: ReceiveWindow.Urgency) -> ReceiveWindow.Urgency {
         sharedHead?.closed(sequence)
         return urgency == .soon && !watch.set(watching: 0) ? .none : urgency
@@ -50,7 +50,7 @@ extension Link {
         }
     }
 
-    /// Acknowledges all that is handled, without waiting for a frame to ride on.
+    /// Acknowledges all that is handled, without waiting for a batch that leaves anyway.
     package func acknowledgeNow() {
         lock.withLock { receiving.acknowledgementIsDue() }
         pump()
@@ -64,7 +64,7 @@ extension Link {
         at now: UInt64
     ) throws(LinkViolation) {
         let (woken, mayWrite) = try lock.withLock { () throws(LinkViolation) -> ([@Sendable () -> Void], Bool) in
-            // A dead incarnation has sent this: it says nothing about what the present one has handled.
+            // A dead incarnation sent this acknowledgement: it says nothing of what the present one has handled.
             guard incarnation == parties.peerIncarnation else { return ([], false) }
             let checked = try sending.credit(acknowledgement, at: now)
             trace?.acknowledged(checked, at: now)
@@ -76,7 +76,7 @@ extension Link {
         if mayWrite { pump() }
     }
 
-    /// Lets go of what is settled by the acknowledgements whose condition is met by now.
+    /// Settles the events of acknowledgements that waited for events of the peer which have arrived by now.
     ///
     /// With the lock held.
     func settlePending() -> [@Sendable () -> Void] {
@@ -85,8 +85,7 @@ extension Link {
     }
 
     func refused(_ refusal: Refusal, at now: UInt64) throws {
-        // The frame is copied out: the delegate is called without the lock, and only under the lock the outbox stands
-        // still.
+        // The frame is copied: the delegate is called without the lock, and without the lock the outbox may change.
         let frame = try lock.withLock { () throws(LinkViolation) -> [UInt8]? in
             guard let (sequence, frame) = try sending.refuse(refusal.sequence, at: now) else { return nil }
             trace?.refused(sequence, at: now)
@@ -111,7 +110,7 @@ extension Link {
 
     // MARK: - Receipts
 
-    /// Tells the peer what a process says of an event, for the publisher that waits to hear it.
+    /// Tells the peer what became of an event in a process, for the publisher that waits to hear it.
     package func sendReceipt(
         of id: EventID,
         process: String,
@@ -133,13 +132,13 @@ extension Link {
 
     // MARK: - A moment later
 
-    /// How long an acknowledgement may wait for a frame to ride on, and how long handlers may keep a link from being
-    /// read.
+    /// How long an acknowledgement may wait for a batch that leaves anyway, and how long handlers may keep a link from
+    /// being read.
     private static let watchDelay: UInt64 = 2_000_000
 
     /// Looks after the link in a moment, on the poller's thread; called when ``LinkWatch`` says so.
     func startWatch() {
-        // A strong reference, for a moment: weak references to an object make every counted reference to it dearer.
+        // Strong for a moment: a weak reference to an object makes every counted reference to it more expensive.
         poller.schedule(after: Self.watchDelay) { self.look() }
     }
 
@@ -161,7 +160,7 @@ extension Link {
             guard let stream, let reader else { return strand.threadIsMissing() }
             try PlatformThread.start(name: "link \(peerName)") { self.relieve(stream, with: reader) }
         } catch {
-            // Everything waits for the handlers, and the next look tries again.
+            // The link waits for the handlers, and the next look tries again.
             strand.threadIsMissing()
         }
     }

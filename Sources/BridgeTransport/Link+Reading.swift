@@ -4,16 +4,16 @@ package import DomainEvents
 import Locks
 import Synchronization
 
-/// The reading half: a thread blocks in a read, takes the frames apart in place, and runs what they ask for.
+/// The reading half: a thread blocks in a read, takes the frames apart in place, and acts on them.
 extension Link {
-    /// How a thread's turn of reading came to its end.
+    /// How a thread's turn of reading has ended.
     private enum TurnEnd {
         case ended(LinkEnd)
         /// The thread was in slow handlers, and another thread reads on.
         case handedOver
     }
 
-    /// Reads and handles until the link has ended, or until another thread has taken both over.
+    /// Reads and handles until the link has ended, or until another thread does both.
     ///
     /// - Parameter turn: the calling thread's turn to read, as the strand counts them; 0 is the first.
     func read(_ stream: any ByteStream, with reader: FrameReader, turn first: Int = 0) {
@@ -33,7 +33,7 @@ extension Link {
         }
     }
 
-    /// Runs on a further thread: it is handed the reading whenever the other thread is in slow handlers.
+    /// Runs on a second thread, which gets the reading whenever the other thread is in slow handlers.
     func relieve(_ stream: any ByteStream, with reader: FrameReader) {
         guard let turn = strand.waitForTurn() else { return }
         reader.leaveFrame()
@@ -65,8 +65,7 @@ extension Link {
     ///
     /// On the reading thread.
     ///
-    /// - Returns: The stream to read from in the place of `stream`; if it is another stream, nothing is left in the
-    ///   reader.
+    /// - Returns: The stream to read from in place of `stream`; if it is another stream, the reader is empty.
     func begin(_ stream: any ByteStream, with reader: FrameReader) -> any ByteStream {
         reader.hasBegun = true
         guard role == .host else { return stream }
@@ -92,7 +91,7 @@ extension Link {
 
     /// Acts on every whole frame in the buffer.
     private func takeFrames(from reader: FrameReader, _ turn: Int) -> TurnEnd? {
-        // The delegate acts on what comes, and lives as long as the link, unless the link is torn down.
+        // The delegate lives as long as the link, unless the link is torn down.
         guard let delegate else { return .ended(.closed) }
         var run = EventRun()
         defer { settle(&run) }
@@ -119,7 +118,7 @@ extension Link {
         }
     }
 
-    /// Takes note of what is handled now, as nothing more may arrive for a while.
+    /// Notes what is handled now, because nothing more may arrive for a while.
     private func settle(_ run: inout EventRun) {
         guard run.handled != 0 else { return }
         eventHandled(run.handled, wasUnwanted: run.wasUnwanted)
@@ -141,7 +140,7 @@ extension Link {
             try reader.decoder.end(with: reader.buffer.readable)
             return .endOfStream
         } catch {
-            // A crash leaves a torn last frame behind: it is reported, but the end is the news.
+            // A crash may leave a torn last frame, and the link's end says so.
             return .failed(String(describing: error))
         }
     }
@@ -247,7 +246,7 @@ extension Link {
         }
     }
 
-    /// An event lies in the memory that the peer shares: it is taken out, and then it is like any other.
+    /// An event lies in memory that the peer shares: it is copied out, and then handled like any other.
     func placedReceived(
         _ body: UnsafeRawBufferPointer,
         for delegate: any LinkDelegate,
@@ -297,7 +296,7 @@ extension Link {
 
     private func finishReading(_ end: LinkEnd, _ stream: any ByteStream) {
         stopWriting()
-        // A process that still holds the other end is not the peer that this link was made for, or has no more to say.
+        // A process that still holds the other end is not this link's peer, or has no more to say.
         stream.close()
         lock.withLock { self.delegate }?.linkWasReadToEnd(self, end)
         // What has arrived is handled before anything of the next incarnation can be.
@@ -307,7 +306,7 @@ extension Link {
             recoverOutbox(from: memory)
         }
         let (woken, tellUnconfirmed, delegate) = lock.withLock {
-            // Which of these events have arrived cannot be known, and none of them is to arrive twice.
+            // This side cannot know which of these events have arrived, and none of them may arrive twice.
             wasSettled(sending.settleUnconfirmed())
             ending.ended(end)
             // The socket and the shared memory go as soon as the last writer has let go of them, however long the link
@@ -325,7 +324,7 @@ extension Link {
 
     /// The identity and causes of an event that the peer sent.
     ///
-    /// Only on the reading thread: it has set the source of the events, and no other thread sets it.
+    /// Only on the reading thread, which alone sets the source of the events.
     ///
     /// - Parameter peer: ``peerSource``.
     package func context(of head: EventHead, from peer: consuming EventSource) -> EventContext {

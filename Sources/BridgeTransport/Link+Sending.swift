@@ -3,25 +3,25 @@ package import BridgeProtocol
 package import DomainEvents
 import Locks
 
-/// Events on their way out: into the outbox, or why not.
+/// Events on their way out: each goes into the outbox, or the answer says why not.
 extension Link {
     /// Takes no more events of these names: the peer is about to go, and others have taken its place.
     ///
-    /// A thread may have looked up which peers get an event, and was then held up: it is told so instead of coming too
-    /// late.
+    /// A thread may have looked up which peers get an event, and was then held up. Such a thread gets `Enqueued.left`
+    /// for an answer, and its event does not come too late.
     package func leave(_ names: LeftNames) { lock.withLock { sending.takeNoMore(of: names) } }
 
     /// Puts an event into the outbox; ``flush(at:isGathered:)`` then writes it.
     ///
     /// - Parameters:
     ///   - number: this process's number for the name; 0 if it has none.
-    ///   - isHeld: whether the event stays until ``release(_:at:)``. It goes to other links as well, and must lie in
-    ///     all their outboxes before a byte of it is written to any: a quick peer could answer before the others have
-    ///     it.
-    ///   - isAccepted: whether a worker has accepted it for this peer: then the hard limit does not keep it out. The
-    ///     windows of the workers that send such events bound their number.
-    ///   - reservation: the room that was kept for it here.
-    ///   - evicted: receives the events that a policy has taken out for it, or the event itself if it was dropped.
+    ///   - isHeld: whether the event stays until ``release(_:at:)``. Such an event goes to other links as well. It must
+    ///     lie in all their outboxes before a byte of it is written to any: a quick peer could answer before the others
+    ///     have it.
+    ///   - isAccepted: whether a worker has accepted the event for this peer: the hard limit then does not keep it out.
+    ///     The windows of the workers that send such events bound their number.
+    ///   - reservation: the room that was reserved for the event.
+    ///   - evicted: receives the events that a policy takes out for this event, or this event itself if it is dropped.
     package func enqueue(
         _ context: EventContext,
         name: String,
@@ -37,7 +37,7 @@ extension Link {
         lock.lock()
         defer { lock.unlock() }
         if let closed { return closed }
-        // No receipt comes behind the goodbye.
+        // Behind the goodbye the peer sends no receipt.
         if wantsReceipt, farewell.hasLeft { return .finished }
         let outcome = sending.take(
             context,
@@ -47,7 +47,7 @@ extension Link {
             isHeld: isHeld,
             wantsReceipt: wantsReceipt,
             isAccepted: isAccepted,
-            // A reservation of the link before this one is of no use.
+            // A reservation made with the link before this one is of no use.
             reserved: reservation.flatMap { $0.link === self ? $0.bytes : nil },
             payload: payload,
             evicted: &evicted
@@ -57,12 +57,12 @@ extension Link {
         return .accepted(sequence: sequence, isCrowded: true)
     }
 
-    /// Puts an event that goes to no other link into the outbox and has it written; only where every event waits for
-    /// room.
+    /// Puts an event that goes to no other link into the outbox and writes it; only on a link whose policies are all to
+    /// wait.
     ///
     /// - Parameters:
     ///   - number: this process's number for the name.
-    ///   - ifThereIsRoom: whether the event is taken only below the limit where waiting begins.
+    ///   - ifThereIsRoom: whether the event is taken only if it need not wait for room.
     package func send(
         _ context: EventContext,
         name: String,
@@ -89,7 +89,7 @@ extension Link {
         return .accepted(sequence: sequence, isCrowded: false)
     }
 
-    /// Tells the peer that events are missing, in the place where they would have come.
+    /// Tells the peer of a gap, in the place where the missing events would have come.
     package func note(_ gap: Gap) {
         let isNoted = lock.withLock {
             guard closed == nil else { return false }
@@ -102,7 +102,7 @@ extension Link {
     /// Why no event is taken any more; nil as long as events are taken.
     ///
     /// An outbox in shared memory outlives the stream: the host reads it when this process has ended. So a worker goes
-    /// on putting events there behind its goodbye, until its process ends or ``close()`` says that it has.
+    /// on putting events there behind its goodbye, until its process ends or ``close()`` is called.
     ///
     /// With the lock held.
     var closed: Enqueued? {
@@ -114,18 +114,18 @@ extension Link {
 
     private func waits(_ name: String) -> Bool { limits.overflow.policy(of: name) == .wait }
 
-    /// Whether so much of what the peer has published is stuck in the peer that it is given no more to do.
+    /// Whether so many of the peer's own events pile up in the peer that it is given no more to do.
     ///
     /// The peer's handlers publish without waiting for room. What they publish piles up in the peer's own outbox if its
-    /// receivers are slow, so the publishers that cause it are slowed. A peer that waits for room itself stays below
-    /// this.
+    /// receivers are slow, so the publishers whose events cause that are slowed. A peer that itself waits for room
+    /// stays below this.
     ///
     /// With the lock held.
     var isBackedUp: Bool { backlogBytes >= 2 * limits.outboxBytes }
 
     /// What the peer has published and this side has not received, in charged bytes, as far as this side can know.
     ///
-    /// Without shared memory: what the peer has handled and keeps unsettled until its own events have arrived.
+    /// Without shared memory: the events that the peer has handled and keeps unsettled until its own have arrived.
     private var backlogBytes: Int {
         guard let outbox = peerMemory.outbox else { return sending.outbox.creditedBytes }
         // More events or bytes than this are too much, whatever the peer says.
@@ -142,7 +142,7 @@ extension Link {
     /// Lets a held event, and those behind it, leave.
     ///
     /// - Parameter now: the time in the event's context.
-    /// - Returns: Whether the line is busy.
+    /// - Returns: Whether the link is busy.
     package func release(_ sequence: UInt64, at now: UInt64) -> Bool {
         lock.withLock {
             sending.release(sequence)
@@ -150,7 +150,7 @@ extension Link {
         }
     }
 
-    /// Whether this link, which has ended, holds an event that does not yet lie in all other outboxes that it goes to.
+    /// Whether this link, which has ended, still holds an event that does not lie in all other outboxes it goes to.
     package var isHolding: Bool { lock.withLock { sending.gate.isHolding } }
 
     /// Lets events leave from now on: the peer has said what it wants.
@@ -159,11 +159,10 @@ extension Link {
         pump()
     }
 
-    /// Lets no event leave any more, if nothing has gone either way since ``activity`` was read and nothing is on its
-    /// way.
+    /// Lets no event leave any more, if the link is quiet, and has been since ``activity`` was read.
     ///
-    /// An event that is taken from now on waits for the next incarnation: it has not left, so it comes there for the
-    /// first time.
+    /// An event that is taken from now on waits for the next incarnation: it has not left, so its delivery there is its
+    /// first.
     ///
     /// - Returns: Whether events are kept from leaving.
     package func keepEventsIfIdle(since activity: UInt64) -> Bool {
@@ -174,13 +173,13 @@ extension Link {
         }
     }
 
-    /// Lets no event leave any more: the peer is to finish what it has, and another process takes its place.
+    /// Lets no event leave any more: the peer finishes what it has, and another process takes its place.
     ///
     /// The peer may still acknowledge what has left, and this side still acknowledges what the peer publishes.
     package func keepEvents() {
         lock.withLock {
             sending.keep()
-            // An acknowledgement that stands only behind an event which does not leave any more would never stand.
+            // An acknowledgement that waits for an event which does not leave any more would never count.
             receiving.lastAcknowledgementMayNeverStand()
         }
         pump()
@@ -205,7 +204,7 @@ extension Link {
         fileprivate let link: Link
         fileprivate let bytes: Int
 
-        /// Gives the room back, as it is not needed after all.
+        /// Gives the room back, which is not needed after all.
         package func cancel() {
             link.lock.withLock { link.sending.giveBack(bytes) }
         }
@@ -218,9 +217,9 @@ extension Link {
         case refused(Enqueued)
     }
 
-    /// Keeps room for an event, so that no other event takes it meanwhile.
+    /// Reserves room for an event, so that no other event takes it meanwhile.
     ///
-    /// - Parameter ifThereIsRoom: whether room is kept only below the limit where waiting begins.
+    /// - Parameter ifThereIsRoom: whether room is reserved only if the event need not wait for it.
     package func reserve(for payload: UnsafeRawBufferPointer, name: String, ifThereIsRoom: Bool) -> Reserving {
         lock.withLock {
             if let closed { return .refused(closed) }
@@ -232,7 +231,7 @@ extension Link {
 
     // MARK: - Tracing
 
-    /// Begins to note how events get on, or ceases to.
+    /// Begins to note the steps of events, or ceases to.
     ///
     /// - Parameter recorder: nil to cease.
     package func setTrace(_ recorder: SpanRecorder?) {
@@ -242,7 +241,7 @@ extension Link {
         }
     }
 
-    /// Notes what has become of events here.
+    /// Notes the steps of events since the last call.
     ///
     /// With the lock held.
     func traceSteps() {

@@ -51,7 +51,7 @@ extension Link {
 
     /// The events that the peer had begun and not finished when the link ended.
     ///
-    /// If the peer did not say what it was at: all events that had left for it and are not settled.
+    /// Without a recovered outbox: all events that had left for the peer and are not settled.
     package var unfinished: [EventID] {
         lock.withLock { peerMemory.found?.suspects.map(\.id) ?? sending.unfinished }
     }
@@ -66,9 +66,9 @@ extension Link {
     /// Why each incarnation that crashed over this event ended; the event has not left the outbox yet.
     package func strikes(of sequence: UInt64) -> [String] { lock.withLock { sending.strikes(of: sequence) } }
 
-    // MARK: - What a peer that lives is at
+    // MARK: - What a living peer is doing
 
-    /// The events that the peer has in its handlers, by their sequences.
+    /// The events in the peer's handlers, by their sequences.
     package struct PeerWork: Sendable, Hashable {
         /// The event whose inline handlers run; nil if none run.
         package let inline: UInt64?
@@ -76,9 +76,9 @@ extension Link {
         package let oldest: UInt64?
     }
 
-    /// What the peer's page says of its handlers; nil if the peer shares no memory, or has not begun to use it.
+    /// What the peer's head page says of its handlers; nil if the peer shares no memory, or has not begun to use it.
     ///
-    /// The page is the peer's word, and may change while it is copied: only what several looks agree on means anything.
+    /// The page is not checked, and may change while it is copied: only what several looks agree on means anything.
     package var peerWork: PeerWork? {
         guard let memory = lock.withLock({ stream })?.memory, let state = OutboxState(memory) else { return nil }
         let (sent, last) = lock.withLock { (sending.sentSequences, sending.outbox.lastComposed) }
@@ -88,23 +88,23 @@ extension Link {
         )
     }
 
-    /// An event that was sent and that the peer has not settled; nil for every other event.
+    /// An event that was sent and is not settled; nil for any other event.
     package func unsettledEvent(_ sequence: UInt64) -> Suspect? { lock.withLock { sending.unsettledEvent(sequence) } }
 
     // MARK: - What a worker leaves behind
 
-    /// No event frame is shorter: its length, the array, kind, sequence, identity, time and name, and a byte of
-    /// payload.
+    /// The length of the shortest event frame: its length, the array, kind, sequence, identity, time and name, and a
+    /// byte of payload.
     private static let leastEventFrame = 11
 
-    /// Ends the writing: the peer reads no more, and what is queued now is for the next incarnation.
+    /// Ends the writing: the peer reads no more, and what is queued from now on is for the next incarnation.
     ///
     /// On the reading thread, when the stream was read to its end.
     func stopWriting() {
         lock.withLock { ending.streamWasReadToEnd() }
     }
 
-    /// Recovers what the peer's outbox holds, once its process is gone; at once if this side has closed the link.
+    /// Recovers what the peer's outbox holds, once its process is gone; nothing if this side closes the link.
     ///
     /// On the reading thread, when the stream was read to its end.
     func recoverOutbox(from memory: MemoryFile) {
@@ -127,8 +127,8 @@ extension Link {
             }
         } catch {
             found.damage = String(describing: error)
-            // Never more events are found than were counted. The count may be less than what had come before, or more
-            // than there is room for.
+            // No more events are found than were counted. The count may be less than what had come before, or more than
+            // there is room for.
             let room = UInt64(memory.byteCount / Self.leastEventFrame)
             if let accepted = state.accepted.within(received...(received + room)), accepted > received {
                 found.missing = accepted - received - UInt64(found.events) - gaps
@@ -142,7 +142,7 @@ extension Link {
         }
     }
 
-    /// The window does not matter any more: all of this lay in the peer's memory, and no credit can reach it.
+    /// Hands one recovered record on: the window does not matter any more, as no credit can reach the peer.
     ///
     /// - Returns: What became of it, if it is an event. The peer that would wait to hear of it is gone.
     private func recover(
@@ -184,7 +184,7 @@ extension Link {
         }
     }
 
-    /// What is lost; nil before the link's end, and if nothing is gone as far as this side can tell.
+    /// What is lost; nil before the link's end, and if this side knows of no loss.
     package var loss: Loss? {
         lock.withLock {
             guard let end = ending.end else { return nil }
@@ -195,8 +195,8 @@ extension Link {
                     return Loss(arrived: arrived, count: count, reason: "its outbox is damaged: \(damage)")
                 }
             }
-            // Before the handshake a peer accepts nothing. A lines worker has written all that it has published: it
-            // keeps nothing.
+            // Before the handshake a peer accepts nothing. A lines worker keeps nothing: it has written all that it has
+            // published.
             guard parties.peer != nil, !isInLines || end.isViolation, let reason = end.reasonToExpectLoss else {
                 return nil
             }
@@ -206,18 +206,18 @@ extension Link {
 }
 
 extension LinkEnd {
-    /// Why a peer that left no memory may have had events that it had not sent; nil if it had none.
+    /// Why a peer that left no memory may have kept events that it had not sent; nil if it kept none.
     fileprivate var reasonToExpectLoss: String? {
         switch self {
         case .orderly(let goodbye):
-            // The peer has said it behind its last event, unless it broke off.
+            // A peer says goodbye behind its last event, unless it breaks off.
             switch Goodbye.Reason(rawValue: goodbye.reason) {
             case .shutdown, .replaced, .idle: nil
             default: "it broke off (\(goodbye.text)), and shared no outbox"
             }
         case .endOfStream, .failed: "it ended without a goodbye, and shared no outbox"
         case .violation: "it broke the protocol, and what it had not sent was not read"
-        // This side has closed the link, and knows.
+        // This side closed the link, and expects no loss.
         case .closed: nil
         }
     }

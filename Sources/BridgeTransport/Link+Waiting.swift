@@ -7,12 +7,12 @@ import Locks
 extension Link {
     // MARK: - Room
 
-    /// Whether the outbox is below the limit where waiting begins, or publishers of events of this name do not wait.
+    /// Whether publishers of events of this name need not wait: the outbox is below its limit, or their policy says so.
     package func hasRoom(for name: String) -> Bool {
         limits.overflow.policy(of: name) != .wait || lock.withLock { isBeyondWaiting || hasRoomNow }
     }
 
-    /// Whether to wait for room is of no use: nothing is taken, or what is taken stays here.
+    /// Whether it is useless to wait for room: nothing is taken, or what is taken stays here.
     ///
     /// With the lock held.
     private var isBeyondWaiting: Bool { ending.hasEnded || closed != nil }
@@ -44,7 +44,7 @@ extension Link {
     /// With the lock held.
     var isQuietNow: Bool {
         sending.isSettled && receiving.unhandledEvents == 0 && (!ending.isReadToEnd || ending.hasEnded)
-            // Otherwise events that the peer's handlers published are still on their way.
+            // If not, events that the peer's handlers published are still on their way.
             && receiving.hasExpected
             // So are events that the peer has accepted and not written, as far as its memory tells.
             && (ending.hasEnded || peerMemory.accepted.map { $0 <= receiving.lastArrived } ?? true)
@@ -57,8 +57,7 @@ extension Link {
     /// Turns are given in the order of waiting, so that a caller that has waited takes the room before a caller that
     /// comes just then.
     ///
-    /// - Parameter isWaiting: called if there is no room, once the caller is in the line: for what may have happened
-    ///   just before.
+    /// - Parameter isWaiting: called if there is no room, once the caller waits: room may have come just before that.
     package func waitForRoom(_ isWaiting: () -> Void = {}) async throws {
         let id = Randomness.next()
         await withTaskCancellationHandler {
@@ -79,9 +78,9 @@ extension Link {
         try Task.checkCancellation()
     }
 
-    /// Calls `body` once, when the link is not crowded or has ended.
+    /// Calls `body` once, when the link is no longer crowded or has ended.
     ///
-    /// - Returns: False if it is so already; `body` is not called then.
+    /// - Returns: False if that is so already; `body` is not called then.
     package func whenRoom(_ body: @escaping @Sendable () -> Void) -> Bool {
         lock.withLock {
             guard !ending.hasEnded, sending.isCrowded else { return false }
@@ -95,7 +94,7 @@ extension Link {
 
     /// Calls `body` once, when what the peer has published gets through again, or the link has ended.
     ///
-    /// - Returns: False if it is so already; `body` is not called then.
+    /// - Returns: False if that is so already; `body` is not called then.
     package func whenNotBackedUp(_ body: @escaping @Sendable () -> Void) -> Bool {
         lock.withLock {
             guard !ending.hasEnded, isBackedUp else { return false }
@@ -104,9 +103,9 @@ extension Link {
         }
     }
 
-    /// Whether so much is kept for the peer that the events which dead workers left for it wait.
+    /// Whether so much is kept for the peer that events which dead workers left for it have to wait.
     ///
-    /// The bound is its hard limit, and twice that while there is no peer that makes room. A paused link is never
+    /// The bound is the hard limit, and twice that while no peer is there to make room. A paused link is never
     /// overfull: a pause may last for as long as a person takes.
     package var isOverfull: Bool {
         lock.withLock {
@@ -129,8 +128,8 @@ extension Link {
 
     /// Calls `body` when all that has arrived is handled, and what this side has published is safe.
     ///
-    /// An event is safe when it is acknowledged, or when it was put after this call into memory that outlives this
-    /// process. So threads that go on publishing keep no worker from ending.
+    /// An event is safe when it is acknowledged, or when it is put into memory that outlives this process after this
+    /// call. So threads that go on publishing do not keep a worker from ending.
     package func whenDrained(_ body: @escaping @Sendable () -> Void) {
         lock.withLock { if sharedHead != nil { sending.drain() } }
         whenQuiet(body)
@@ -138,9 +137,10 @@ extension Link {
 
     // MARK: - Demand
 
-    /// Calls `body` once when something lies here that may leave, or the link has ended; at once if it is so already.
+    /// Calls `body` once, when something that may leave lies here, or the link has ended; at once if that is so
+    /// already.
     ///
-    /// For a link without a stream: its peer is down. `body` takes the place of the body that waited before.
+    /// For a link without a stream: its peer is down. `body` replaces the body that waited before.
     package func whenDemanded(_ body: @escaping @Sendable () -> Void) {
         let isDemanded = lock.withLock {
             if ending.hasEnded || isDemandedNow { return true }

@@ -3,30 +3,30 @@ package import BridgeProtocol
 import DomainEvents
 import Locks
 
-/// The writing half: one writer at a time, which takes all there is in batches until nothing is left.
+/// The writing half: one writer at a time, which writes batches until nothing is left.
 ///
-/// The publishing thread writes to an idle link itself: one system call, no switch. Behind a write that has just ended,
-/// or is under way, events gather and leave together.
+/// The publishing thread writes to an idle link itself: one system call, no switch of threads. While a write is under
+/// way, and just after it, events gather and leave together.
 extension Link {
     /// About how much leaves in one system call.
     private static let batchBytes = 256 << 10
 
     // MARK: - Flushing
 
-    /// Writes what was enqueued: now if the line is idle, with the next batch if it is busy.
+    /// Writes what was enqueued: now if the link is idle, with the next batch if it is busy.
     ///
     /// - Parameters:
-    ///   - now: The wall-clock time in nanoseconds, as it stands in the event's context, which saves a clock read. A
-    ///     clock that jumps only makes one event leave a little earlier or later.
-    ///   - isGathered: whether the event leaves with the next batch though the line is idle.
+    ///   - now: The wall-clock time of the event's context, in nanoseconds, which saves a clock read. If the clock
+    ///     jumps, one event leaves a little earlier or later.
+    ///   - isGathered: whether the event leaves with the next batch though the link is idle.
     package func flush(at now: UInt64, isGathered: Bool = false) {
         lock.lock()
         flushAndUnlock(at: now, isGathered: isGathered)
     }
 
-    /// The same with the lock held, which it gives back.
+    /// The same with the lock held, which it releases.
     func flushAndUnlock(at now: UInt64, isGathered: Bool = false) {
-        // There is no peer, and its start may wait for the demand.
+        // There is no peer, and its start may wait for this demand.
         if stream == nil { return pumpAndUnlock() }
         if farewell.hasLeft { return lock.unlock() }
         switch writer.enqueued(at: now, isGathered: isGathered, mayLeave: sending.hasWritable) {
@@ -34,7 +34,7 @@ extension Link {
         case .byOthers: lock.unlock()
         case .soon:
             lock.unlock()
-            // A poller that is stopping takes nothing: then this thread writes after all.
+            // A poller that is stopping takes no work: this thread then writes itself.
             if !poller.perform({ self.flushScheduled() }) { flushScheduled() }
         }
     }
@@ -68,7 +68,7 @@ extension Link {
         pump()
     }
 
-    /// Queues a message; the next batch takes it along.
+    /// Queues a message for the next batch.
     package func queue(_ message: ControlMessage) {
         let brokenStream = lock.withLock { () -> (any ByteStream)? in
             guard ending.takesMessages, !farewell.hasLeft else { return nil }
@@ -92,7 +92,7 @@ extension Link {
         lock.withLock { writer.isResting && batch.isWritten }
     }
 
-    /// Shows that this side is alive; left out when the last sign of life has not even left.
+    /// Sends a heartbeat, unless a control frame still waits to leave.
     package func sendHeartbeat() {
         let isQueued = lock.withLock {
             guard ending.isWritable, !farewell.hasLeft, !batch.isControlWaiting else { return false }
@@ -102,8 +102,8 @@ extension Link {
         if isQueued { pump() }
     }
 
-    /// Reads what has arrived to its end and no further: the peer's process is known to be gone, whichever other
-    /// process holds its socket.
+    /// The peer's process is known to be gone, though another process may hold its socket: this side reads what has
+    /// arrived, and no further.
     package func peerIsGone() {
         let stream = lock.withLock {
             ending.peerWent()
@@ -115,8 +115,8 @@ extension Link {
 
     /// Says goodbye behind everything that lies in the outbox, and writes nothing after that.
     ///
-    /// Events are taken until the goodbye is composed. Where the outbox is shared with the host, events are taken
-    /// behind the goodbye too. The host finds them there when this process has ended.
+    /// Events are taken until the goodbye is composed. If the outbox is shared with the host, events are taken behind
+    /// the goodbye too: the host finds them there when this process has ended.
     package func finish(reason: Goodbye.Reason, text: String) {
         lock.withLock {
             farewell.said(reason, text: text, behind: sending.outbox.lastSequence)
@@ -132,7 +132,7 @@ extension Link {
         pumpAndUnlock()
     }
 
-    /// The same with the lock held, which it gives back.
+    /// The same with the lock held, which it releases.
     private func pumpAndUnlock() {
         guard ending.isWritable, let stream, writer.begin() else {
             let isDemanded = waiters.isDemandAwaited
@@ -162,7 +162,7 @@ extension Link {
         for body in woken { body() }
         tellUnconfirmed?()
         if isStalled {
-            // Strong until then: weak references to an object make every counted reference dearer. A link that ends
+            // Strong until then: a weak reference makes all counted references expensive. And a link that ends
             // lets go of its stream.
             stream.whenWritable { [self] in
                 lock.withLock { writer.streamTakesMore() }
@@ -190,7 +190,7 @@ extension Link {
         return batch.close()
     }
 
-    /// Lets an acknowledgement ride on the batch, if one is to leave.
+    /// Adds an acknowledgement to the batch, if one is to leave.
     ///
     /// With the lock held.
     private func acknowledge(isLast: Bool) {
@@ -213,7 +213,7 @@ extension Link {
         trace?.left(through: sending.outbox.lastComposed, at: MonotonicClock.now())
     }
 
-    /// Notes what is settled because it was written for a peer that acknowledges nothing; nil for any other peer.
+    /// Traces what was settled by being written for a peer that acknowledges nothing; nil for any other peer.
     ///
     /// With the lock held.
     func wasSettled(_ settled: CheckedAcknowledgement?) {

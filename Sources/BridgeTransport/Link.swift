@@ -29,14 +29,14 @@ package final class Link: @unchecked Sendable {
     let role: LinkPhaseMachine.Role
 
     @exclusivity(unchecked) var stream: (any ByteStream)?
-    /// For a further thread that is handed the reading.
+    /// For a second thread that is handed the reading.
     @exclusivity(unchecked) var reader: FrameReader?
     @exclusivity(unchecked) var ending = LinkEnding()
     /// Signalled when the peer's process has ended, or this side has closed the link.
     let peerWent: Condition
     /// What the peer shares.
     @exclusivity(unchecked) var peerMemory = PeerMemory()
-    /// The page on which this side notes for its host what it is at; set before the reading thread begins.
+    /// The page on which this side tells its host what it is doing; set before the reading thread begins.
     @exclusivity(unchecked) private(set) var sharedHead: OutboxHead?
     /// Where the inline handlers of the peer's events run.
     package let strand = LinkStrand()
@@ -49,11 +49,11 @@ package final class Link: @unchecked Sendable {
     @exclusivity(unchecked) var writer = WriterState()
     /// Whether the poller looks after the link in a moment.
     @exclusivity(unchecked) var watch = LinkWatch()
-    /// What is being written, and what is queued for the next write beside events.
+    /// The batch that is being written, and what is queued for the next one beside events.
     @exclusivity(unchecked) var batch = WriteBatch()
-    /// What this side says last.
+    /// This side's goodbye.
     @exclusivity(unchecked) var farewell = Farewell()
-    /// How events get on; nil unless that is wanted.
+    /// The times of events; nil unless the link is traced.
     @exclusivity(unchecked) var trace: LinkTrace?
     /// The callers that wait for something here.
     @exclusivity(unchecked) var waiters = LinkWaiters()
@@ -84,7 +84,7 @@ package final class Link: @unchecked Sendable {
 
     /// Begins to read and write over `stream`.
     ///
-    /// A worker's outbox lies in the stream's memory, if that has any.
+    /// A worker's outbox lies in the stream's memory, if the stream has any.
     ///
     /// - Parameter recoversOutbox: whether to wait after the stream's end until ``peerIsGone()`` is called, and to
     ///   recover then what the peer has left in the stream's memory.
@@ -93,7 +93,7 @@ package final class Link: @unchecked Sendable {
         delegate: any LinkDelegate,
         recoversOutbox: Bool = false
     ) throws(SystemError) {
-        // If the memory cannot be mapped, the link works all the same: the outbox is this process's own then.
+        // If the memory cannot be mapped, the link works all the same: the outbox lies in this process's own memory.
         let isHost = role == .host
         let memory = isHost ? nil : try? stream.memory?.map()
         lock.withLock {
@@ -116,7 +116,7 @@ package final class Link: @unchecked Sendable {
         do {
             try PlatformThread.start(name: "link \(peerName)") { self.read(stream, with: reader) }
         } catch {
-            // The link is as it was before: the next peer may have better luck.
+            // The link is as it was before, and can be started with another stream.
             lock.withLock {
                 (self.stream, self.reader, self.delegate) = (nil, nil, nil)
                 peerMemory.forget()
@@ -127,9 +127,9 @@ package final class Link: @unchecked Sendable {
         pump()
     }
 
-    /// Takes in what the peer said of itself in the handshake.
+    /// Notes what the peer said of itself in the handshake.
     ///
-    /// - Parameter ownSource: the source of this side's events, where only the handshake says so.
+    /// - Parameter ownSource: the source of this side's events, if only the handshake tells it.
     package func established(
         ownSource: EventSource? = nil,
         peerSource: EventSource,
@@ -141,7 +141,7 @@ package final class Link: @unchecked Sendable {
     ) {
         lock.withLock {
             parties.established(own: ownSource, peer: peerSource, ownIncarnation: ownIncarnation)
-            // The peer has spoken, or is known without that.
+            // The peer has spoken, or this side knows it without that.
             writer.streamTakesMore()
             sending.established(
                 parties,
@@ -157,7 +157,7 @@ package final class Link: @unchecked Sendable {
     /// What the peer has left in the memory that it shared; nil before the link's end, and if there was none.
     package var recoveredOutbox: RecoveredOutbox? { lock.withLock { peerMemory.found } }
 
-    /// Whether nothing more comes over the stream: acknowledgements are not waited for.
+    /// Whether the stream was read to its end: no acknowledgement comes any more.
     package var wasReadToEnd: Bool { lock.withLock { ending.isReadToEnd } }
 
     /// Whether the link has ended.
@@ -226,7 +226,7 @@ package final class Link: @unchecked Sendable {
             tally.arrived = receiving.receivedEvents + peerMemory.foundEvents
             tally.arrivedUnwanted = receiving.unwantedEvents
             tally.arrivedRefused = receiving.refusedEvents + receiving.brokenEvents
-            // No process waits to hear of the events that were recovered: they were routed like all others.
+            // Recovered events count as handled: they were routed like all others, and no peer waits to hear of them.
             tally.arrivedHandled = tally.arrived
                 .saturating(minus: UInt64(receiving.openEvents))
                 .saturating(minus: receiving.unwantedEvents + receiving.refusedEvents)

@@ -1,14 +1,14 @@
-/// How far a link is on its way to its end.
+/// Which steps towards its end a link has taken.
 ///
 /// This side closes it, the peer's process ends, and the stream comes to its end, in any order. After that, what the
 /// peer has left in memory may be read. Then the link has ended. No step is taken back.
 package struct LinkEnding: Sendable, Hashable {
-    /// How it has ended; nil as long as it has not.
+    /// How the link has ended; nil until it has.
     package private(set) var end: LinkEnd?
     /// Whether this side has closed the link: nothing of the peer is recovered, and a worker takes no more events.
     package private(set) var isClosedHere = false
     private var isPeerGone = false
-    /// Whether the stream has nothing more to say.
+    /// Whether the stream was read to its end.
     package private(set) var isReadToEnd = false
     /// Why the link is broken off.
     private var brokenOff: String?
@@ -21,8 +21,8 @@ package struct LinkEnding: Sendable, Hashable {
     /// The peer's process has ended, whichever process still holds its socket.
     package mutating func peerWent() { isPeerGone = true }
 
-    /// The link is broken off, and the reading thread is to say so: the peer takes nothing in, or a thread in slow
-    /// handlers has found what the protocol forbids.
+    /// The link is broken off, and the reading thread is to say so: the peer reads nothing, or a thread in slow
+    /// handlers has found a breach of the protocol.
     package mutating func breakOff(_ text: String) { brokenOff = text }
 
     /// The stream has come to its end: what is queued now is for the next incarnation.
@@ -33,13 +33,13 @@ package struct LinkEnding: Sendable, Hashable {
 
     package var hasEnded: Bool { end != nil }
 
-    /// Whether what is said to the peer can still be written.
+    /// Whether anything can still be written to the peer.
     package var isWritable: Bool { end == nil && !isReadToEnd }
 
     /// Whether a message to the peer is taken.
     package var takesMessages: Bool { isWritable && brokenOff == nil }
 
-    /// Whether the peer's memory is not to be read yet: its process may still write there.
+    /// Whether the peer's memory must not be read yet: its process may still write there.
     package var awaitsPeersEnd: Bool { !isPeerGone && !isClosedHere }
 
     /// What the end of the stream means; nil if the stream ended by itself.

@@ -11,7 +11,7 @@ import Synchronization
 /// An event with handlers in the strand queues behind the slow one. The slow thread works that queue off and gives the
 /// strand up when the queue is empty. Then it waits to be handed the reading in its turn: two threads at the most.
 package final class LinkStrand: InlineStrand, @unchecked Sendable {
-    // Sendable: guarded by `lock`, but for what only the reading thread or only the strand's owner touches, as said
+    // Sendable: guarded by `lock`, except what only the reading thread or only the strand's owner touches, as said
     // there.
 
     private struct Waiting {
@@ -34,9 +34,9 @@ package final class LinkStrand: InlineStrand, @unchecked Sendable {
 
     /// The event in hand; the reading thread's own.
     @exclusivity(unchecked) private var arrived: UInt64 = 0
-    /// Whether the host has been told that handlers may get it; the reading thread's own.
+    /// Whether the host has been told that handlers may get that event; the reading thread's own.
     @exclusivity(unchecked) private var isTouched = false
-    /// The page on which a worker notes for its host what it is at.
+    /// The page on which a worker tells its host what it is doing.
     ///
     /// Set before the reading begins.
     @exclusivity(unchecked) var head: OutboxHead?
@@ -47,11 +47,11 @@ package final class LinkStrand: InlineStrand, @unchecked Sendable {
     @exclusivity(unchecked) private var turn = 0
 
     @exclusivity(unchecked) private var queue: [Waiting] = []
-    /// Where the queue begins: what lies before has been worked off.
+    /// Where the queue begins: the entries before it are done.
     @exclusivity(unchecked) private var first = 0
     /// Whether a thread other than the reading thread owns the strand; changed with the lock held.
     private let isHandedOver = Atomic<Bool>(false)
-    /// The event whose handlers are slow, for the spare thread to look at.
+    /// The event whose handlers are slow; the spare thread reads it.
     @exclusivity(unchecked) private var overdue: UInt64 = 0
     /// Whether a thread waits for its turn to read, or will in a moment.
     @exclusivity(unchecked) private var hasSpare = false
@@ -79,7 +79,7 @@ package final class LinkStrand: InlineStrand, @unchecked Sendable {
     func eventArrived(_ sequence: UInt64) {
         arrived = sequence
         isTouched = false
-        // An event that has not begun cannot be suspected, and behind slow handlers it does not begin.
+        // Behind slow handlers the event does not begin yet, so it must not be suspected.
         if !isHandedOver.load(ordering: .acquiring) { touch() }
     }
 
@@ -128,7 +128,7 @@ package final class LinkStrand: InlineStrand, @unchecked Sendable {
     /// Whether the reading was handed to another thread while the calling thread had this turn and was in the strand.
     func isLost(_ turn: Int) -> Bool { self.turn != turn }
 
-    /// Returns when the strand is empty: nothing is handed over any more.
+    /// Returns when the strand is empty; from then on the reading is not handed over.
     func close() {
         lock.withLock {
             isClosed = true
@@ -163,7 +163,7 @@ package final class LinkStrand: InlineStrand, @unchecked Sendable {
             }
             defer { first += 1 }
             let next = queue[first]
-            // Entries that are done are let go of now and then, not one by one.
+            // Entries that are done are removed now and then, not one by one.
             if first >= 256 {
                 queue.removeFirst(first)
                 first = 0
@@ -204,17 +204,17 @@ package final class LinkStrand: InlineStrand, @unchecked Sendable {
 
     // MARK: - The watching thread
 
-    /// What is to be done about a handler that takes long.
+    /// What to do about a slow handler.
     enum Relief {
         /// A spare thread has been told.
         case told
-        /// There is no spare thread; the caller is to start one that begins with ``waitForTurn()``.
+        /// There is no spare thread; the caller starts one that begins with ``waitForTurn()``.
         case needsThread
         /// The reading has ended, or goes on already.
         case none
     }
 
-    /// The handlers of this event take long: the reading is to be handed to another thread.
+    /// The handlers of this event take long: the reading has to go to another thread.
     func relieve(_ sequence: UInt64) -> Relief {
         lock.withLock {
             guard !isClosed, !isHandedOver.load(ordering: .relaxed) else { return .none }

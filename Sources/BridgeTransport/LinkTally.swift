@@ -16,7 +16,7 @@ package struct LinkTally: Sendable, Hashable {
     package var refused: UInt64 = 0
     /// Dropped by a policy before they were sent.
     package var dropped: UInt64 = 0
-    /// A later event has taken their place before they were sent.
+    /// Replaced by a later event before they were sent.
     package var coalesced: UInt64 = 0
     /// How many bytes the frames of the sent events had.
     package var sentBytes: UInt64 = 0
@@ -32,7 +32,7 @@ package struct LinkTally: Sendable, Hashable {
     package var arrivedUnwanted: UInt64 = 0
     /// Arrived, and refused here, or ended the link as it broke the protocol.
     package var arrivedRefused: UInt64 = 0
-    /// Accepted by the peer, and not to be found in its memory.
+    /// Accepted by the peer, and not found in its memory.
     package var missing: UInt64 = 0
     /// How many bytes the frames of the events from the stream had.
     package var arrivedBytes: UInt64 = 0

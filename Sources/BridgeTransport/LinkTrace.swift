@@ -1,8 +1,8 @@
 import BridgeProtocol
 import DomainEvents
 
-/// The times of the events that lie in a link's outbox, while they are wanted: how long each lies there, and how long
-/// its peer takes to settle it.
+/// The times of the events in a link's outbox, while the link is traced: how long each lies there, and how long its
+/// peer takes to settle it.
 ///
 /// The trace does not know events that lay there when it began, nor events beyond its bound. An event whose peer dies
 /// has no end.
@@ -33,7 +33,7 @@ struct LinkTrace {
         self.peer = peer
     }
 
-    /// Something has become of events that lie here, or before the outbox.
+    /// Events in the outbox, or before it, have taken these steps.
     mutating func note(_ steps: [SendState.Step], at now: UInt64) {
         for step in steps {
             switch step {
@@ -58,7 +58,7 @@ struct LinkTrace {
         oldest = min(oldest, sequence)
     }
 
-    /// All up to an event have left.
+    /// All events up to this one have left.
     mutating func left(through last: UInt64, at now: UInt64) {
         end(.outbox, max(oldest, lastLeft &+ 1), last, at: now) { entry in entry?.start = now }
         lastLeft = last

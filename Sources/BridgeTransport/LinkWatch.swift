@@ -1,8 +1,8 @@
-/// Whether a link is looked after in a moment, and which event was in its handlers at the last look.
+/// Whether a timer looks after a link, and which event was in the link's handlers at the last look.
 ///
-/// One timer for everything that may have to be done by then: acknowledging what found no frame to ride on, and
-/// relieving the reading thread if it is still in the same handlers. The first event sets it, and it runs on only while
-/// handlers run, so an idle link has no timer.
+/// One timer serves two purposes: to acknowledge what no batch has acknowledged, and to relieve the reading thread if
+/// it is still in the same handlers. The first event sets the timer. It runs on only while handlers run, so an idle
+/// link has no timer.
 struct LinkWatch {
     private var isSet = false
     private var watched: UInt64 = 0
@@ -10,7 +10,7 @@ struct LinkWatch {
     /// Something may have to be done in a moment.
     ///
     /// - Parameter sequence: the event whose handlers may be slow; 0 for none.
-    /// - Returns: Whether the timer is to be started.
+    /// - Returns: Whether to start the timer.
     mutating func set(watching sequence: UInt64) -> Bool {
         if isSet { return false }
         isSet = true
@@ -18,10 +18,10 @@ struct LinkWatch {
         return true
     }
 
-    /// The time has come.
+    /// The timer has fired.
     ///
     /// - Parameter now: the event whose handlers keep the reading thread; 0 if none do.
-    /// - Returns: Whether this is the event that was watched, and whether the timer is to be started again.
+    /// - Returns: Whether this is the event that was watched, and whether to start the timer again.
     mutating func look(at now: UInt64) -> (isSlow: Bool, starts: Bool) {
         isSet = false
         let isSlow = now != 0 && now == watched

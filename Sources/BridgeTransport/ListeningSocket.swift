@@ -2,14 +2,14 @@ package import BridgePlatform
 
 /// A socket with a name in the file system, at which a ``SocketListener`` accepts connections.
 package protocol ListeningSocket: AnyObject, Sendable {
-    /// The path, from the top.
+    /// The absolute path.
     var path: String { get }
     /// The user that may connect.
     var user: UInt32 { get }
     /// The listening socket; another one after ``recreate()``.
     var socket: SharedDescriptor { get }
 
-    /// Looks what is at the path now.
+    /// Finds out what is at the path now.
     func look() -> NamedSocket.Place
 
     /// Makes the socket's file anew after it was removed; peers that are connected already stay so.

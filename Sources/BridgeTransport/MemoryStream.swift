@@ -2,7 +2,7 @@ package import BridgePlatform
 import BridgeProtocol
 import Locks
 
-/// One end of a stream inside a process, with a socket's manners: a bounded buffer, short writes, an end that is seen.
+/// One end of a stream inside a process that behaves like a socket: bounded buffer, short writes, visible end.
 package final class MemoryStream: ByteStream, Sendable {
     private let incoming: MemoryPipe
     private let outgoing: MemoryPipe
@@ -24,11 +24,11 @@ package final class MemoryStream: ByteStream, Sendable {
         self.poller = poller
     }
 
-    /// Two connected ends, with memory for an outbox and for large events as a worker's process has it.
+    /// Two connected ends, with the memory for an outbox and for large events that a worker's process has.
     ///
     /// - Parameters:
     ///   - capacity: how many bytes may be on their way in each direction; a socket's default is of this order.
-    ///   - poller: calls when writing may go on at the first end.
+    ///   - poller: tells the first end when writing may go on.
     ///   - other: the same for the second end; nil if one poller serves both.
     package static func pair(
         capacity: Int = 200 << 10,

@@ -1,14 +1,14 @@
 package import BridgePlatform
 import Locks
 
-/// A listening socket with a name in the file system that is this user's alone, and this process's.
+/// A listening socket with a name in the file system, which belongs to this user and this process alone.
 ///
-/// A lock beside it decides which process has the name: what a killed process has left is replaced, and a living
-/// process is left alone. Nothing else that lies at the path is ever removed.
+/// A lock beside it decides which process has the name: the file of a killed process is replaced, and the file of a
+/// living process is left alone. Nothing else that lies at the path is ever removed.
 package final class NamedSocket: ListeningSocket, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`. No two threads recreate it at once: its owner sees to that.
 
-    /// The path, from the top.
+    /// The absolute path.
     package let path: String
     /// The user that owns it, and may connect.
     package let user: UInt32
@@ -35,14 +35,14 @@ package final class NamedSocket: ListeningSocket, @unchecked Sendable {
         case nothing
         /// Another process's file; it is left alone.
         case foreign
-        /// It cannot be said for now, for want of descriptors or memory.
+        /// It is unknown for now, for lack of descriptors or memory.
         case unknown
     }
 
     /// Makes the socket, and the last directory of its path if that is missing, and listens.
     ///
     /// - Parameters:
-    ///   - path: counts from the working directory if it does not begin with a slash.
+    ///   - path: a path without a leading slash counts from the working directory.
     ///   - backlog: how many connections may wait to be accepted.
     package init(
         at path: String,
@@ -62,8 +62,8 @@ package final class NamedSocket: ListeningSocket, @unchecked Sendable {
         do {
             bound = try Self.bind(path, name, in: there, user: user, backlog: backlog)
         } catch {
-            // A process that cannot have the name leaves nothing behind. As the lock is held, its file is this
-            // process's.
+            // A process that cannot have the name leaves nothing behind. It holds the lock, so the lock's file is its
+            // own.
             try? there.directory.remove(claim.name)
             throw error
         }
@@ -76,7 +76,7 @@ package final class NamedSocket: ListeningSocket, @unchecked Sendable {
     /// The listening socket.
     package var socket: SharedDescriptor { lock.withLock { bound.socket } }
 
-    /// Looks what is at the path now.
+    /// Finds out what is at the path now.
     package func look() -> Place {
         let file = lock.withLock { bound.file }
         do {
@@ -91,14 +91,14 @@ package final class NamedSocket: ListeningSocket, @unchecked Sendable {
 
     /// Makes the socket's file anew after it was removed; peers that are connected already stay so.
     ///
-    /// A file that lies there meanwhile and is not ours is left alone. The new socket is another one: see ``socket``.
+    /// A file that has come there since and is not ours is left alone. The new socket is another one: see ``socket``.
     package func recreate() throws(NamedSocketError) {
         let (directory, claim) = lock.withLock { (self.directory, self.claim) }
         let there = try SocketDirectory.open(directoryPath, for: user, makes: true, socket: path)
         let isSameDirectory = there.identity == directory.identity
         let named = try attempt(path) { () throws(SystemError) in try there.directory.status(of: claim.name) }
-        // The lock went with the directory, or on its own: without a lock a second process would take the path for
-        // free.
+        // The lock's file may be gone, with the directory or alone. Without the lock, a second process would think that
+        // the path is free.
         let isClaimed = isSameDirectory && named?.identity == claim.identity
         let newClaim =
             isClaimed ? claim : try SocketLock.take(for: name, in: there.directory, path: path, user: user)
@@ -121,9 +121,9 @@ package final class NamedSocket: ListeningSocket, @unchecked Sendable {
 
     private func removeFiles() {
         let (directory, claim, bound) = lock.withLock { (self.directory.directory, self.claim, self.bound) }
-        // In this order: the process that gets the lock next finds no socket of ours.
+        // In this order, so that the process that gets the lock next finds no socket of ours.
         for (name, identity) in [(name, bound.file), (claim.name, claim.identity)] {
-            // Best effort: that process takes a leftover for what it is.
+            // Best effort: that process recognises a leftover.
             if (try? directory.status(of: name))??.identity == identity { try? directory.remove(name) }
         }
     }
@@ -159,8 +159,8 @@ package final class NamedSocket: ListeningSocket, @unchecked Sendable {
         backlog: CInt
     ) throws(NamedSocketError) -> Bound {
         try clear(path, name, in: there, user: user)
-        // By its path: no system binds within an opened directory. No other user can swap what the walk has let
-        // through.
+        // By its path: no system binds within an opened directory. No other user can swap a directory that the walk has
+        // judged.
         let socket = try attempt(path) { () throws(SystemError) in
             SharedDescriptor(try UnixSocket.bind(to: path))
         }

@@ -2,11 +2,11 @@ package import BridgePlatform
 
 /// Why there is no socket at a path.
 package enum NamedSocketError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// Another user or program could be, or is, behind what lies there; nothing of it was touched.
+    /// What lies there may belong to another user or program; it was not touched.
     case unsafePath(String, why: String)
-    /// Another process serves this path, or is about to; its number where it is known.
+    /// Another process serves this path, or is about to; with its number if that is known.
     case alreadyRunning(String, pid: Int32?)
-    /// In bytes, of the path from the top.
+    /// The lengths are in bytes, of the absolute path.
     case pathTooLong(String, length: Int, maximum: Int)
     case system(String, SystemError)
 

@@ -4,26 +4,25 @@ package import BridgeProtocol
 extension MemoryMapping: OutboxMemory {}
 
 extension ChunkMemory {
-    /// The operating system's pages: what a burst has filled is given back when it is over.
+    /// The operating system's pages: what a burst has filled goes back to the system when the burst is over.
     static let pages = ChunkMemory(take: { Pages.take($0) }, giveBack: { Pages.giveBack($0, $1) })
 }
 
 extension MemoryFile: OutboxSource {
-    /// A file for the outbox of a worker whose host takes frames within `limits`; nil if the system has none to give:
-    /// the worker then keeps its outbox to itself.
+    /// A file for the outbox of a worker whose host takes frames within `limits`; nil if the system cannot make one:
+    /// the worker then keeps its outbox in its own memory.
     package static func forOutbox(_ limits: LinkLimits) -> MemoryFile? {
-        // How much a worker keeps is its own affair, and the same for all workers. It is not what its host keeps for
-        // it.
+        // How much a worker keeps is the same for all workers, whatever its host keeps for it.
         let hardLimit = LinkLimits().outboxHardBytes
         return try? make(
             byteCount: OutboxLayout.fileBytes(outboxBytes: hardLimit, frameBytes: limits.frameBytes)
         )
     }
 
-    /// How much of a host's large events lies where its worker reads them.
+    /// How much memory holds a host's large events where its worker reads them.
     ///
-    /// Twice what an outbox holds below its default limit, as large frames leave room empty. Memory that was written
-    /// once is kept until the worker ends.
+    /// Twice the default limit of an outbox, as large frames leave room empty. Memory that was written once is kept
+    /// until the worker ends.
     private static let shelfBytes = 8 << 20
 
     /// A file for the large events of a host to one worker; nil if the system cannot make one that only the host writes

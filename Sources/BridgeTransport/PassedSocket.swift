@@ -2,8 +2,8 @@ package import BridgePlatform
 
 /// A listening socket that a service manager has made, and passes to this process: systemd's socket activation.
 ///
-/// Its file is the manager's: it is not locked, not looked after and not removed here. A peer that connects after this
-/// process's end has the manager start the next one.
+/// Its file is the manager's: this process does not lock it, look after it or remove it. If a peer connects after this
+/// process's end, the manager starts the next one.
 package final class PassedSocket: ListeningSocket {
     package let path: String
     package let user: UInt32
@@ -12,7 +12,7 @@ package final class PassedSocket: ListeningSocket {
     /// Takes the one socket that a service manager has passed, and removes the variables that say so from the
     /// environment.
     ///
-    /// It is for the beginning of `main`, as it changes the environment. The second time there is nothing to take.
+    /// Call it at the beginning of `main`, because it changes the environment. A second call finds nothing to take.
     /// - Returns: nil if no manager has passed anything.
     package static func take(user: UInt32 = CurrentProcess.user) throws(PassedSocketError) -> PassedSocket? {
         defer { PassedDescriptors.forget() }

@@ -9,33 +9,33 @@ import BridgeProtocol
 struct PeerMemory {
     /// Takes large events out of the memory; nil if there is none.
     private(set) var copies: FrameCopies?
-    /// What a worker says there that it has accepted; nil in a worker, and for a worker that shares no memory.
+    /// What a worker has accepted, as its memory says; nil in a worker, and for a worker that shares no memory.
     private(set) var outbox: OutboxProgress?
     /// Whether the memory holds the peer's outbox, to be read after its death.
     private(set) var isToBeRecovered = false
     /// What was found in the outbox, once it has been read.
     private(set) var found: RecoveredOutbox?
 
-    /// There is a stream.
+    /// The link has a stream.
     ///
     /// - Parameters:
     ///   - events: the memory in which the peer's large events lie.
-    ///   - outbox: the peer's outbox; nil if it is not to be looked at while the peer lives.
+    ///   - outbox: the peer's outbox; nil if this side does not read it while the peer lives.
     mutating func streamCame(events: MemoryFile?, outbox: MemoryMapping?, recoversOutbox: Bool) {
         copies = events.map { FrameCopies($0, mapping: outbox) }
         self.outbox = outbox.flatMap(OutboxProgress.init)
         isToBeRecovered = recoversOutbox
     }
 
-    /// Nothing is read any more of what the peer has shared.
+    /// This side reads no more of what the peer has shared.
     mutating func forget() { (copies, outbox) = (nil, nil) }
 
     /// The outbox has been read.
     mutating func wasRecovered(_ found: RecoveredOutbox) { self.found = found }
 
-    /// How many events the peer has accepted, as its memory says; nil if it says nothing.
+    /// How many events the peer has accepted, as its memory says; nil if it shares no outbox.
     var accepted: UntrustedNumber? { outbox?.accepted }
 
-    /// How many events were found that the stream had not brought.
+    /// How many events were found in the outbox that the stream had not brought.
     var foundEvents: UInt64 { UInt64(found?.events ?? 0) }
 }

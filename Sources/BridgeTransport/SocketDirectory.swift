@@ -9,7 +9,7 @@ struct SocketDirectory: Sendable {
     let directory: OpenDirectory
     let identity: FileStatus.Identity
 
-    /// Opens the directory at `path`, which begins at the top.
+    /// Opens the directory at `path`, which is absolute.
     ///
     /// - Parameters:
     ///   - makes: whether a missing directory is made, if the directory above it is there.
@@ -42,7 +42,7 @@ private struct Walk {
     private let makes: Bool
     private var steps: [Step]
     private var current: OpenDirectory
-    /// What has been walked, for messages.
+    /// The path that has been walked, for messages.
     private var walked = ""
     private var links = 0
     private(set) var found: SocketDirectory?
@@ -89,7 +89,7 @@ private struct Walk {
         let here = current
         let (next, status) = try attempt(socket) { () throws(SystemError) in
             let next = try here.open(step.name)
-            // The status of what has been opened: whatever was there a moment ago is of no interest.
+            // The status of what has been opened, whatever was there a moment ago.
             return (next, try next.status())
         }
         if step.isLast {
@@ -102,7 +102,7 @@ private struct Walk {
         walked = place
     }
 
-    /// Systems have links of their own on the way, such as `/var/run`; no other user's link is followed.
+    /// Follows the system's own links, such as `/var/run`, and no other user's.
     private mutating func follow(_ step: Step, _ place: String, _ status: FileStatus) throws(NamedSocketError) {
         guard !step.isLast else { throw .unsafePath(socket, why: "\(place) is a symbolic link") }
         guard status.owner == Self.superuser else {

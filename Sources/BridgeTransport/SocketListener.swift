@@ -1,12 +1,11 @@
 package import BridgePlatform
 import Locks
 
-/// Lets processes of this user connect to a socket with a name, and sees to it that none of them costs the others
-/// anything.
+/// Lets processes of this user connect to a socket with a name, and limits what each of them can cost the others.
 ///
 /// A process of another user is sent away before a byte is read. A silent connection takes a descriptor and no thread,
-/// for a bounded time, and the number of silent connections is bounded. Where descriptors are short, accepting pauses.
-/// The listener looks after the socket's file.
+/// for a bounded time, and the number of silent connections is bounded. When descriptors run out, accepting pauses. The
+/// listener looks after the socket's file.
 ///
 /// All calls out come on the poller's thread, without a lock held.
 package final class SocketListener: Entrance, @unchecked Sendable {
@@ -14,7 +13,7 @@ package final class SocketListener: Entrance, @unchecked Sendable {
     // alone.
 
     package struct Limits: Sendable {
-        /// How many connections that have said no hello there may be at once.
+        /// How many connections may be there at once that have said no hello.
         package var unintroduced = 32
         /// How long each such connection may stay, in nanoseconds.
         package var timeout: UInt64 = 5_000_000_000
@@ -39,12 +38,12 @@ package final class SocketListener: Entrance, @unchecked Sendable {
     private var registration: Poller.Registration?
     private var isDeadlineSet = false
     private var isStopped = false
-    /// A spare descriptor, given up for a moment to take a connection that would otherwise wait for ever for want of
-    /// one.
+    /// A spare descriptor, given up for a moment when descriptors run out: it serves to take in a connection that would
+    /// otherwise wait for ever.
     private var reserve: SharedDescriptor?
     private var unreported: [SocketReport.Matter: Int] = [:]
     private var isReportSet = false
-    /// What was last reported of the socket's file; it is not reported again.
+    /// The last report about the socket's file; the same is not reported again.
     private var lastFault: SocketReport.Matter?
 
     /// A connection that has said no hello.
@@ -52,9 +51,9 @@ package final class SocketListener: Entrance, @unchecked Sendable {
         // Sendable: guarded by the listener's lock.
         let socket: SharedDescriptor
         let peer: UnixSocket.PeerCredentials
-        /// Until it has begun to speak.
+        /// Set until the connection has begun to speak.
         var registration: Poller.Registration?
-        /// From then on.
+        /// Set from then on.
         var stream: UnixStream?
 
         init(_ socket: SharedDescriptor, _ peer: UnixSocket.PeerCredentials) {
@@ -63,9 +62,9 @@ package final class SocketListener: Entrance, @unchecked Sendable {
         }
     }
 
-    /// How many connections are taken before other work on the poller's thread has its turn.
+    /// How many connections are accepted before other work on the poller's thread has its turn.
     ///
-    /// So few that earlier connections are heard before they have to make room.
+    /// Few enough that earlier connections are heard before they have to make room.
     private static let batch = 8
 
     /// - Parameters:
@@ -190,7 +189,7 @@ package final class SocketListener: Entrance, @unchecked Sendable {
         arrived(Arrival(stream: stream, peer: connection.peer, connection: number, entrance: self))
     }
 
-    /// Takes note of what has become of a connection.
+    /// Notes what has become of a connection.
     package func settle(_ input: ArrivalStateMachine.Input) {
         let settled: Connection? = lock.withLock {
             _ = machine.handle(input, at: MonotonicClock.now())
@@ -217,7 +216,7 @@ package final class SocketListener: Entrance, @unchecked Sendable {
         }
     }
 
-    /// One timer for all: the connection that came first is the first whose time is up.
+    /// One timer for all: the connection that came first has the first deadline.
     private func setDeadline() {
         let deadline: UInt64? = lock.withLock {
             guard !isDeadlineSet, !isStopped, let next = machine.nextDeadline else { return nil }
@@ -244,10 +243,10 @@ package final class SocketListener: Entrance, @unchecked Sendable {
             reserve = nil
             return (machine.acceptingFailed(), self.registration)
         }
-        // The waiting peer is told, instead of being left to wonder; it may try again.
+        // The waiting peer's connection is accepted and closed, so that the peer knows; it may try again.
         if error.isShortage { _ = try? UnixSocket.accept(from: listening.rawValue) }
         takeReserve()
-        // Without this the poller would find the same connections waiting over and over.
+        // Otherwise the poller would find the same connections waiting over and over.
         try? registration?.update([])
         poller.schedule(after: pause) { [weak self] in
             self?.takeReserve()
@@ -279,7 +278,7 @@ package final class SocketListener: Entrance, @unchecked Sendable {
         case .unknown: return
         case .nothing, .foreign: break
         }
-        // A peer that waits at the old socket has connected in good faith.
+        // Peers may still wait at the old socket.
         acceptSome(from: socket.socket)
         do {
             try socket.recreate()

@@ -1,6 +1,6 @@
 import BridgePlatform
 
-/// Says which process serves a socket's path: a lock beside it, which dies with the process, and names it.
+/// Says which process serves a socket's path: a lock beside the socket, which ends with the process and names it.
 struct SocketLock: Sendable {
     private let file: LockFile
     let name: String
@@ -14,8 +14,8 @@ struct SocketLock: Sendable {
         user: UInt32
     ) throws(NamedSocketError) -> SocketLock {
         let lockName = name + ".lock"
-        // Tries again for as long as the lock's holder removes it at the same time: each turn needs another process
-        // that has just ended.
+        // Tries again each time that the lock's holder removes the file meanwhile: each turn needs another process that
+        // has just ended.
         while true {
             if let status = try attempt(path, { () throws(SystemError) in try directory.status(of: lockName) }) {
                 try judge(status, lockName, path, user)
@@ -33,7 +33,7 @@ struct SocketLock: Sendable {
         }
     }
 
-    /// The lock holds without the number, which is for people: a full disk keeps no process from serving.
+    /// The lock holds without the process's number, which is for people: so a full disk keeps no process from serving.
     private static func sign(_ file: LockFile) throws(SystemError) {
         do throws(SystemError) {
             try file.sign()
@@ -42,7 +42,7 @@ struct SocketLock: Sendable {
         }
     }
 
-    /// A file that is no lock of ours is neither opened nor written to.
+    /// A file that is no such lock is neither opened nor written to.
     private static func judge(
         _ status: FileStatus,
         _ name: String,
@@ -62,7 +62,7 @@ struct SocketLock: Sendable {
 }
 
 extension FileStatus.Kind {
-    /// As a sentence's end.
+    /// As the end of a sentence.
     var phrase: String {
         switch self {
         case .directory: "a directory"

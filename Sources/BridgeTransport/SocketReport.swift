@@ -1,4 +1,4 @@
-/// What a listener has to say of itself: sentences about what it has sent away, and about its socket.
+/// What a listener reports: which connections it has sent away, and what has happened to its socket.
 package struct SocketReport: Sendable, Equatable, CustomStringConvertible {
     package enum Matter: Sendable, Hashable {
         /// A process of another user connected and was sent away before anything of it was read.
@@ -9,16 +9,16 @@ package struct SocketReport: Sendable, Equatable, CustomStringConvertible {
         case silent
         /// Too many connections had said no hello.
         case crowded
-        /// No descriptor or memory was to be had for a connection.
+        /// There was no descriptor or no memory for a connection.
         case shortage(String)
-        /// The socket's file was gone, and is there again.
+        /// The socket's file was gone, and was made again.
         case recreated
-        /// The socket's file is not there, or not as it was, and cannot be made again.
+        /// The socket's file is missing or another, and cannot be made again.
         case amiss(String)
     }
 
     package let matter: Matter
-    /// How often since the last report about it.
+    /// How often it has happened since the last report about it.
     package let count: Int
     /// The path of the socket.
     package let path: String

@@ -3,15 +3,15 @@ package import DomainEvents
 import Locks
 import Synchronization
 
-/// Where a process notes on which part of its way an event was, while a subscriber or a peer wants to know.
+/// Records which part of its way an event was on, and when, while a subscriber or a peer wants to know.
 ///
-/// A thread at an event asks ``isOn`` first, which costs a read of memory that no thread writes meanwhile. Notes go
-/// into a buffer that never grows beyond its bound; notes without room are counted. Any thread may use it; it calls
-/// nothing out.
+/// A thread that has an event in hand asks ``isOn`` first: that reads memory which no thread writes meanwhile. Notes go
+/// into a buffer of bounded size; notes without room are counted. Any thread may use the recorder; it calls nothing
+/// out.
 package final class SpanRecorder: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
-    /// A part of the way.
+    /// A part of an event's way.
     package struct Span: Sendable {
         package let event: String
         package let id: EventID
@@ -49,10 +49,10 @@ package final class SpanRecorder: @unchecked Sendable {
         flag.store(isOn, ordering: .relaxed)
     }
 
-    /// Notes what the calling thread, or no thread, was at from `start` until now.
+    /// Notes that an event was at a stage from `start` until now.
     ///
     /// - Parameters:
-    ///   - isOwn: whether it is the calling thread's time.
+    ///   - isOwn: whether the calling thread spent that time.
     ///   - peer: the peer that the event came from, or went to; nil if it was published here.
     package func note(
         _ stage: TracedSpan.Stage,
@@ -89,12 +89,12 @@ package final class SpanRecorder: @unchecked Sendable {
         }
     }
 
-    /// Spans that were taken have found no room on their way.
+    /// Counts spans that were taken and then found no room.
     package func drop(_ count: Int) {
         lock.withLock { notes.dropped &+= UInt64(count) }
     }
 
-    /// Hands out what was noted, and begins anew.
+    /// Returns what was noted, and begins anew.
     package func take() -> Notes {
         lock.withLock {
             defer { notes = Notes() }

@@ -13,14 +13,14 @@ package final class UnixStream: ByteStream, @unchecked Sendable {
     package let memory: MemoryFile?
     package let shelf: MemoryFile?
 
-    /// Whether the peer has no descriptors to pass; the stream tells if it passes some.
+    /// Whether the stream ends if the peer passes descriptors.
     private let noticesDescriptors: Bool
 
     /// How many writes there were, and how many there had been when the last read began.
     private let writes = Atomic<UInt>(0)
     private let writesBeforeRead = Atomic<UInt>(0)
 
-    /// Takes the socket over, and the memory that goes with it.
+    /// Takes ownership of the socket, and of the memory that goes with it.
     package init(
         _ socket: consuming FileDescriptor,
         memory: MemoryFile? = nil,
@@ -48,11 +48,11 @@ package final class UnixStream: ByteStream, @unchecked Sendable {
         registration?.cancel()
     }
 
-    /// Waits in `poll` first where more is written than read.
+    /// Waits in `poll` first if this side writes more than it reads.
     ///
     /// On Linux a thread that is blocked in a read is woken each time that the peer takes a write of ours off the
-    /// socket, and finds nothing to read. A stream that writes much pays one more system call for a read, and waits
-    /// undisturbed.
+    /// socket, and finds nothing to read. With `poll`, a stream that writes much pays one more system call for each
+    /// read, and waits undisturbed.
     package func read(into buffer: UnsafeMutableRawBufferPointer) -> IOOutcome {
         let before = writes.load(ordering: .relaxed)
         let isMostlyWriting = before &- writesBeforeRead.exchange(before, ordering: .relaxed) > 1
@@ -66,7 +66,7 @@ package final class UnixStream: ByteStream, @unchecked Sendable {
         return UnixSocket.send(descriptor.rawValue, pieces: pieces)
     }
 
-    /// A link that is never blocked never enters the poller.
+    /// Only a link whose writes would block enters the poller.
     package func whenWritable(_ body: @escaping @Sendable () -> Void) {
         do {
             // The registration is known here before it can fire: what it calls may come back at once and wait again.
