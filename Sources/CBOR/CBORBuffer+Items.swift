@@ -28,8 +28,7 @@ extension CBORBuffer.Storage {
         count += gap
     }
 
-    /// Fills in the head of an array or map, for which one byte was reserved; returns by how many bytes the content had
-    /// to move.
+    /// Fills in the head of an array or map, for which one byte was reserved; returns how many bytes the content moved.
     @discardableResult
     @inline(__always)
     mutating func patchHead(_ major: CBORMajorType, _ entries: Int, at head: Int) -> Int {
@@ -73,7 +72,7 @@ extension CBORBuffer.Storage {
     @inlinable
     @inline(__always)
     package mutating func integer(_ value: Int64) {
-        // The complement of a negative number n is -1 - n, which does not overflow, even for the smallest.
+        // The complement of a negative number n is -1 - n, which does not overflow, even for the smallest n.
         let sign = value >> 63
         head(UInt8(truncatingIfNeeded: sign) & 0x20, UInt64(bitPattern: value ^ sign))
     }
@@ -119,7 +118,7 @@ extension CBORBuffer.Storage {
         if written == nil { foreignText(value) }
     }
 
-    /// Writes text that another language's string type holds.
+    /// Writes text that Swift does not store itself, such as a bridged `NSString`.
     @inline(never)
     package mutating func foreignText(_ value: String) {
         var native = value

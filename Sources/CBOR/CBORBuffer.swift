@@ -1,6 +1,6 @@
 /// A growable run of raw bytes that an encoder writes into.
 ///
-/// It is kept from one value to the next, so that encoding in a steady state allocates nothing.
+/// The encoder keeps the buffer from one value to the next, so that encoding in a steady state allocates nothing.
 ///
 /// Not thread-safe: one writer at a time.
 package final class CBORBuffer {
@@ -57,7 +57,7 @@ package final class CBORBuffer {
         bytes.withUnsafeBytes { append($0) }
     }
 
-    /// Makes room for `count` more bytes and returns where they go; `advance(by:)` then counts them in.
+    /// Makes room for `count` more bytes and returns where they go; the caller stores them and calls `advance(by:)`.
     @inlinable
     @discardableResult
     package func reserve(_ count: Int) -> UnsafeMutableRawPointer {

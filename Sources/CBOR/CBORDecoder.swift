@@ -2,9 +2,9 @@
 ///
 /// It builds no tree, and copies text only into the strings that the value keeps.
 ///
-/// It first checks all the bytes (well-formed, UTF-8, no key twice, within the limits). So a bad field is refused even
-/// if the value does not ask for it. Unknown keys are ignored, and a missing optional is nil. The object is meant to be
-/// kept. It is not thread-safe, but a value's `init(from:)` may use it again.
+/// It first checks all the bytes (well-formed, UTF-8, no key twice, within the limits). So it refuses a bad field even
+/// if the value does not ask for that field. Unknown keys are ignored, and a missing optional is nil. Keep the decoder
+/// for further values. It is not thread-safe, but a value's `init(from:)` may use it again.
 package final class CBORDecoder {
     let limits: CBORLimits
     let session: DecodingSession

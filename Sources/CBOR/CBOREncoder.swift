@@ -1,10 +1,10 @@
 /// Writes `Encodable` values as CBOR into a buffer, in the shortest form and with maps in the order of writing.
 ///
-/// Keyed containers become maps with text keys, unkeyed ones arrays. The object is meant to be kept: it uses its
-/// working memory again for the next value. It is not thread-safe, but a value's `encode(to:)` may use it again.
+/// Keyed containers become maps with text keys, unkeyed ones arrays. Keep the encoder for further values: it uses its
+/// working memory again. It is not thread-safe, but a value's `encode(to:)` may use it again.
 ///
-/// If a value writes to a container after it has gone on with the parent, it is encoded a second time, with each nested
-/// container in a buffer of its own. So its `encode(to:)` must write the same both times.
+/// If a value writes to a nested container after it has gone on with the parent, the encoder encodes the value a second
+/// time, with each nested container in a buffer of its own. So `encode(to:)` must write the same both times.
 package final class CBOREncoder {
     private let limits: CBORLimits
     let session: EncodingSession

@@ -11,8 +11,8 @@ extension CBORError {
 
     /// The ``field`` of the error whose ``sentenceOfValue`` this is; nil for any other text.
     ///
-    /// A refusal brings the sentence alone from another process. A path with a space in it is not found, nor is one
-    /// behind the reason of a type's own code: words could be taken for a path.
+    /// A refusal from another process has only the sentence. A path with a space in it is not found, and neither is a
+    /// path after the reason that a type's own code gave: words could be taken for a path.
     package static func field(named sentence: String) -> String? {
         guard sentence.hasSuffix("."), sentence.utf8.count <= longestSentence,
             let kind = kinds.first(where: { sentence.hasPrefix($0.begin) })
@@ -30,18 +30,18 @@ extension CBORError {
         return kind.isIndex ? container + field : "\(container).\(field)"
     }
 
-    /// A path as it was found; nil if its characters could be a reason's.
+    /// The text if it can only be a path; nil if it could be part of a reason.
     private static func path(_ text: String) -> String? {
         text.isEmpty || text.contains(" ") || text.hasSuffix("\"") ? nil : text
     }
 
-    /// What stands between a mistake and its path.
+    /// The text between a mistake and its path.
     private static let place = " at "
 
-    /// A longer sentence is not one of ours, in bytes: what a process says in a refusal has 1,024 characters at most.
+    /// In bytes; a longer sentence is not from this module, because a refusal has at most 1,024 characters.
     private static let longestSentence = 4_096
 
-    /// How the sentences begin that name a place in a value; with what follows the name of what is missing.
+    /// The beginnings of sentences that name a place in a value, and the text after the name of a missing key or index.
     private static let kinds: [(begin: String, nameEnd: String?, isIndex: Bool)] = [
         ("The key \"", "\" is missing", false),
         ("Expected an element with index ", " but the array ends before it", true),

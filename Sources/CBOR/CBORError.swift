@@ -21,7 +21,7 @@ package struct CBORError: Error, Sendable, Hashable {
         case missingKey(String)
         /// An array has fewer elements than the type asks for.
         case missingElement(index: Int)
-        /// An enumeration without a case of this name.
+        /// The enumeration has no case of this name.
         case unknownCase(String)
         /// Well-formed, but not a value of the type: the text says why.
         case invalidValue(String)
@@ -33,9 +33,7 @@ package struct CBORError: Error, Sendable, Hashable {
 
     package var code: Code
 
-    /// The byte at which the trouble starts.
-    ///
-    /// When encoding: how many bytes the value had filled by then.
+    /// The offset of the byte at which the mistake starts; when encoding, how many bytes the value had filled by then.
     package var offset: Int
 
     /// Where in the value, such as `items[3].title`; empty at the outermost item.
@@ -61,9 +59,8 @@ extension CBORError: CustomStringConvertible {
 
     /// The sentence for a person who has seen the value and not its bytes.
     ///
-    /// A mistake in the value is named by its path alone.
-    ///
-    /// A mistake in the bytes themselves is named by its offset, as in ``description``.
+    /// For a mistake in the value the sentence has only the path. For a mistake in the bytes themselves it has the
+    /// offset, as in ``description``.
     package var sentenceOfValue: String {
         guard code.isAboutValue else { return description }
         return path.isEmpty ? "\(code)." : "\(code) at \(path)."

@@ -8,10 +8,10 @@ package struct CBORLimits: Sendable, Hashable {
     /// How many data items one decoded value may hold in all, keys included.
     package var maximumItems: Int
 
-    /// The deepest nesting that can be asked for.
+    /// The greatest depth that a limit can allow.
     ///
-    /// So many levels can be read, compared, written and let go on the 512 KiB of stack that some threads have, even in
-    /// a debug build.
+    /// A value with so many levels can be read, compared, written and freed on the 512 KiB of stack that some threads
+    /// have, even in a debug build.
     package static let greatestDepth = 128
 
     package init(maximumDepth: Int = 64, maximumItems: Int = 1 << 24) {

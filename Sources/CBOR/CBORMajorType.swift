@@ -1,4 +1,4 @@
-/// The three highest bits of an item's first byte: what kind of item follows.
+/// The kind of an item: the three highest bits of the item's first byte.
 package enum CBORMajorType: UInt8, Sendable {
     case unsigned = 0
     case negative = 1

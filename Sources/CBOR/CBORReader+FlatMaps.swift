@@ -1,6 +1,6 @@
 /// Passing over the most frequent form of an event: a small map of short keys and plain values.
 extension CBORReader {
-    /// Passes over a map that begins here, if `skipFlatPairs` does.
+    /// Passes over a map that begins here if `skipFlatPairs` can; otherwise returns false, and may move the position.
     @inline(__always)
     mutating func skipFlatMap() -> Bool {
         guard position < bytes.count else { return false }
@@ -11,13 +11,13 @@ extension CBORReader {
         return skipFlatPairs(count, itemsLeft: &itemsLeft)
     }
 
-    /// With more keys than this, too many would find their bits set in both filters.
+    /// The most pairs: with more keys, too many would find their bits already set in both filters.
     static let flatPairs = 16
 
     /// Passes over the pairs of a map if they are well-formed and of the most frequent forms; returns whether it did.
     ///
-    /// Keys have to be short ASCII text and clearly all different; `endOfPlainItem` has to know the values. Otherwise
-    /// the position stays where it was, and the general way finds out whether the map is wrong.
+    /// The keys have to be short ASCII text that the filters show to be all different, and `endOfPlainItem` has to know
+    /// the values. Otherwise the position does not move, and the general way decides whether the map is wrong.
     mutating func skipFlatPairs(_ count: Int, itemsLeft: inout Int) -> Bool {
         guard let base = bytes.baseAddress, count &* 2 <= itemsLeft else { return false }
         let end = base + bytes.count
@@ -45,7 +45,7 @@ extension CBORReader {
         return true
     }
 
-    /// Passes over elements of an array for as long as `endOfPlainItem` knows them, and returns how many it passed.
+    /// Passes over elements of an array while `endOfPlainItem` knows them, and returns how many it passed.
     mutating func skipPlainElements(upTo count: Int, itemsLeft: inout Int) -> Int {
         guard let base = bytes.baseAddress else { return 0 }
         let end = base + bytes.count

@@ -2,8 +2,8 @@ extension CBORReader {
     /// Appends the next item as `CBORValue` writes it: in the shortest spelling, with a length for every item that has
     /// one.
     ///
-    /// Two items are the same in any spelling if these bytes are the same. Time and memory are at most in proportion to
-    /// the item for each level of its nesting. It does not look for keys that come twice.
+    /// Two items are the same if these bytes are the same, however the items are spelled. Each level of nesting takes
+    /// time and memory at most in proportion to the item's size. Keys that come twice are not looked for.
     ///
     /// For input that `skipItem()` has checked. If another process has changed the bytes since then, they may be
     /// another item, but never lead outside the input.

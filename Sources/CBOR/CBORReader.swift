@@ -159,7 +159,7 @@ package struct CBORReader {
         return head.isIndefinite ? nil : try checkedCount(head.argument, bytesEach: 2, at: start)
     }
 
-    /// A declared count, once the bytes left are known to hold so many items: nothing is ever reserved for more.
+    /// A declared count, checked against the bytes left: no caller ever reserves memory for more items than can follow.
     @inline(__always)
     mutating func checkedCount(_ count: UInt64, bytesEach: Int, at start: Int) throws(CBORError) -> Int {
         if count <= UInt64(bytesLeft / bytesEach) { return Int(truncatingIfNeeded: count) }
@@ -170,7 +170,7 @@ package struct CBORReader {
     private mutating func impossibleCount(_ count: UInt64, at start: Int) -> CBORError {
         let left = bytesLeft
         position = start
-        // Fewer than 2^32 items might have been cut off; more fit in no input that is accepted anywhere.
+        // Input with fewer than 2^32 items may have been cut off; no accepted input is large enough for more.
         return failure(count > UInt64(UInt32.max) ? .countTooLarge(count: count, bytesLeft: left) : .unexpectedEnd)
     }
 

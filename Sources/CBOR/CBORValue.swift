@@ -1,4 +1,4 @@
-/// Any CBOR item as a tree, for items without a Swift type at hand: for showing, translating and testing.
+/// Any CBOR item as a tree, for items that have no Swift type here: for showing, translating and testing.
 ///
 /// Two values are equal when they are the same item. Maps compare with their order, and floating-point numbers by their
 /// bits: NaN equals the same NaN, and zero differs from negative zero.

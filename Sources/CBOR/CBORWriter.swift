@@ -1,6 +1,6 @@
 /// Writes single CBOR items into a buffer, each in its shortest form (RFC 8949 section 4.2.1).
 ///
-/// It keeps no state: the caller sees to it that heads and contents match.
+/// It keeps no state: the caller makes sure that heads and contents match.
 package struct CBORWriter {
     package let buffer: CBORBuffer
 

@@ -17,8 +17,7 @@ struct DecimalFraction {
     /// nil for a decimal that is not a number.
     init?(_ decimal: Decimal) {
         guard !decimal.isNaN else { return nil }
-        // A zero made of a text such as "0.0" has an exponent, a zero made of its parts has none. Both are the same
-        // number.
+        // A zero made from text such as "0.0" has an exponent, a zero made from its parts has none; both are the same.
         exponent = decimal.isZero ? 0 : decimal.exponent
         isNegative = decimal.isSignMinus && !decimal.isZero
         var magnitude: [UInt8] = []

@@ -25,7 +25,7 @@ extension DecodingSession {
     }
 }
 
-/// A map being read: what the two readers below have in common.
+/// A map being read; the two readers below have this in common.
 protocol KeyedReader: KeyedDecodingContainerProtocol {
     var session: DecodingSession { get }
     var input: DecodingInput { get }
@@ -36,8 +36,8 @@ protocol KeyedReader: KeyedDecodingContainerProtocol {
 
 /// A reader that the session keeps; it uses the cursor of its slot.
 ///
-/// The standard library copies the container for each value that a caller asks it for. So the reader does not count its
-/// reference to the session. The session outlives the readers that it keeps (`DecodingSession.retire()`).
+/// The standard library copies the container for each value that a caller asks for. So the reader's reference to the
+/// session is not counted. The session outlives the readers that it keeps (`DecodingSession.retire()`).
 struct KeptReader<Key: CodingKey>: KeyedReader {
     let input: DecodingInput
     let cursor: UnsafeMutablePointer<MapCursor>
@@ -75,7 +75,7 @@ extension KeyedReader {
         var keys: [Key] = []
         var last = 0
         var count = 0
-        // All bytes have been checked; if they changed since, the keys so far are all there is.
+        // All bytes have been checked; if another process has changed them since, return the keys found so far.
         try? input.forEachKey(of: cursor) { offset in
             last = offset
             count += 1
@@ -221,7 +221,7 @@ extension KeyedReader {
     }
 }
 
-/// The one value of a decoder, taken as it is.
+/// The one value of a decoder, neither a map nor an array.
 struct SingleValueReader: SingleValueDecodingContainer {
     let session: DecodingSession
     let offset: Int

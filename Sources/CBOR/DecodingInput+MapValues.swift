@@ -42,8 +42,7 @@ extension DecodingInput {
         return finish(try float(at: offset), cursor)
     }
 
-    /// The integer of a key, as a number from 0 or the complement of one; any other item is left for `integer(_:)` to
-    /// refuse.
+    /// The integer of a key in its parts; for any other item `IntegerRead.value(in:)` throws.
     func integer(_ key: String, _ cursor: UnsafeMutablePointer<MapCursor>) throws(CBORError) -> IntegerRead {
         try integer(at: try value(of: key, cursor), cursor)
     }

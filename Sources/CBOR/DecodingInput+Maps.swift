@@ -1,6 +1,6 @@
 /// Finding the values of keys in maps.
 extension DecodingInput {
-    /// Up to here a search compares key by key.
+    /// The most keys that a search compares one by one before it builds a table.
     private static let linearLimit = 16
 
     @inline(__always)
@@ -89,7 +89,7 @@ extension DecodingInput {
         let size = key.utf8.count
         if size < 24 {
             // The head of a short key is one byte, so kind and length compare at once. A key with a longer spelling of
-            // the same length and a chunked key have another first byte; they take the long way.
+            // its length and a chunked key have another first byte; they take the long way.
             guard offset < count else { return nil }
             let initialByte = base.load(fromByteOffset: offset, as: UInt8.self)
             if initialByte == 0x60 | UInt8(truncatingIfNeeded: size) {
@@ -144,8 +144,8 @@ extension DecodingInput {
                 cursor.pointee.entry = entry
                 return value
             }
-            // The entry at the cursor is usually the one just read, and the next entry the one asked for. A table is
-            // worth its cost only past that.
+            // The entry at the cursor is usually the one just read, and the next entry the one asked for. A table pays
+            // off only after many comparisons.
             compared &+= 1
             if compared > DecodingInput.linearLimit {
                 try buildTable(cursor)

@@ -1,7 +1,6 @@
 /// The bytes of one decoding, and what the decoding has found out about them so far.
 ///
-/// It is no more than a pointer, which costs nothing to copy. Its holder sees to it that the session stays, as the
-/// session owns the memory.
+/// It is only a pointer, which costs nothing to copy. Its holder keeps the session alive, which owns the memory.
 struct DecodingInput: BitwiseCopyable {
     struct State {
         /// The bytes being read; while `count` is 0, nothing reads what this points to.
@@ -9,7 +8,7 @@ struct DecodingInput: BitwiseCopyable {
         var count = 0
         let limits: CBORLimits
 
-        /// The map that was last read to its end, and where that end is.
+        /// The offset of the map that was last read to its end, and the offset of that end.
         var finishedMap = -1
         var finishedEnd = 0
 
@@ -39,7 +38,7 @@ struct DecodingInput: BitwiseCopyable {
         CBORReader(bytes, position: offset, limits: limits)
     }
 
-    /// The end of a value that has just been decoded, if it is known without passing over the value.
+    /// The end of the map that was read last, if that map is at `offset`; saves passing over it again.
     @inline(__always)
     func knownEnd(ofMapAt offset: Int) -> Int? {
         state.pointee.finishedMap == offset ? state.pointee.finishedEnd : nil

@@ -1,8 +1,8 @@
 /// The working memory of one decoding: the bytes, and the cursors into the maps being read.
 ///
 /// The containers that the session keeps have a cursor each. Any other container knows where it begins and what it
-/// holds. Such containers share one cursor for each level of recursion, which only spares them the search. A container
-/// whose cursor another one has taken sets it up anew. So containers may be read in any order and kept.
+/// holds. Such containers share one cursor for each level of recursion, only to make searches shorter. A container
+/// whose cursor another container has taken sets the cursor up anew. So containers may be kept and read in any order.
 final class DecodingSession {
     let input: DecodingInput
     @exclusivity(unchecked) private(set) var isBusy = false
@@ -25,7 +25,7 @@ final class DecodingSession {
     @exclusivity(unchecked) private var argumentBytes = 0
     @exclusivity(unchecked) private var argumentAlignment = 16
 
-    /// With `keepingContainers`, `retire()` must be called in the end.
+    /// With `keepingContainers`, the owner must call `retire()` in the end.
     init(limits: CBORLimits, keepingContainers: Bool = false) {
         // Nested values that share one item (an enumeration with a raw value, an optional) cost stack but no depth in
         // the bytes.
@@ -69,8 +69,8 @@ final class DecodingSession {
 
     /// Lets go of the kept containers.
     ///
-    /// They refer to the session without being counted. If one of them is still in use, the session stays for good: a
-    /// leak is better than a reference to memory that is gone. No ordinary `init(from:)` brings that about.
+    /// Their references to the session are not counted. If one of them is still in use, the session is never freed: a
+    /// leak is better than a reference to freed memory. No ordinary `init(from:)` causes that.
     func retire() {
         guard let kept else { return }
         if !kept.areAllIdle { _ = Unmanaged.passRetained(self) }
@@ -89,7 +89,7 @@ final class DecodingSession {
 
     @inline(__always)
     func end() {
-        // A container that was kept now reads nothing, instead of memory that is gone.
+        // A container that outlives the value now reads nothing instead of freed memory.
         input.state.pointee.base = UnsafeRawPointer(cursors)
         input.state.pointee.count = 0
         isBusy = false
@@ -107,7 +107,7 @@ final class DecodingSession {
         for index in 0..<KeptContainers.count { slotCursors[index].table = nil }
     }
 
-    /// The cursor of a container without a slot; set up anew if another container has used it meanwhile.
+    /// The cursor of a container without a slot, set up anew if another container has used the cursor meanwhile.
     func cursor(of map: MapPlace) -> UnsafeMutablePointer<MapCursor> {
         let index = min(map.level, cursorCount &- 1)
         if index > highestCursor { highestCursor = index }
@@ -116,7 +116,7 @@ final class DecodingSession {
         return cursor
     }
 
-    /// Decodes the value at an offset by its type's own `init(from:)`, or, for a special type, by the form it has here.
+    /// Decodes the value at an offset by its type's own `init(from:)`, or, for a special type, from this module's form.
     func decode<T: Decodable>(_ type: T.Type, at offset: Int) throws -> T {
         if PlainType.isPlain(type) {
             var end = offset
@@ -194,7 +194,7 @@ extension DecodingSession {
     }()
 }
 
-/// Turning what a type's own `init(from:)` throws into this module's error.
+/// Turns what a type's own `init(from:)` throws into this module's error.
 extension DecodingSession {
     @inline(never)
     func described(_ error: any Error, at offset: Int) -> CBORError {
@@ -222,7 +222,7 @@ extension DecodingSession {
         }
     }
 
-    /// The raw value that named no case; the standard library's message is about it.
+    /// The raw value that named no case, read again from the bytes.
     private func rawCaseName(at offset: Int) -> String? {
         var reader = input.reader(at: offset)
         switch reader.nextMajorType {

@@ -34,8 +34,8 @@ extension EncodingPlace {
     }
 }
 
-// The writers change nothing of their own, so their methods need not be `mutating`. That spares a copy of the place,
-// and with it the counting of references.
+// The writers change no property of their own, so their methods need not be `mutating`. That saves a copy of the place
+// and the counting of its references.
 
 /// A map being written.
 struct KeyedWriter<Key: CodingKey>: KeyedEncodingContainerProtocol {

@@ -14,7 +14,7 @@ struct EncodingFrame {
     var lastKey = 0
     /// How many containers and tags are around this level.
     var depth = 0
-    /// Never used twice in the life of a session; tells whether a container is still open.
+    /// Unique in the life of a session; a container with an old serial number is closed.
     var serial: UInt64 = 0
     var kind = Kind.undecided
     /// Whether the level belongs to a value whose `encode(to:)` is running; otherwise to a nested container.

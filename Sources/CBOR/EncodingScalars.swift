@@ -35,7 +35,7 @@ extension EncodingSession {
 
 /// Writing plain values without keys: the elements of arrays, and values that stand alone.
 extension EncodingSession {
-    /// What begins: an element of an array, or a value that stands alone.
+    /// The place of a value without a key: an element of an array, or a value that stands alone.
     enum Position {
         case element
         case single

@@ -4,7 +4,7 @@ extension EncodingSession {
     /// Opens a level inside the container at `parent`, whose key has been written: a nested container or, with
     /// `.undecided`, a super encoder.
     ///
-    /// An error is kept; the next write or the encoder throws it.
+    /// An error is kept; the next write throws it, or the encoder does.
     private func openChild(of parent: EncodingLevel, as kind: EncodingFrame.Kind) -> EncodingPlace {
         do throws(CBORError) {
             if separatesChildren { return try openSeparateChild(of: parent, as: kind) }

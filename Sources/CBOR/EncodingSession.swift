@@ -1,9 +1,9 @@
 /// The working memory of one encoding: a stack of open levels over the buffer that is being written.
 ///
-/// As long as containers are used in order, everything is written in place. The session reserves one byte for a head,
-/// and fills it in when the container is closed, which happens when the parent goes on. It notices a write to a closed
+/// As long as containers are used in order, the session writes everything in place. It reserves one byte for a head,
+/// and fills in the head when it closes the container: when the parent goes on. It notices a write to a closed
 /// container by the container's serial number. The encoder then starts over with `separatesChildren`: each nested
-/// container and super encoder gets a session of its own, which is spliced in at the end.
+/// container and super encoder gets a session of its own, whose bytes are spliced in at the end.
 final class EncodingSession {
     struct Splice {
         var offset: Int
@@ -14,9 +14,9 @@ final class EncodingSession {
     @exclusivity(unchecked) private(set) var isBusy = false
     @exclusivity(unchecked) private(set) var wasUsedOutOfOrder = false
 
-    /// The memory of the buffer that is being written; the caller of the encoder keeps it alive until `end()`.
+    /// The memory of the buffer being written; the caller of the encoder keeps the buffer alive until `end()`.
     @exclusivity(unchecked) private(set) var output: UnsafeMutablePointer<CBORBuffer.Storage>
-    /// The output before and after the work: containers and encoders that outlive their value find it empty.
+    /// The output before and after a value, always empty; containers and encoders that outlive their value see it.
     private let noOutput: UnsafeMutablePointer<CBORBuffer.Storage>
 
     private let frames: UnsafeMutablePointer<EncodingFrame>
@@ -29,7 +29,7 @@ final class EncodingSession {
     /// Which levels the kept containers write to.
     let slotLevels: UnsafeMutablePointer<EncodingLevel>
 
-    /// Whether anything below was touched; the only flag to look at when all goes well.
+    /// Whether any property below was changed; while all goes well, only this flag is read.
     @exclusivity(unchecked) var isUnusual = false
     @exclusivity(unchecked) var misuse: CBORError?
 
@@ -39,7 +39,7 @@ final class EncodingSession {
     @exclusivity(unchecked) var splices: [Splice] = []
     @exclusivity(unchecked) var parentPath: [CBORPathStep] = []
 
-    /// With `keepingContainers`, `retire()` must be called in the end.
+    /// With `keepingContainers`, the owner must call `retire()` in the end.
     init(limits: CBORLimits, keepingContainers: Bool = false) {
         self.limits = limits
         // A level that is a bare value (an enumeration with a raw value, an optional) costs stack but no depth in the
@@ -71,7 +71,7 @@ final class EncodingSession {
 
     /// Begins to write; the caller keeps the buffer alive until `end()`.
     func begin(writingInto buffer: CBORBuffer, separatingChildren: Bool = false) {
-        // Left behind by containers that were used after their value.
+        // Containers that were used after their value has ended leave errors behind.
         if isUnusual { forgetUnusual() }
         output = buffer.storage
         separatesChildren = separatingChildren
@@ -166,7 +166,7 @@ final class EncodingSession {
 
     @inline(never)
     private func rollBack(to start: Int, inside index: Int, after error: any Error) -> any Error {
-        // Before the levels above are dropped, because the path is made of them.
+        // The path is read first: it is made of the levels that are dropped below.
         var result = error
         if case EncodingError.invalidValue(_, let context) = error {
             result = CBORError(.valueNotEncodable(context.debugDescription), offset: count)
@@ -180,9 +180,10 @@ final class EncodingSession {
         return result
     }
 
-    /// Writes the value of the entry that was begun in the container at `index`; before it the output ended at `start`.
+    /// Writes the value of the entry that was begun in the container at `index`; the output before the entry ended at
+    /// `start`.
     ///
-    /// An entry whose value cannot be written is taken back. So a value that catches the error goes on with a whole
+    /// If the value cannot be written, the entry is removed. So a value that catches the error goes on with a whole
     /// container.
     func encodeEntry<T: Encodable>(_ value: T, of index: Int, from start: Int) throws {
         do {
@@ -224,7 +225,7 @@ final class EncodingSession {
         return EncodingLevel(serial: lastSerial, index: index &+ 1)
     }
 
-    /// Makes a level the one that is written, closing nested containers above it.
+    /// Closes the nested containers above a level, so that the level is the one being written.
     @inline(__always)
     private func enter(_ level: EncodingLevel) throws(CBORError) -> UnsafeMutablePointer<EncodingFrame> {
         let frame = frames + level.index
@@ -289,7 +290,7 @@ final class EncodingSession {
         for index in splices.indices where splices[index].offset > frame.pointee.head { splices[index].offset += gap }
     }
 
-    /// Gives a level the shape that its encoder is asked for; a second request for the same shape goes on with it.
+    /// Gives a level the shape that its encoder is asked for; a second request for the same shape changes nothing.
     @inline(__always)
     func open(_ level: EncodingLevel, as kind: EncodingFrame.Kind) throws(CBORError) {
         let frame = try enter(level)

@@ -8,9 +8,9 @@ internal import Foundation
 
 /// A date in the plainest form of CBOR that gives it back exactly, to the last bit.
 ///
-/// Foundation counts seconds from 2001, as a double. CBOR and most other systems count from 1970. For dates of these
-/// years a double from 2001 has 2²³ steps in a second, and a double from 1970 has 2²². So tag 1 can hold only every
-/// other date.
+/// Foundation counts seconds from 2001, as a double. CBOR and most other systems count from 1970. For present-day dates
+/// a double from 2001 has 2²³ steps in a second, and a double from 1970 has 2²². So tag 1 can hold only every other
+/// date.
 enum EpochTime: Equatable {
     /// Tag 1: whole seconds since 1970.
     case seconds(Int64)
@@ -18,7 +18,7 @@ enum EpochTime: Equatable {
     case fractional(Double)
     /// Tag 1001 (RFC 9581): whole seconds since 1970, and the nanoseconds after them.
     case nanoseconds(Int64, Int64)
-    /// Tag 1001: seconds since 1970 as near as a double comes, and the exact seconds since 2001.
+    /// Tag 1001: the nearest double of seconds since 1970, and the exact seconds since 2001.
     ///
     /// A date within 97 days of 2001 may have steps of less than a nanosecond.
     case exact(since1970: Double, since2001: Double)
@@ -32,7 +32,7 @@ enum EpochTime: Equatable {
         guard interval.isFinite else { return nil }
         let seconds = interval + Double(Self.referenceOffset)
         if seconds - Double(Self.referenceOffset) == interval {
-            // Past 2^53 a double skips whole seconds; an integer would only be longer.
+            // Past 2^53 a double skips whole seconds; an integer would be longer and no more exact.
             let isWhole = seconds == seconds.rounded() && abs(seconds) <= 0x1p53
             self = isWhole ? .seconds(Int64(seconds)) : .fractional(seconds)
         } else if let (whole, nanoseconds) = Self.split(interval),
@@ -44,7 +44,7 @@ enum EpochTime: Equatable {
         }
     }
 
-    /// Seconds since 2001 as Foundation has them; nil where the seconds are out of range.
+    /// Seconds since 2001, as Foundation counts them; nil where the seconds are out of range.
     static func secondsSince2001(seconds: Int64, nanoseconds: Int64) -> Double? {
         let (whole, overflow) = seconds.subtractingReportingOverflow(referenceOffset)
         return overflow ? nil : Double(whole) + Double(nanoseconds) / 1_000_000_000

@@ -1,6 +1,6 @@
 /// How the values of one type are written and read as fields of an event.
 struct FieldCodec: @unchecked Sendable {
-    // @unchecked: the functions below capture nothing but types. Marked `@Sendable` they could not capture those.
+    // @unchecked: the functions below capture only types, which functions marked `@Sendable` could not capture.
 
     /// Writes the key and the value at an address; returns whether there is a value.
     let write:
@@ -12,11 +12,11 @@ struct FieldCodec: @unchecked Sendable {
         (
             _ reading: FieldReading, _ key: UnsafePointer<FieldKey>, _ target: UnsafeMutableRawPointer
         ) throws -> Void
-    /// Puts the value of a missing field there; nil if the field must not be missing.
+    /// Puts the value of a missing field at `target`; nil if the field must not be missing.
     var readMissing: ((_ target: UnsafeMutableRawPointer) -> Void)?
     /// Destroys a value that has been read.
     let destroy: (_ value: UnsafeMutableRawPointer) -> Void
-    /// How many levels a value can add to the depth of the event without asking the session.
+    /// How many levels a value can add to the depth of the event without a check by the session.
     let levels: Int
     /// Whether `write` uses the session; the session must then have been begun.
     var needsSession = false
@@ -198,7 +198,7 @@ extension FieldCodec {
                 let count = try reader.readArrayHead()
                 var position = reader.position
                 var elements: [Value] = []
-                // So many elements fit into the bytes left, but an element takes more memory than a byte.
+                // The bytes left can hold `count` elements, but an element takes more memory than its bytes do.
                 if let count { elements.reserveCapacity(min(count, 1_024)) }
                 while true {
                     if let count {
@@ -223,7 +223,7 @@ extension FieldCodec {
 
     // MARK: Everything else
 
-    /// Values that their own `Codable` conformance codes, or that have a special form.
+    /// Values that are coded by their own `Codable` conformance, or that have a special form.
     static func general<Value: Codable>(_ type: Value.Type) -> FieldCodec {
         FieldCodec(
             write: { value, key, writing in
@@ -238,7 +238,7 @@ extension FieldCodec {
                 let offset = try reading.value(of: key)
                 let value = try reading.session.takeUnretainedValue().decode(type, at: offset)
                 target.initializeMemory(as: Value.self, to: value)
-                // The value is whole: whatever could be wrong with it has been found by now.
+                // The value has been decoded, so passing over it finds no further mistake.
                 try? reading.advance(pastValueAt: offset)
             },
             destroy: { $0.assumingMemoryBound(to: Value.self).deinitialize(count: 1) },

@@ -1,10 +1,10 @@
 /// Reading the fields of a layout.
 extension FieldTable {
-    /// Reads an unchecked input if it is no more than a small map of the fields in order, with plain values; returns
-    /// whether it was.
+    /// Reads an unchecked input if it is only a small map of the fields in order, with plain values; returns whether it
+    /// is.
     ///
-    /// If it was not, no argument is left behind, and the general way finds out whether the input is wrong. No key can
-    /// be there twice, because each key is met at its own place.
+    /// If it is not, no argument is left behind, and the general way decides whether the input is wrong. No key can
+    /// come twice, because each key is met at its own place.
     func readExactly(into arguments: UnsafeMutableRawPointer, in session: DecodingSession) -> Bool {
         let input = session.input
         guard input.count > 0 else { return false }

@@ -10,7 +10,7 @@ final class FieldTable: @unchecked Sendable {
     }
 
     struct Field {
-        /// The first property, so that a field's address is its key's.
+        /// The first property, so that the address of a field is also the address of its key.
         let key: FieldKey
         let codec: FieldCodec
         let offset: Int
@@ -60,7 +60,7 @@ final class FieldTable: @unchecked Sendable {
 
     /// Appends a map of the fields of the value at an address.
     ///
-    /// Returns true if that went well; otherwise the buffer holds what it held before.
+    /// Returns whether the map was written; if not, the buffer holds what it held before.
     func write(_ value: UnsafeRawPointer, into buffer: CBORBuffer, with session: EncodingSession) -> Bool {
         guard levels < session.limits.maximumDepth else { return false }
         if needsSession { return writeInSession(value, into: buffer, with: session) }
@@ -88,7 +88,7 @@ final class FieldTable: @unchecked Sendable {
             try writeMap(value, FieldWriting(output: buffer.storage, session: .passUnretained(session)))
             if !session.isUnusual { return true }
         } catch {
-            // `Codable` will meet the error again, and say where.
+            // Encoding through `Codable` meets the error again, and says where.
         }
         buffer.truncate(to: min(start, buffer.count))
         return false

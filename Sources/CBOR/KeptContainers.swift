@@ -1,14 +1,14 @@
 /// The keyed containers of a session, kept from one value to the next.
 ///
 /// Making a container costs an allocation and several look-ups of generic types in the Swift runtime. That is most of
-/// the cost of coding a small value. A container that only this table still refers to is handed out again. It knows its
-/// place in the value only by its slot here, and the session writes the new place there.
+/// the cost of coding a small value. The table hands out a container again when only the table still refers to it. The
+/// container finds its place in the value through its slot here, where the session writes the new place.
 ///
-/// The containers refer to their session. The user of the session ends that circle by destroying the table.
+/// The containers refer to their session. The user of the session breaks that cycle by destroying the table.
 struct KeptContainers {
     private struct Slot {
-        /// The container itself, which is no more than this reference; the first property, so that a slot's address is
-        /// the container's.
+        /// The container itself, which is only this reference; the first property, so that the address of a slot is
+        /// also the address of its container.
         var box: AnyObject?
         var key: ObjectIdentifier?
         /// A `ContainerLoader` for the container's type.
@@ -57,7 +57,7 @@ struct KeptContainers {
         return loader.load(from: slots + slot)
     }
 
-    /// A slot that a container for this key type may be put into; -1 if all of them are in use.
+    /// A slot into which a container for this key type may be put; -1 if all such slots are in use.
     func vacantSlot(for key: ObjectIdentifier) -> Int {
         var slot = KeptContainers.home(of: key)
         for _ in 0..<KeptContainers.probes {
@@ -74,10 +74,10 @@ struct KeptContainers {
         slots[slot] = Slot(box: box, key: key, loader: ContainerLoader<Container>())
     }
 
-    /// Whether a container is nothing but a reference to a native object, so that there is no copy of the container
-    /// while the object has only one reference.
+    /// Whether a container is only a reference to a native object, so that there is no copy of the container while the
+    /// object has only one reference.
     ///
-    /// Every standard library so far is like that, but does not promise it. Where it is otherwise, nothing is kept.
+    /// This is so in every standard library so far, but no library promises it. Where it is not so, nothing is kept.
     static func isReference<Container>(_ container: Container) -> Bool {
         guard MemoryLayout<Container>.size == MemoryLayout<AnyObject>.size else { return false }
         let children = Mirror(reflecting: container).children

@@ -1,4 +1,4 @@
-/// An open-addressed hash table from map keys to where they stand in the bytes.
+/// An open-addressed hash table from map keys to their offsets in the bytes.
 struct KeyTable {
     private struct Slot {
         var hash: UInt32 = 0

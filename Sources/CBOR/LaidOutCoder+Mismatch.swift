@@ -1,9 +1,9 @@
 /// Checking a layout against `Codable`.
 extension LaidOutCoder {
-    /// What is wrong with the layout, as far as an event shows; nil if nothing is.
+    /// A mistake in the layout, as far as this event shows it; nil if there is none.
     ///
-    /// For tests: two events show most of what can be wrong, one with every field filled in and one without the fields
-    /// that may be nil.
+    /// For tests: two events show most mistakes, one with every field filled in and one without the fields that may be
+    /// nil.
     package func mismatch(for event: Event) throws -> String? {
         let encoder = CBOREncoder()
         let buffer = CBORBuffer()

@@ -1,8 +1,8 @@
 /// Writes and reads the events of one type by their layout.
 ///
-/// Bytes, values and errors are the same as by way of `Codable`, except that the layout's initializer makes the events.
+/// Bytes, values and errors are the same as through `Codable`, except that the layout's initializer makes the events.
 ///
-/// One is made for a type. Any thread may then use it, each with coders and buffers of its own.
+/// Each type has one coder. Any thread may use it, with encoders, decoders and buffers of its own.
 package final class LaidOutCoder<Event: Codable>: Sendable {
     private let fields: FieldTable
     private let argumentBytes: Int
@@ -26,7 +26,7 @@ package final class LaidOutCoder<Event: Codable>: Sendable {
 
     /// - Parameters:
     ///   - argumentBytes: How much memory the arguments of `make` take.
-    ///   - make: Makes an event of arguments; it takes them out of their memory even when it throws.
+    ///   - make: Makes an event of arguments; it takes the arguments out of their memory even when it throws.
     package init(
         _ fields: [Field],
         argumentBytes: Int,
@@ -51,7 +51,7 @@ package final class LaidOutCoder<Event: Codable>: Sendable {
     /// Appends the event; the encoder is for fields that only `Codable` can write, and for errors.
     package func encode(_ event: Event, into buffer: CBORBuffer, with encoder: CBOREncoder) throws {
         let isWritten = withUnsafePointer(to: event) { fields.write($0, into: buffer, with: encoder.session) }
-        // Whatever went wrong, `Codable` finds words for it, or a way.
+        // `Codable` then either writes the event or throws the error that says what is wrong.
         if !isWritten { try encoder.encode(event, into: buffer) }
     }
 

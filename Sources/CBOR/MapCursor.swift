@@ -1,4 +1,4 @@
-/// How far the reading of one map has come: keys that are asked for in the order of writing are found at once.
+/// How far the reading of one map has come: a key that comes next in the bytes is found at once.
 struct MapCursor {
     /// The offset of the map's head; -1 while the cursor is free.
     var map = -1
@@ -8,9 +8,9 @@ struct MapCursor {
     var count = 0
     /// The offset of the key that comes next.
     var position = 0
-    /// How many entries lie before it.
+    /// How many entries lie before `position`.
     var entry = 0
-    /// Made when a large map is read out of order.
+    /// The table of keys, made when a large map is read out of order.
     var table: KeyTable?
 
     /// Goes to the first key of a map.
@@ -25,7 +25,7 @@ struct MapCursor {
     }
 }
 
-/// A map in the bytes: where its head and its first key stand, and how many pairs it declares.
+/// A map in the bytes: the offsets of its head and of its first key, and how many pairs it declares.
 struct MapPlace: BitwiseCopyable {
     let head: Int
     let first: Int

@@ -1,4 +1,4 @@
-/// A map key in place: what it is compared and hashed by, independent of its spelling.
+/// A map key in place, compared and hashed independently of its spelling.
 ///
 /// Integers and simple values compare by value; strings by content, chunked or not; floats by the bits of their double.
 /// Arrays, maps and tagged items compare by the bytes of their shortest spelling, and so by what they hold.
@@ -57,7 +57,7 @@ struct MapKey: Equatable {
         return left.withBytes { one in right.withBytes { other in one.elementsEqual(other) } ?? false } ?? false
     }
 
-    /// Equal for equal keys and cheap; not safe against collisions made on purpose.
+    /// Equal for equal keys, and cheap; a peer can choose keys that collide.
     var fingerprint: UInt64 {
         switch content {
         case .integer(let value): value &+ UInt64(majorType.rawValue) << 62

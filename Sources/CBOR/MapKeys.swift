@@ -7,9 +7,9 @@ struct MapKeys {
 
     private let mapOffset: Int
     private var count = 0
-    /// Each holds half of a key's fingerprint over the key's offset in the map.
+    /// Each slot has half of a key's fingerprint in the high bits and the key's offset in the map in the low bits.
     private var slots = SIMD16<UInt64>()
-    /// A bit for each key: a key that falls on a free bit is new, and needs no comparing.
+    /// A bit for each key: a key whose bit is not set is new, and is compared with no other key.
     private var filter: UInt64 = 0
     private var table: KeyTable?
 
@@ -17,7 +17,7 @@ struct MapKeys {
         self.mapOffset = mapOffset
     }
 
-    /// Notes a well-formed key, given by where it starts.
+    /// Notes the well-formed key that starts at an offset.
     @inline(__always)
     mutating func insert(
         keyAt offset: Int,

@@ -1,4 +1,4 @@
-// The same forms as those of the containers of `Codable`, type by type.
+// Each type has the same form here as in the containers of `Codable`.
 
 extension Bool: PlainFieldValue {
     @inline(__always)

@@ -2,7 +2,7 @@
 ///
 /// They are coded directly: their own `Codable` conformance asks for an encoder and a container for each element.
 enum PlainType {
-    // Each cast is between a type and itself: the comparison before it shows that.
+    // Each cast is between a type and itself, which the comparison before the cast proves.
 
     /// Writes a value of a type that `isPlain` knows.
     @inline(__always)

@@ -1,5 +1,5 @@
-/// Dates as RFC 3339 writes them, `2013-03-21T20:04:00.5Z`: the form is strict; any offset and any number of decimals
-/// are taken.
+/// Dates in the form of RFC 3339, such as `2013-03-21T20:04:00.5Z`: the form is strict, with any offset and any number
+/// of decimals.
 package enum RFC3339 {
     /// A point in time that was read from text.
     package struct Time {
@@ -10,7 +10,7 @@ package enum RFC3339 {
         /// Whether the text has more than six decimals.
         package let isBelowMicroseconds: Bool
 
-        /// Seconds since 1970 as a double; nil where the text has more decimals than such a double has.
+        /// Seconds since 1970 as a double; nil if the text has more than six decimals.
         package var doubleSince1970: Double? {
             isBelowMicroseconds ? nil : Double(seconds * 1_000_000 + nanoseconds / 1_000) / 1_000_000
         }
@@ -104,7 +104,7 @@ extension RFC3339.Time {
             hour < 24, minute < 60, second <= 60
         else { return nil }
         let days = RFC3339.daysSince1970(year: year, month: month, day: day)
-        // Ten decimals may be rounded up to a whole second.
+        // More than nine decimals may be rounded up to a whole second.
         let carry = fraction.nanoseconds / 1_000_000_000
         seconds = Int64(days * 86_400 + hour * 3_600 + minute * 60 + second - offset + carry)
         nanoseconds = Int64(fraction.nanoseconds - carry * 1_000_000_000)

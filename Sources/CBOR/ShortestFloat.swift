@@ -1,6 +1,6 @@
 /// Finds which of CBOR's three floating-point widths holds a number without loss.
 ///
-/// It looks at the bits. So signed zeros, subnormals and NaN payloads survive on every platform, even without
+/// It looks only at the bits. So signed zeros, subnormals and NaN payloads survive on every platform, even without
 /// `Float16`.
 enum ShortestFloat {
     case half(UInt16)

@@ -6,7 +6,7 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// The special types, read back from their tags or from what JSON can carry.
+/// Reads the special types from their tags or from the forms that they have in JSON.
 extension SpecialType {
     @inline(never)
     static func decode<T>(_ type: T.Type, at offset: Int, in input: DecodingInput) throws(CBORError) -> T {
@@ -53,8 +53,8 @@ extension SpecialType {
         }
     }
 
-    /// Text with at most six decimals means a double of seconds since 1970, from which other writers make it; finer
-    /// text means the date itself.
+    /// Other writers make text with at most six decimals from a double of seconds since 1970, so such text means that
+    /// double; finer text means the date itself.
     private static func date(_ time: RFC3339.Time) -> Date? {
         if let seconds = time.doubleSince1970 { return Date(timeIntervalSince1970: seconds) }
         return EpochTime.secondsSince2001(seconds: time.seconds, nanoseconds: time.nanoseconds)
@@ -150,7 +150,7 @@ extension SpecialType {
         }
     }
 
-    /// Reads an integer or bignum, and makes a decimal of it and an exponent.
+    /// Reads an integer or bignum as the mantissa, and makes a decimal of it and the exponent.
     private static func mantissa(
         exponent: Int,
         _ reader: inout CBORReader,

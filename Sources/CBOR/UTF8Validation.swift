@@ -1,6 +1,6 @@
 /// Finds the first byte at which text stops being UTF-8 (Unicode 15, table 3-7); nil if all of it is UTF-8.
 ///
-/// The standard library's validating initialisers make a string, and do not say where the trouble is. A skipped field
+/// The standard library's validating initializers make a string, and do not say where the mistake is. A skipped field
 /// needs no string, and an error needs the place.
 @usableFromInline
 package func firstInvalidUTF8(in bytes: UnsafeRawBufferPointer) -> Int? {

@@ -1,7 +1,7 @@
 public import DomainEvents
 import Locks
 
-/// Keeps the events of a publisher in the order of publishing: all of them, or those of the types it was made for.
+/// Keeps the events of a publisher in the order of publishing: all events, or only those of some types.
 ///
 /// ```swift
 /// let recorder = EventRecorder(publisher)
@@ -9,10 +9,10 @@ import Locks
 /// let provisioned = try await recorder.next(BoxProvisioned.self)
 /// ```
 ///
-/// It records on the publishing thread, before any handler is called: when `publish` has returned, the event is
-/// recorded. It stops when it is released.
+/// The recorder records on the publishing thread, before any handler is called: when `publish` has returned, the event
+/// is recorded. The recorder stops when it is released.
 public final class EventRecorder: Sendable {
-    /// The publisher whose events it keeps.
+    /// The publisher whose events the recorder keeps.
     public let publisher: EventPublisher
 
     private let log = RecordedEvents()
@@ -21,7 +21,7 @@ public final class EventRecorder: Sendable {
 
     /// Records the events of all types from now on, including types that are not used yet.
     ///
-    /// A bridge counts it as a subscriber of every type that this process uses.
+    /// A bridge counts the recorder as a subscriber of every type that this process uses.
     public init(_ publisher: EventPublisher) {
         self.publisher = publisher
         let registration = RecorderRegistration(publisher, log)
@@ -59,8 +59,7 @@ public final class EventRecorder: Sendable {
         log.endSubscriptions()
     }
 
-    /// Records the events of these types too, from now on; an event is not recorded twice if its type was recorded
-    /// already.
+    /// Records the events of these types too, from now on; no event is recorded twice.
     public func record<each E: DomainEvent>(_ types: repeat (each E).Type) {
         repeat record(one: each types)
     }
@@ -80,13 +79,13 @@ public final class EventRecorder: Sendable {
         log.all.compactMap { $0 as? E }
     }
 
-    /// Returns the first event of this type that no `next` has returned yet; waits for it if it has not been published.
+    /// Returns the first event of this type that no `next` has returned yet; waits if there is none.
     ///
     /// Events of other types do not matter, whether they came before or not.
     /// - Parameters:
     ///   - type: the event's type.
-    ///   - limit: how long it waits.
-    ///   - clock: the clock that measures that time; by default the machine's monotonic one, which setting the date
+    ///   - limit: how long the call waits.
+    ///   - clock: the clock that measures the wait; by default the machine's monotonic one, which setting the date
     ///     does not change.
     /// - Throws: ``EventNotRecorded`` when the time is over or the type is not recorded at all; the error lists what
     ///   was recorded instead. `CancellationError` when the task is cancelled.

@@ -84,8 +84,7 @@ final class InMemoryProcess: WorkerProcess, @unchecked Sendable {
     }
 
     func signal(_ signal: ChildSignal) {
-        // The effect of a signal on a process that does not handle it: its handlers do nothing more, and its link
-        // breaks off.
+        // A signal ends a process that does not handle it: the handlers do nothing more, and the link breaks off.
         end(.signaled(number: signal.number, coreDumped: false))
     }
 
@@ -105,7 +104,7 @@ final class InMemoryProcess: WorkerProcess, @unchecked Sendable {
             defer { (subscriptions, self.handler) = ([], nil) }
             return (subscriptions, self.handler)
         }
-        // Comes first: events that a cancelled subscription lets go of would count as handled.
+        // Before the subscriptions are cancelled: the session would report their waiting events as handled.
         session.abandon()
         for subscription in kept { subscription.cancel() }
         handler?(reason)

@@ -14,16 +14,16 @@ public struct InMemoryWorker: Sendable {
     ///
     /// - Parameters:
     ///   - name: the worker's name.
-    ///   - subscribes: the events that it subscribes to; they are kept for it while it is down.
-    ///   - publishes: the events that it may publish; nil for any.
-    ///   - restart: the ends after which it is started again.
-    ///   - isSignificant: whether its end may end all workers.
-    ///   - onDemand: whether it runs only while there are events for it.
-    ///   - backoff: the pause before it is started again.
-    ///   - handshakeTimeout: the time from its start until it has to be ready.
-    ///   - shutdown: how it is stopped.
-    ///   - limits: how much the link to it holds and takes.
-    ///   - pool: how many members it has, and which of them gets an event; one by default.
+    ///   - subscribes: the events that the worker subscribes to; the host keeps them while the worker is down.
+    ///   - publishes: the events that the worker may publish; nil for any.
+    ///   - restart: after which kinds of exit the host starts the worker again.
+    ///   - isSignificant: whether the worker's end may end all workers.
+    ///   - onDemand: whether the worker runs only while there are events for it.
+    ///   - backoff: the pause before the host starts the worker again.
+    ///   - handshakeTimeout: the time from the worker's start until it has to be ready.
+    ///   - shutdown: how the host stops the worker.
+    ///   - limits: how much the link to the worker holds and takes.
+    ///   - pool: how many members the worker's pool has, and which of them gets an event; one member by default.
     ///   - body: the body that the worker program hands to `BridgeWorker.main`.
     public init(
         _ name: String = "worker",

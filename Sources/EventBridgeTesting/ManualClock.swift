@@ -60,7 +60,7 @@ public final class ManualClock: Clock, @unchecked Sendable {
     /// The time that the clock shows.
     public var now: Instant { lock.withLock { time } }
 
-    /// The smallest step, which is that of `Duration`.
+    /// The smallest step of the clock: one attosecond, as in `Duration`.
     public var minimumResolution: Duration { Duration(secondsComponent: 0, attosecondsComponent: 1) }
 
     /// How many tasks sleep.
@@ -81,10 +81,10 @@ public final class ManualClock: Clock, @unchecked Sendable {
         }
     }
 
-    /// Moves the clock on, and wakes the tasks whose deadline has come: by deadline, and equal ones in the order of
-    /// sleeping.
+    /// Moves the clock on, and wakes the tasks whose deadline has come, earliest deadline first.
     ///
-    /// The tasks are resumed in this order; on one actor they also run in it.
+    /// Tasks with the same deadline wake in the order in which they began to sleep. Tasks on one actor also run in the
+    /// order of their wake-ups.
     public func advance(by duration: Duration) {
         precondition(duration >= .zero, "a clock does not go back")
         let due = lock.withLock {

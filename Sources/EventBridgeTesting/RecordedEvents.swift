@@ -7,7 +7,7 @@ final class RecordedEvents: EventObserver, @unchecked Sendable {
     private let lock = Lock()
     private var events: [any DomainEvent] = []
     private var isTaken: Set<Int> = []
-    /// Taken before `lock` and while a channel is told: a second thread must find the type recorded.
+    /// Taken before `lock`, and held until the channel is subscribed: a second call for its type returns after that.
     private let recording = Lock()
     private var types: Set<ObjectIdentifier> = []
     /// The subscriptions; nil after the recorder was released.
@@ -81,7 +81,7 @@ final class RecordedEvents: EventObserver, @unchecked Sendable {
         resume?()
     }
 
-    /// Answers at once if the event is there, and otherwise when it comes or the ticket is given up.
+    /// Calls `answer` at once if the event is there, and otherwise when the event comes or the ticket is given up.
     func take<E: DomainEvent>(
         _ type: E.Type,
         named name: String,
@@ -139,7 +139,7 @@ final class RecordedEvents: EventObserver, @unchecked Sendable {
     }
 }
 
-/// Tells a recorder of every event type when it is used for the first time.
+/// Tells a recorder of each event type when the publisher uses that type for the first time.
 final class RecorderRegistration: InterestObserver {
     let isBridge = false
 

@@ -1,11 +1,11 @@
-/// The alarms of a world, earliest first; alarms of one time are in the order in which they were set.
+/// The alarms of a world, earliest first; alarms for the same time stay in the order in which they were set.
 struct AlarmClock {
     enum Due {
         /// The end of a thread's wait, by the number of the wait.
         case wait(WorldThread, number: UInt64)
         /// A call that a thread of the process is to make.
         case call(WorldProcess, @Sendable () -> Void)
-        /// A call that is made on the spot.
+        /// A call that the thread with the baton makes at once.
         case act(@Sendable () -> Void)
     }
 

@@ -4,11 +4,11 @@ import DomainEvents
 struct ArrivalRecord {
     private struct Receiver {
         var seen: Set<EventID> = []
-        /// How many of the seen events each origin has made.
+        /// How many of the seen events come from each origin.
         var counts: [String: UInt64] = [:]
-        /// The last published of each thread's events that came here at their first attempt.
+        /// For each publishing thread, its last published event that came here at the first attempt.
         var newest: [Int: (place: Int, id: EventID)] = [:]
-        /// The first arrived effect of each cause.
+        /// For each cause, the effect that arrived first.
         var effects: [EventID: EventID] = [:]
     }
 
@@ -17,7 +17,7 @@ struct ArrivalRecord {
     private var places: [EventID: (thread: Int, place: Int)] = [:]
     private(set) var count = 0
 
-    /// Takes note of an event that a thread publishes.
+    /// Notes an event that a thread publishes.
     ///
     /// The events of one thread keep their order; events of several threads have none.
     mutating func published(_ context: EventContext, on thread: Int) {
@@ -30,10 +30,10 @@ struct ArrivalRecord {
     /// Whether an event has come to a process of this name.
     func hasCome(_ id: EventID, to process: String) -> Bool { receivers[process]?.seen.contains(id) == true }
 
-    /// How many of these events this origin has made.
+    /// How many different events of this origin have come to processes of this name.
     func count(at process: String, from origin: String) -> UInt64 { receivers[process]?.counts[origin] ?? 0 }
 
-    /// Takes note of an event that has arrived in a process of this name.
+    /// Notes an event that has arrived in a process of this name.
     ///
     /// - Returns: The promise that was broken, if any.
     mutating func arrived(_ name: String, _ context: EventContext, at process: String) -> String? {

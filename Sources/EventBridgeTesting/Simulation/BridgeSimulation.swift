@@ -17,9 +17,9 @@ import Synchronization
 /// }
 /// ```
 ///
-/// A seed gives the same run each time, in this process and in others that run the same program. No seed decides what a
-/// test does outside its world: in a `Task.detached`, on a `DispatchQueue.global()` or in a `Thread`. A run that
-/// depends on such work is not repeatable.
+/// A seed gives the same run each time, in this process and in others that run the same program. The seed does not
+/// decide what a test does outside its world: in a `Task.detached`, on a `DispatchQueue.global()` or in a `Thread`. A
+/// run that depends on such work is not repeatable.
 public struct BridgeSimulation: Sendable {
     /// The first of the seeds.
     public var firstSeed: UInt64
@@ -32,10 +32,10 @@ public struct BridgeSimulation: Sendable {
     /// How many steps a world may take; a step is a lock that is taken, or a wait.
     public var maximumSteps: Int
 
-    /// The file to which a failed run is written as a timeline, in place of its content; nil for none.
+    /// The file that a failed run overwrites with its timeline; nil for none.
     ///
-    /// By default it is what `EVENT_BRIDGE_TRACE` says. The timeline is a trace in the JSON of Chrome's trace viewer,
-    /// which Perfetto (`ui.perfetto.dev`) shows. Its times are the run's own.
+    /// The default is the value of the environment variable `EVENT_BRIDGE_TRACE`. The timeline is a trace in the JSON
+    /// of Chrome's trace viewer, which Perfetto (`ui.perfetto.dev`) shows. Its times are the run's own.
     public var timeline: String?
 
     /// Describes a simulation.
@@ -87,14 +87,14 @@ public struct BridgeSimulation: Sendable {
         return report
     }
 
-    /// Whether tasks that leave their world are noticed.
+    /// Whether the simulation notices tasks that leave their world.
     private static let watchesTasks = GlobalTasks.watch {
         guard let thread = Simulation.thread as? WorldThread else { return }
         let place = Scheduler.place()
         thread.scheduler.escapes(at: place.isEmpty ? "a place that cannot be named" : place)
     }
 
-    /// The failure with as few choices as it needs.
+    /// The failure, shrunk to the choices that it needs.
     private func shrunk(
         _ failed: SimulationOutcome,
         _ body: @escaping @Sendable (SimulationWorld) async throws -> Void
@@ -110,7 +110,7 @@ public struct BridgeSimulation: Sendable {
         return failure
     }
 
-    /// The turn of the next world: worlds that run side by side share the processors.
+    /// Counts the worlds, so that worlds that run at the same time are spread over the processors.
     private static let turns = Atomic<UInt64>(0)
 
     /// Runs one world.
@@ -131,10 +131,10 @@ public struct BridgeSimulation: Sendable {
         let scheduler = Scheduler(choices: choices, limits: limits, keepsTrace: keepsTrace, keepsTurns: isKept)
         let core = WorldCore(scheduler: scheduler, faults: faults, keepsPassages: isKept)
         let world = SimulationWorld(core)
-        // Begins in the caller's task, and keeps its task-local values.
+        // `body` begins as a child of the caller's task and keeps the caller's task-local values.
         world.begin(body)
         return await withCheckedContinuation { continuation in
-            // On a thread of its own, since Swift's few threads must not wait for a world's end.
+            // The scheduler has a thread of its own: Swift's few threads must not wait for a world's end.
             do {
                 try PlatformThread.start(name: "simulation") {
                     CurrentThread.stayOnOneProcessor(turn: Self.turns.wrappingAdd(1, ordering: .relaxed).newValue)

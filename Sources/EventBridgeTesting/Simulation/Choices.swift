@@ -1,8 +1,8 @@
 /// Every choice of a run: which thread goes on, which fault comes when, how long it lasts.
 ///
 /// Each matter has its own numbers, so one choice less in one matter does not change the choices of the others. A
-/// choice is a place in its matter and a value. Value 0 is always the tame one: go on, no fault, no delay. A choice
-/// that is listed nowhere is 0.
+/// choice is a place in its matter and a value. Value 0 is always the tame one: go on, no fault, no delay. A list
+/// leaves out choices of value 0.
 struct Choices: Sendable {
     struct Place: Hashable, Comparable, Sendable {
         let matter: String
@@ -14,7 +14,7 @@ struct Choices: Sendable {
     typealias List = [Place: UInt64]
 
     let seed: UInt64
-    /// The choices in place of the seed's; nil if the seed decides.
+    /// The choices to make instead of the seed's; nil if the seed decides.
     private let list: List?
     /// The places of the list, ascending in each matter.
     private let places: [String: [UInt64]]
@@ -22,14 +22,14 @@ struct Choices: Sendable {
     /// Every choice so far whose value is not 0.
     private(set) var made: List = [:]
 
-    /// Chooses by the seed, or, with a list, as it says, and the tame way elsewhere.
+    /// Chooses by the seed; with a list, chooses what the list says, and 0 where it says nothing.
     init(seed: UInt64, list: List? = nil) {
         self.seed = seed
         self.list = list
         places = Dictionary(grouping: (list ?? [:]).keys, by: \.matter).mapValues { $0.map(\.index).sorted() }
     }
 
-    /// How many of the listed choices this run has not come to, or could not make.
+    /// How many of the listed choices this run did not reach, or could not make.
     var unmet: Int { (list ?? [:]).keys.count { made[$0] == nil } }
 
     /// Chooses a value below `bound`.
@@ -53,11 +53,11 @@ struct Choices: Sendable {
         return value
     }
 
-    /// The next place that is not 0, in a matter in which few places are not 0.
+    /// The next place with a choice other than 0, in a matter where most choices are 0.
     ///
     /// - Parameters:
-    ///   - index: the place behind which the next one lies.
-    ///   - average: how many places there are for each that is not 0; 0 if all are 0.
+    ///   - index: the place after which the search begins.
+    ///   - average: how many places there are on average for each choice other than 0; 0 if all choices are 0.
     mutating func nextPlace(_ matter: String, behind index: UInt64, average: UInt64) -> UInt64? {
         guard average > 0 else { return nil }
         if list != nil { return places[matter]?.first { $0 > index } }

@@ -1,22 +1,22 @@
 import DomainEvents
 import EventBridge
 
-/// What has become of each event for each worker of one host, by its id.
+/// What has become of each event for each worker of one host.
 ///
 /// An accepted event has one fate: its worker has acknowledged or refused it, it is a dead letter, it was dropped or
-/// coalesced, or it is left over with its worker. The ids come from what passes the streams, the counts from the host's
-/// own books: ``mistake(in:letters:)`` holds the two against each other.
+/// coalesced, or it is left over with its worker. The ids come from what passes the streams, the counts from the host:
+/// ``mistake(in:of:letters:)`` compares the two.
 struct FateRecord {
-    /// A gap that a worker has got in the place of events that were dropped.
+    /// A gap that a worker has got in place of dropped events.
     struct PassedGap {
         let count: Int
-        /// Whether a policy has dropped the events, which were accepted then; otherwise they were not taken.
+        /// Whether a policy dropped events that had been accepted; otherwise the events were never accepted.
         let isOfPolicy: Bool
-        /// The first and the last event of each origin that were dropped.
+        /// The first and the last dropped event of each origin.
         let named: [EventID]
     }
 
-    /// What a worker says of an event or of a gap.
+    /// How a worker has settled an event or a gap.
     enum Settlement {
         case acknowledged(EventID)
         case refused(EventID)
@@ -34,20 +34,20 @@ struct FateRecord {
     private var receivers: [String: Receiver] = [:]
     /// The names of the members of each pool.
     private var pools: [[String]] = []
-    /// The workers whose books began anew, as they were removed.
+    /// The removed workers: if one of them comes back, the host counts its events from zero.
     private var removed: Set<String> = []
-    /// How often a worker has said something.
+    /// How many settlements the workers have sent.
     private(set) var count = 0
 
-    /// Workers of these names share events from now on.
+    /// Notes that workers of these names share events from now on.
     mutating func addPool(_ members: [String]) { pools.append(members) }
 
-    /// The host has other books for workers of these names, if it has any, from now on.
+    /// Notes that the host has removed workers of these names, and their counts with them.
     mutating func remove(_ workers: Set<String>) { removed.formUnion(workers) }
 
     // MARK: - What passes
 
-    /// Takes note of what a worker says.
+    /// Notes how a worker has settled an event or a gap.
     ///
     /// - Parameter hasCome: whether an event has come to a process of the worker.
     /// - Returns: The rule that is broken, if any.
@@ -63,7 +63,7 @@ struct FateRecord {
             return other.map { "\(worker) acknowledges \(id), which \($0) of the same pool has acknowledged" }
         case .refused(let id):
             guard hasCome(id) else { return "\(worker) refuses \(id), which has not come to it" }
-            // It comes again if it was put back as a dead letter.
+            // The event comes again if it became a dead letter and was put back.
             receiver.refusals += 1
             return receiver.acknowledged.contains(id) ? "\(worker) refuses \(id), which it has acknowledged" : nil
         case .gap(let gap):
@@ -79,10 +79,10 @@ struct FateRecord {
 
     // MARK: - At rest
 
-    /// Checks that no event has two fates, and that each event of the host's books has the fate for which it counts.
+    /// Checks that no event has two fates, and that the host's counts of each fate agree with what passed the streams.
     ///
     /// - Parameters:
-    ///   - books: the counts of a worker of whose words none is on its way.
+    ///   - books: the host's counts for a worker that has no acknowledgement or refusal on its way.
     ///   - letters: the host's dead letters.
     /// - Returns: The rule that is broken, if any.
     func mistake(in books: EventCounts, of worker: String, letters: [PutAside]) -> String? {
@@ -98,7 +98,7 @@ struct FateRecord {
         if let id = receiver.named.first(where: receiver.acknowledged.contains) {
             return "\(worker) has acknowledged \(id), of which a gap says that it was dropped"
         }
-        // Of a worker that was removed and has come back, the books know only what came since.
+        // For a worker that was removed and has come back, the host counts only what came since.
         if removed.contains(worker) { return nil }
         let (settled, known) = (books.handled + books.unwanted, UInt64(receiver.acknowledged.count))
         if settled != known {
@@ -107,7 +107,7 @@ struct FateRecord {
         if books.refused != receiver.refusals {
             return "\(books.refused) events count as refused by \(worker), which has refused \(receiver.refusals)"
         }
-        // While something waits for the worker, a gap may.
+        // While something waits for the worker, a gap may wait too.
         if books.waitingBytes == 0, books.dropped != UInt64(receiver.dropped) {
             return "\(books.dropped) events for \(worker) count as dropped, and gaps say \(receiver.dropped)"
         }
@@ -118,7 +118,7 @@ struct FateRecord {
         return nil
     }
 
-    /// An event that lies on the shelf of dead letters.
+    /// An event that is a dead letter of the host.
     struct PutAside {
         let id: EventID
         let worker: String

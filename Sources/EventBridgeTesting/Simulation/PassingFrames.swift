@@ -1,14 +1,14 @@
 import BridgeProtocol
 
-/// The frames in the bytes that pass one end of a stream in one direction, in whatever pieces they come.
+/// Finds the frames in the bytes that pass one end of a stream in one direction; the bytes may come in any pieces.
 struct PassingFrames {
     private var decoder = FrameDecoder(limit: 1 << 30)
     /// The beginning of a frame that has not passed as a whole.
     private var rest: [UInt8] = []
-    /// Whether bytes have passed that are no frames; what comes behind them means nothing.
+    /// Whether bytes that are no frame have passed; the bytes after them are ignored.
     private var isBroken = false
 
-    /// Calls `act` with the body of each frame that these bytes complete; an error of `act` means that it is no frame.
+    /// Calls `act` with the body of each frame that these bytes complete; `act` throws if the body is not a frame's.
     mutating func pass(_ bytes: UnsafeRawBufferPointer, _ act: (UnsafeRawBufferPointer) throws -> Void) {
         guard !isBroken else { return }
         do {
@@ -28,7 +28,7 @@ struct PassingFrames {
         get throws { try rest.withUnsafeBytes { if case .frame = try decoder.next(in: $0) { true } else { false } } }
     }
 
-    /// - Returns: What is left behind the last whole frame.
+    /// - Returns: The bytes after the last whole frame.
     private func takeFrames(
         _ bytes: UnsafeRawBufferPointer,
         _ act: (UnsafeRawBufferPointer) throws -> Void

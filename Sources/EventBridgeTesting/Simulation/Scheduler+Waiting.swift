@@ -2,7 +2,7 @@ import Locks
 
 /// Waits of a world's threads, and the events that end them.
 extension Scheduler {
-    /// - Parameter give: gives back the lock that the thread holds, and returns its identity.
+    /// - Parameter give: gives back the lock that the thread holds, and returns the lock's identity.
     /// - Returns: Whether the thread was woken before the deadline.
     func wait(
         _ thread: WorldThread,
@@ -73,7 +73,7 @@ extension Scheduler {
     func revive(_ process: WorldProcess) {
         process.isDead = false
         process.isStopped = false
-        // Deadlines that passed meanwhile were dropped, as no thread of the process was to run then.
+        // Alarms that became due meanwhile are gone, because no thread of the process could run: set them again.
         for thread in waiting where thread.process === process {
             if let deadline = thread.deadline { clock.alarms.set(deadline, .wait(thread, number: thread.waits)) }
         }

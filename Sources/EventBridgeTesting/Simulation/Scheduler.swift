@@ -5,10 +5,10 @@ import Locks
 ///
 /// Exactly one thread has the baton. It hands the baton on where it would wait, and now and then where it takes a lock;
 /// the choices say to which thread. When no thread can go on, time jumps to the next deadline. If there is no deadline,
-/// the world has come to its end or into a deadlock.
+/// the world has ended or is in a deadlock.
 ///
-/// A thread that holds a lock goes on until it has given all locks back. So other threads see guarded state only at
-/// those moments, and a process that ends leaves no lock behind that others need.
+/// A thread that holds a lock goes on until it has given all locks back. So other threads never see guarded state in
+/// the middle of a change, and a process that ends leaves no lock behind that others need.
 final class Scheduler: @unchecked Sendable {
     // Sendable: everything mutable belongs to the thread that has the baton.
 
@@ -18,7 +18,7 @@ final class Scheduler: @unchecked Sendable {
         case finished
         /// Nothing can go on; these threads wait.
         case deadlock([String])
-        /// The world has lasted longer, or taken more steps, than it may.
+        /// The world has exceeded its limit of time or of steps.
         case exhausted(String)
     }
 
@@ -59,7 +59,7 @@ final class Scheduler: @unchecked Sendable {
     var shuffles = false
 
     @exclusivity(unchecked) private var ending = Ending()
-    /// The places where tasks were handed to executors that no world decides about.
+    /// The places where tasks were handed to executors outside every world.
     private(set) var escapes: [String] = []
     private let living = ThreadCount()
 
@@ -67,7 +67,7 @@ final class Scheduler: @unchecked Sendable {
 
     /// The stages of a world's end.
     private struct Ending {
-        /// Whether threads that have nothing to do end.
+        /// Whether threads end when they have nothing to do.
         var isClosing = false
         var end: End?
         var isAbandoned = false
@@ -93,10 +93,9 @@ final class Scheduler: @unchecked Sendable {
 
     // MARK: - From outside
 
-    /// Runs the tasks of the host's process, with `body` as its first thread; returns when the world has come to its
-    /// end.
+    /// Runs the tasks of the host's process, with `body` as its first thread; returns when the world has ended.
     ///
-    /// A thread outside the world calls it.
+    /// The caller is a thread outside the world.
     func run(_ body: @escaping @Sendable () -> Void = {}) -> End {
         _ = start(name: "main", in: host, body)
         handOn(from: nil)
@@ -207,7 +206,7 @@ final class Scheduler: @unchecked Sendable {
         if !process.fates.isEmpty, let act = process.takeFate() { act() }
         if clockJumps.hasCome(at: points, by: &choices) { jump() }
         guard process.runs else {
-            // The thread waits behind the ready ones until its process is continued, or for ever.
+            // The thread waits behind the ready ones until its process goes on, or for ever.
             ready.append(thread)
             thread.state = .ready
             return handOn(from: thread)
@@ -252,7 +251,7 @@ final class Scheduler: @unchecked Sendable {
         return CallPlace.functions(outside: own, atMost: 3).joined(separator: ", called by ")
     }
 
-    /// Ends this thread, as the world has ended.
+    /// Ends this thread, because the world has ended.
     private func leave() -> Never {
         Simulation.leave()
         living.ended()
@@ -261,7 +260,7 @@ final class Scheduler: @unchecked Sendable {
 
     // MARK: - What becomes due
 
-    /// Calls `act` at that time, on the thread that has the baton then.
+    /// Calls `act` at `time`, on the thread that has the baton then.
     func at(_ time: UInt64, _ act: @escaping @Sendable () -> Void) { clock.alarms.set(time, .act(act)) }
 
     func callLater(after nanoseconds: UInt64, in process: WorldProcess, _ body: @escaping @Sendable () -> Void) {
@@ -284,7 +283,7 @@ final class Scheduler: @unchecked Sendable {
 
     func random() -> UInt64 { randomNumbers.next() }
 
-    /// Notes that something leaves the world, so no seed decides what it does.
+    /// Notes that work leaves the world at this place; no seed decides what that work does.
     func escapes(at place: String) { if escapes.count < 16, !escapes.contains(place) { escapes.append(place) } }
 
     // MARK: - The baton

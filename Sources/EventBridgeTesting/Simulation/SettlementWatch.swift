@@ -2,15 +2,15 @@ import BridgePlatform
 import BridgeProtocol
 import DomainEvents
 
-/// Reads what a host and one start of a worker write to one another, and learns from it which events are settled, and
+/// Reads what a host and one incarnation of a worker write to each other, and finds out which events are settled, and
 /// how.
 ///
-/// It stands at the host's end of the stream: what the host has read there, it acts upon. It asks neither side, so that
-/// the books of both can be checked against what it has seen.
+/// The watch sits at the host's end of the stream: the host acts upon everything that was read there. The watch asks
+/// neither side, so the counts of both sides can be checked against what it has seen.
 final class SettlementWatch: @unchecked Sendable {
     // Sendable: everything mutable belongs to the thread that has the world's baton.
 
-    /// What the host has written, with a place in the order of its link.
+    /// What the host has written that has a place in the order of the link.
     private enum Item {
         case event(EventID)
         case gap(FateRecord.PassedGap)
@@ -21,7 +21,7 @@ final class SettlementWatch: @unchecked Sendable {
     private let settled: (FateRecord.Settlement) -> Void
     private var toWorker = PassingFrames()
     private var toHost = PassingFrames()
-    /// The sources of both sides' events; nil before the host has said them.
+    /// The sources of both sides' events; nil until the host has sent them.
     private var sources: (host: EventSource, worker: EventSource)?
     /// What is not settled, in the order of the link.
     private var open: [(sequence: UInt64, item: Item)] = []

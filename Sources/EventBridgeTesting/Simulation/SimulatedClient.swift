@@ -4,7 +4,7 @@ import BridgeTransport
 public import DomainEvents
 import Locks
 
-/// A process of a world that attaches to its host: a client of the bridge, which the host has not started.
+/// A process of a world that the host has not started and that attaches to the host as a client of the bridge.
 public final class SimulatedClient: @unchecked Sendable {
     // Sendable: everything mutable belongs to the thread that has the world's baton.
 
@@ -93,7 +93,7 @@ public final class SimulatedClient: @unchecked Sendable {
         waiters = []
     }
 
-    /// Waits for the process's end and closes what it had open; runs on a thread of the system's.
+    /// Waits for the end of the process and closes what the process had open; runs on a thread of the system.
     private func reap() {
         core.scheduler.waitForDeath(of: life.process)
         guard life.hasEnded else { return }
@@ -105,7 +105,7 @@ public final class SimulatedClient: @unchecked Sendable {
         settle()
     }
 
-    /// The way to the host that lets clients in at the moment.
+    /// The way to the host that lets clients in at present.
     private struct Way: WayToHost {
         let core: WorldCore
         let life: SimulatedProcess

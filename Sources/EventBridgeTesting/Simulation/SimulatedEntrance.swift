@@ -2,7 +2,7 @@ import BridgePlatform
 import BridgeTransport
 import Locks
 
-/// Lets the clients of a world attach to its host, as a control socket does outside.
+/// Lets the clients of a world attach to its host, as a control socket does outside a simulation.
 ///
 /// A world has one entrance. It opens with the host that was started last, and closes with that host.
 final class SimulatedEntrance: Entrance, @unchecked Sendable {
@@ -59,7 +59,7 @@ final class SimulatedEntrance: Entrance, @unchecked Sendable {
         )
         toClient.slow(to: SimulatedProcess.rate(of: client.name, first >> 8, in: world))
         streams.append(toHost)
-        // From the next step on the client may end, and the system then closes this.
+        // From the next step on the client may end, and the system then closes this end of the stream.
         client.stream = toClient
         let peer = UnixSocket.PeerCredentials(
             processIdentifier: client.identifier,
@@ -69,12 +69,12 @@ final class SimulatedEntrance: Entrance, @unchecked Sendable {
         let (arrived, arrival) = (
             arrived, Arrival(stream: toHost, peer: peer, connection: connection, entrance: self)
         )
-        // A client that ends in the middle of this would leave the host's poller behind without its wake-up.
+        // Undivided: if the client ended in the middle of this, the host's poller would never be woken.
         Simulation.undivided { poller.perform { arrived(arrival) } }
         return toClient
     }
 
-    /// Closes the entrance after its host's process was killed; runs on a thread of the system's.
+    /// Closes the entrance after its host's process was killed; runs on a thread of the system.
     func hostWasKilled() {
         stop()
         for stream in streams { stream.close() }

@@ -4,9 +4,9 @@ import Locks
 
 /// A host's program in a process of its own; a kill can end it at any step.
 ///
-/// It is then started again, as a service manager does it. The host's holdings do not outlive it, as outside a
-/// simulation: its threads never run again and its streams end. Its workers end with it or within 800 ms, and its
-/// clients attach to the next host.
+/// The world then starts the program again, as a service manager would. As outside a simulation, nothing that the host
+/// holds outlives its process: the threads never run again and the streams end. The workers end with the host or within
+/// 800 ms, and the clients attach to the next host.
 public final class SimulatedHost: @unchecked Sendable {
     // Sendable: everything mutable belongs to the thread that has the world's baton.
 
@@ -21,14 +21,14 @@ public final class SimulatedHost: @unchecked Sendable {
     private let description: HostDescription
     private let program: Program
     private var life: SimulatedProcess?
-    /// The host that the present process has made, or the last process.
+    /// The host of the present process, or of the last one while there is none.
     private var made: WorldCore.Host?
     private var isRunning = false
     private var waiters: [CheckedContinuation<Void, Never>] = []
-    /// The pause in nanoseconds that a kill by hand sets before the next start.
+    /// The pause before the next start, in nanoseconds, that a kill by hand has set.
     private var pause: UInt64?
 
-    /// How many starts in a world a seed ends at most; the start after them gets to the end of its program.
+    /// How many starts in a world a seed kills at most; the next start gets to the end of its program.
     private static let mostKills = 3
 
     init(
@@ -41,7 +41,7 @@ public final class SimulatedHost: @unchecked Sendable {
         self.program = program
     }
 
-    /// Kills the process now, wherever it stands; it is started again after the given time.
+    /// Kills the process now, wherever it stands; the next process starts after the given time.
     public func kill(startingAgainAfter time: Duration = .milliseconds(100)) {
         guard let life, !life.hasEnded else { return }
         pause = time.simulatedNanoseconds
@@ -55,7 +55,7 @@ public final class SimulatedHost: @unchecked Sendable {
 
     // MARK: - Its processes
 
-    /// Starts the program, and returns when a process has come to the end of it without being killed.
+    /// Starts the program, and returns when a process has come to its end without being killed.
     func begin() async {
         _ = core.scheduler.start(name: "system", in: core.system) { [self] in
             while !core.isSealed { runOnce() }
@@ -71,7 +71,7 @@ public final class SimulatedHost: @unchecked Sendable {
         await withCheckedContinuation { waiters.append($0) }
     }
 
-    /// Runs one process from its start to its end; runs on a thread of the system's.
+    /// Runs one process from its start to its end; runs on a thread of the system.
     private func runOnce() {
         starts += 1
         let scheduler = core.scheduler

@@ -22,7 +22,7 @@ final class SimulatedLauncher: WorkerLauncher, @unchecked Sendable {
         add(workers)
     }
 
-    /// From now on, workers of these names do what these workers do; the host removes the others.
+    /// Launches these workers from now on; the host removes the workers that are not among them.
     func replaceAll(by workers: [InMemoryWorker]) {
         fates.remove(Set(bodies.keys).subtracting(workers.flatMap(\.names)))
         add(workers)
@@ -65,7 +65,7 @@ final class SimulatedLauncher: WorkerLauncher, @unchecked Sendable {
         }
         if delay > 0 { world.wasMet("late start") }
         scheduler.sleep(nanoseconds: delay)
-        // A sealed world is burying what is left of a killed host.
+        // A sealed world only ends what is left of a killed host.
         guard !world.isSealed, let body = bodies[name] else {
             completion(.failure(LaunchFailure(reason: .spawnFailed("no worker has the name \"\(name)\"", errno: nil))))
             return
@@ -112,7 +112,7 @@ final class SimulatedLauncher: WorkerLauncher, @unchecked Sendable {
 
     // MARK: - One fate
 
-    /// Takes note of what a worker says of an event or of a gap.
+    /// Notes how a worker has settled an event or a gap.
     func settled(_ settlement: FateRecord.Settlement, by worker: String) {
         guard !world.isSealed else { return }
         let record = world.record
@@ -125,14 +125,14 @@ final class SimulatedLauncher: WorkerLauncher, @unchecked Sendable {
     private func keep(_ worker: SimulatedWorker) {
         workers.removeAll { $0.life.hasEnded }
         let others = workers.filter { $0.life.name == worker.life.name }
-        // A worker's replacement comes up beside the worker.
+        // A worker's replacement starts while the worker still runs.
         if others.count > 1 { world.fail("\(worker.life.name) is started a third time beside two that live") }
         workers.append(worker)
     }
 
-    /// Takes note of an event in a process, which becomes the worker's present process.
+    /// Notes that a process has got an event, which makes it the worker's present process.
     ///
-    /// - Returns: The broken rule, if another present process of the worker lives.
+    /// - Returns: The rule that is broken if another present process of the worker lives; nil otherwise.
     private func hasTwo(_ life: SimulatedProcess?) -> String? {
         guard let worker = workers.first(where: { $0.life === life }) else { return nil }
         worker.isPresent = true
@@ -141,7 +141,7 @@ final class SimulatedLauncher: WorkerLauncher, @unchecked Sendable {
         return other.map { "\(name) \(worker.life.number) gets events while \($0.life.number) lives" }
     }
 
-    /// Ends the workers after the host's process was killed; runs on a thread of the system's.
+    /// Ends the workers after the host's process was killed; runs on a thread of the system.
     func hostWasKilled() {
         for worker in workers where !worker.life.hasEnded { worker.orphaned() }
     }

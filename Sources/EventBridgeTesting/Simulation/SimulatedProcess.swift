@@ -14,7 +14,7 @@ final class SimulatedProcess: @unchecked Sendable {
     private let world: WorldCore
     /// Called once when the process ends.
     var whenEnded: (@Sendable () -> Void)?
-    /// Ends the work of the process on a thread of its own, so that it leaves no memory behind.
+    /// Ends the work of the process on a thread of its own, so that the process leaves no memory behind.
     private var burial: (@Sendable () -> Void)?
 
     init(name: String, number: Int, process: WorldProcess, in world: WorldCore) {
@@ -99,7 +99,7 @@ final class SimulatedProcess: @unchecked Sendable {
         meet(stop) { [self] in standStill(for: length) }
     }
 
-    /// Chooses the step at which a fault of this kind happens; 0 for never, which is the choice in one of `tame` cases.
+    /// Chooses the step at which a fault of this kind happens, or 0 for never; one case in `tame` is 0.
     func point(_ kind: SimulationFaults, _ matter: String, _ index: UInt64, oneIn tame: UInt64) -> UInt64 {
         world.choose(kind, matter, index, below: 1 << 14) { numbers in
             numbers.next(below: tame) == 0 ? 0 : numbers.nextOfAnySize(upTo: (1 << 14) - 1)
@@ -115,9 +115,9 @@ final class SimulatedProcess: @unchecked Sendable {
     /// Sets how the work of the process is ended when the process is buried.
     func buried(by burial: @escaping @Sendable () -> Void) { self.burial = burial }
 
-    /// Lets the threads of an ended process come to their end, when the world is at its end.
+    /// Lets the threads of an ended process end, when the world has ended.
     func bury() {
-        // The burial holds the owner of this process.
+        // Taken even from a process that lives: the burial holds the owner of this process.
         guard let burial = burial.take(), exit != nil else { return }
         world.scheduler.revive(process)
         _ = world.scheduler.start(name: "undertaker", in: process, burial)

@@ -12,9 +12,9 @@ final class SimulatedWorker: WorkerProcess, @unchecked Sendable {
     // Sendable: everything mutable belongs to the thread that has the world's baton.
 
     let life: SimulatedProcess
-    /// Whether it is a process that may get events while no other such process of the worker lives.
+    /// Whether this is the worker's present process; while it lives, no other process of the worker may get events.
     ///
-    /// A replacement becomes one with its first event, however late or early it was started.
+    /// A replacement becomes the present process with its first event, whenever it was started.
     var isPresent: Bool
     /// The host's end of the stream between host and worker.
     let hostStream: FaultyStream
@@ -71,7 +71,7 @@ final class SimulatedWorker: WorkerProcess, @unchecked Sendable {
         }
     }
 
-    /// Subscribes ahead of the worker's own subscriptions, so no handler of the worker has begun.
+    /// Subscribes before the worker's own code does, so a planned end comes before any handler of the worker begins.
     private func watch(_ publisher: EventPublisher) {
         for doom in world.doomed.removeValue(forKey: life.name) ?? [] {
             let subscription = doom.subscribe(publisher) { [self] in
@@ -96,7 +96,7 @@ final class SimulatedWorker: WorkerProcess, @unchecked Sendable {
 
     // MARK: - What the system does
 
-    /// Waits for the process's end, closes what it had open and tells the host; runs on a thread of the host's.
+    /// Waits for the end of the process, closes its stream and tells the host; runs on a thread of the host.
     func reap() {
         world.scheduler.waitForDeath(of: life.process)
         let matter = "worker \(life.name)"
@@ -129,7 +129,7 @@ final class SimulatedWorker: WorkerProcess, @unchecked Sendable {
     /// Ends the stream and the worker after the host's process was killed.
     ///
     /// Where the kernel ends the children of a dead process, the worker ends at once. Elsewhere it ends when it sees
-    /// the end of the stream, within 800 ms, and its handlers may go on until then. Runs on a thread of the system's.
+    /// the end of the stream, within 800 ms, and its handlers may go on until then. Runs on a thread of the system.
     func orphaned() {
         let last = world.choose(.hostKills, "orphan:\(life.name)", UInt64(life.number), below: 800_000_000) { numbers in
             numbers.next(below: 2) == 0 ? 0 : numbers.nextOfAnySize(upTo: 800_000_000)

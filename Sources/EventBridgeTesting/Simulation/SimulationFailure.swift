@@ -1,6 +1,6 @@
 /// A run of a simulation in which something did not hold.
 public struct SimulationFailure: Error, Sendable, CustomStringConvertible {
-    /// Gives the same run again.
+    /// The seed that gives the same run again.
     public let seed: UInt64
     /// What did not hold.
     public let reason: String
@@ -10,7 +10,7 @@ public struct SimulationFailure: Error, Sendable, CustomStringConvertible {
     public let choices: String
     /// How many choices there are.
     public let choiceCount: Int
-    /// How many choices there were before those that the failure does not need were left out.
+    /// How many choices there were before the simulation left out those that the failure does not need.
     public internal(set) var choicesBefore: Int
     /// How long the run had lasted in its own time.
     public var time: Duration { .nanoseconds(Int64(clamping: nanoseconds)) }

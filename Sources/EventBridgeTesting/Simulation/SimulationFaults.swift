@@ -30,7 +30,7 @@ public struct SimulationFaults: OptionSet, Sendable, Hashable {
     public static let hostKills = SimulationFaults(rawValue: 1 << 7)
     /// Workers and clients read a few bytes a second.
     public static let slowReaders = SimulationFaults(rawValue: 1 << 8)
-    /// The wall clock is set forth and back, and the whole machine stands still for up to 30 seconds.
+    /// The wall clock is set forward and back, and the whole machine stands still for up to 30 seconds.
     public static let clockJumps = SimulationFaults(rawValue: 1 << 9)
     /// Processes end by themselves at any step, with any status.
     public static let exits = SimulationFaults(rawValue: 1 << 10)

@@ -8,11 +8,11 @@ public struct SimulationReport: Sendable {
     public private(set) var steps = 0
     /// What went wrong, and how often.
     public private(set) var faults: [String: Int] = [:]
-    /// The places where tasks were started that no seed decides about, as with `Task.detached`.
+    /// The places where runs started tasks outside their worlds, as with `Task.detached`.
     ///
-    /// Such runs may differ from one another.
+    /// No seed decides about such tasks, so two runs of one seed may differ.
     public private(set) var escapes: Set<String> = []
-    /// In how many runs nothing went wrong although it might have; they tested no more than a run without faults.
+    /// In how many runs no fault happened or no event arrived; they tested no more than a run without faults.
     public private(set) var untested = 0
     /// In how many runs each condition of ``SimulationWorld/sometimes(_:_:)`` held.
     public private(set) var reached: [String: Int] = [:]
@@ -27,7 +27,7 @@ public struct SimulationReport: Sendable {
         reached.merge(outcome.reached.mapValues { $0 ? 1 : 0 }) { $0 + $1 }
     }
 
-    /// Throws if the runs have not tested what they were to test.
+    /// Throws if a condition was never reached, or if all of at least ten runs with faults were untested.
     func check(_ simulation: BridgeSimulation) throws {
         for (name, times) in reached.sorted(by: { $0.key < $1.key }) where times == 0 {
             throw SimulationError("in \(runs) runs it never came about that \(name)")

@@ -20,7 +20,7 @@ extension SimulationWorld {
         core.scheduler.yieldIfDead()
     }
 
-    /// Ends the process of the worker's next start at an event of this type, in the place of a handler call.
+    /// Ends the worker's next process when an event of this type comes, before the worker's handlers get the event.
     public func crash<E: DomainEvent>(
         _ worker: String,
         whenHandling type: E.Type,
@@ -37,7 +37,7 @@ extension SimulationWorld {
         )
     }
 
-    /// Lets the process of a worker or client stand still for that long, as SIGSTOP does.
+    /// Lets the process of a worker or client stand still for this time, as SIGSTOP does.
     public func stop(_ name: String, for duration: Duration) {
         living(name)?.standStill(for: duration.simulatedNanoseconds)
     }
@@ -57,13 +57,13 @@ extension SimulationWorld {
         process.stream?.garble()
     }
 
-    /// Sets the wall clock forth or back.
+    /// Sets the wall clock forward or back.
     public func setWallClock(by duration: Duration) {
         let (seconds, attoseconds) = duration.components
         core.setWallClock(by: seconds * 1_000_000_000 + attoseconds / 1_000_000_000)
     }
 
-    /// Lets nothing run for that long, as when a virtual machine is held; what becomes due meanwhile is due at once.
+    /// Stops the whole world for this time, like a paused virtual machine; what becomes due meanwhile runs right after.
     public func standStill(for duration: Duration) { core.standStill(for: duration.simulatedNanoseconds) }
 
     private func living(_ name: String) -> SimulatedProcess? {
@@ -72,7 +72,7 @@ extension SimulationWorld {
 }
 
 extension Duration {
-    /// The duration in nanoseconds, 0 at least.
+    /// The duration in nanoseconds, at least 0.
     var simulatedNanoseconds: UInt64 {
         let (seconds, attoseconds) = components
         return UInt64(clamping: seconds) &* 1_000_000_000 &+ UInt64(max(0, attoseconds)) / 1_000_000_000

@@ -4,7 +4,7 @@ import EventBridge
 extension SimulationWorld {
     /// Ends all faults, and returns when everything that was accepted has been handled and nothing moves any more.
     ///
-    /// - Throws: ``SimulationError`` if that takes longer, or if the world at rest is not as it should be.
+    /// - Throws: ``SimulationError`` if that takes longer than `limit`, or if a check of the world at rest fails.
     public func rest(within limit: Duration) async throws {
         core.calm()
         try await wait(limit) { [self] in for program in programs { await program.waitUntilRunning() } }

@@ -6,8 +6,8 @@ public import Supervision
 
 /// One simulated world: a host, its workers and all that happens to them, decided by a seed.
 ///
-/// It exists for the body of ``BridgeSimulation/run(_:)`` and for the work that the body starts. Its time passes only
-/// when nothing can go on.
+/// A world exists for the body of ``BridgeSimulation/run(_:)`` and for the work that the body starts. Each step takes
+/// some nanoseconds of the world's time; when nothing can go on, the time jumps to the next deadline.
 public final class SimulationWorld: @unchecked Sendable {
     // Sendable: everything mutable belongs to the thread that has the world's baton, or is read after the world's end.
     let core: WorldCore
@@ -41,9 +41,9 @@ public final class SimulationWorld: @unchecked Sendable {
 
     // MARK: - Life
 
-    /// Runs `body` as the world's first task, then ends what it has left.
+    /// Runs `body` as the world's first task, then shuts down the clients and hosts that `body` has left running.
     ///
-    /// The caller is outside the world, before the world begins.
+    /// The caller is outside the world, which has not begun yet.
     func begin(_ body: @escaping @Sendable (SimulationWorld) async throws -> Void) {
         Task(executorPreference: core.scheduler.host.executor) { [self] in
             do {
@@ -71,7 +71,7 @@ public final class SimulationWorld: @unchecked Sendable {
 
     // MARK: - Hosts and workers
 
-    /// Starts a host whose workers are processes of this world, and returns when they are ready.
+    /// Starts a host whose workers are processes of this world, and returns when the workers are ready.
     ///
     /// With `control`, clients of the world can attach; its path has no meaning. Everything else is as for
     /// `BridgeHost`.
@@ -174,7 +174,7 @@ public final class SimulationWorld: @unchecked Sendable {
     /// Starts a task of the simulated process whose code calls this.
     ///
     /// An error of the task other than a cancellation fails the run.
-    /// - Returns: The task, to wait for its end. In a process that ends, the task never ends.
+    /// - Returns: The task, to wait for its end. If the process ends first, the task never ends.
     @discardableResult
     public func task(_ body: @escaping @Sendable () async throws -> Void) -> Task<Void, Never> {
         let core = core
@@ -198,13 +198,13 @@ public final class SimulationWorld: @unchecked Sendable {
     /// What has gone wrong in this run so far, and how often.
     public var faultsMet: [String: Int] { core.met }
 
-    /// Fails the run, as something does not hold.
+    /// Fails the run for this reason.
     public func fail(_ reason: String) { core.fail(reason) }
 
     /// Adds a line to the story of a failure.
     public func note(_ text: String) { core.tell(text) }
 
-    /// Suspends the calling task for that long in the world's time.
+    /// Suspends the calling task for this duration of the world's time.
     public func sleep(for duration: Duration) async throws {
         try core.checkOpen()
         try await Simulation.thread?.sleep(for: duration)
@@ -213,15 +213,14 @@ public final class SimulationWorld: @unchecked Sendable {
 
     // MARK: - What has to hold
 
-    /// Adds a condition that holds at every moment; it is checked after each arrival of an event, and at the end.
+    /// Adds a condition that must hold at every moment; it is checked after each arrival of an event, and at the end.
     ///
     /// - Parameters:
     ///   - name: the condition's name in a failure.
-    ///   - holds: called on any thread of the world; it is short, and waits for nothing but locks.
+    ///   - holds: called on any thread of the world; must be short, and may wait only for locks.
     public func always(_ name: String, _ holds: @escaping @Sendable () -> Bool) { core.always(name, holds) }
 
-    /// Adds a condition that holds at some moment of some run; if it never did, the simulation has not tested it, and
-    /// fails.
+    /// Adds a condition that must hold at some moment of some run; the simulation fails if it never held.
     ///
     /// - Parameters:
     ///   - name: the condition's name in a failure.

@@ -4,7 +4,7 @@ import Locks
 
 /// The faults of reads and writes at one end of a stream.
 struct StreamFaults: Sendable {
-    /// How many bytes a read or write moves at most; 0 for as many as there are.
+    /// How many bytes a read or write moves at most; 0 for no limit.
     var pieces: UInt64 = 0
     /// How long bytes take at most before they can be read, in nanoseconds.
     var delay: UInt64 = 0
@@ -26,7 +26,7 @@ final class FaultyStream: ByteStream, @unchecked Sendable {
     private var numbers: SeededNumbers
     /// Whether the next write breaks the protocol, as the test has asked by hand.
     private var isGarbled = false
-    /// Learns what passes the host's end of a worker's stream; nil at any other end.
+    /// Sees what passes the host's end of a worker's stream; nil at any other end.
     private let watch: SettlementWatch?
 
     init(_ inner: any ByteStream, _ faults: StreamFaults, watch: SettlementWatch? = nil, in world: WorldCore) {
@@ -57,8 +57,7 @@ final class FaultyStream: ByteStream, @unchecked Sendable {
 
     private func readSome(into buffer: UnsafeMutableRawBufferPointer) -> IOOutcome {
         guard !faults.leaveReadingAlone, !world.isCalm else { return inner.read(into: buffer) }
-        // As many bytes as the rate allows in some milliseconds, so that an end that comes meanwhile is not seen too
-        // late.
+        // At most the bytes of 50 ms, so that this end does not notice the end of the stream too late.
         let atOnce = faults.rate == 0 ? Int.max : Int(faults.rate / 20) + 1
         let part = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(min(size, atOnce)))
         let outcome = inner.read(into: part)
@@ -75,7 +74,7 @@ final class FaultyStream: ByteStream, @unchecked Sendable {
     }
 
     func write(_ pieces: [UnsafeRawBufferPointer]) -> IOOutcome {
-        // No other thread of the world comes between the two, so no answer does.
+        // No other thread of the world runs between the write and the watch, so the watch sees no answer first.
         let outcome = writeSome(pieces)
         if let watch, case .transferred(let count) = outcome { watch.hostWrote(pieces, count: count) }
         return outcome
@@ -99,7 +98,7 @@ final class FaultyStream: ByteStream, @unchecked Sendable {
         return outcome
     }
 
-    /// A transfer of exactly the allowed number of bytes was most likely cut.
+    /// Counts a split: a transfer of exactly the allowed number of bytes was most likely cut.
     private func noteSplit(_ outcome: IOOutcome, _ limit: Int) {
         if faults.pieces > 0, outcome == .transferred(limit) { world.wasMet("split") }
     }

@@ -17,7 +17,7 @@ final class TaskInbox: @unchecked Sendable {
         }
     }
 
-    /// Takes the lock outside the world, which decides nothing about it.
+    /// Takes the real lock; the world's scheduler does not decide about it.
     private func outside<R>(_ body: () -> R) -> R {
         lock.lockReally()
         defer { lock.unlockReally() }

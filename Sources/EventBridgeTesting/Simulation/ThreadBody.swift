@@ -1,5 +1,4 @@
-/// The body of a thread; the thread lets go of it while it still belongs to its world, since that release may take
-/// locks.
+/// The body of a thread; the thread releases it while still part of its world, because the release may take locks.
 final class ThreadBody: @unchecked Sendable {
     // Sendable: touched by the thread's maker first, and then only by the thread.
     private var body: (@Sendable () -> Void)?

@@ -13,7 +13,7 @@ struct Trace: Sendable {
         var description: String { "\(time) \(name) \(thread) \(kind)" }
     }
 
-    /// One thread had the baton, from one of its steps to another.
+    /// A time from one step to another during which one thread had the baton.
     struct Turn: Sendable {
         let thread: Int
         let threadName: String
@@ -43,7 +43,7 @@ struct Trace: Sendable {
 
     private mutating func noteTurn(_ kind: Kind, _ thread: WorldThread, _ time: UInt64) {
         switch kind {
-        // Another thread does this.
+        // The thread was started by another one and has no turn yet.
         case .start: return
         case .run: begin(thread, time)
         case .point where hasPaused: begin(thread, time)

@@ -20,7 +20,7 @@ struct WorldClock {
     /// Lets the time of a switch pass: another thread has the baton.
     mutating func threadChanged() { now += 1_500 + numbers.next() & 2_047 }
 
-    /// Lets the time of a look at the clock pass, and returns what it shows.
+    /// Lets the time that a reading takes pass, and returns what the clock shows.
     mutating func read() -> UInt64 {
         now += 20
         return now
@@ -28,6 +28,6 @@ struct WorldClock {
 
     mutating func pass(_ nanoseconds: UInt64) { now += nanoseconds }
 
-    /// Moves the time on to `time`, as nothing happens until then.
+    /// Moves the clock on to `time`, because nothing happens until then.
     mutating func jump(to time: UInt64) { now = max(now, time) }
 }

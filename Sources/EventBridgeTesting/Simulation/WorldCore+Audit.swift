@@ -2,7 +2,7 @@ import DomainEvents
 import EventBridge
 import Supervision
 
-/// Checks on the books of each host, without being asked.
+/// Checks of each host's counts, which every world makes by itself.
 extension WorldCore {
     /// Checks the host's memory for each worker against docs/reference/delivery.md, and that no worker broke the
     /// protocol.
@@ -17,7 +17,7 @@ extension WorldCore {
                 return "\(worker.worker) was found to break the protocol"
             }
             guard let limits = host.launcher.limits[worker.worker] else { continue }
-            // Events that a dead worker has left may come on top, if their recovery does not wait.
+            // The events that dead workers have left may be added, where their recovery does not wait for room.
             let left = met["crash", default: 0] + met["exit", default: 0] + met["stop", default: 0]
             let bound = 2 * limits.outboxHardLimit + windows + left * Self.largestOutbox
             if worker.sent.waitingBytes > bound {
@@ -31,9 +31,9 @@ extension WorldCore {
     /// The most that a worker can leave when it dies.
     private static let largestOutbox = 64 << 20
 
-    /// Checks the same, and what holds of a host at rest.
+    /// Checks the same, and what must hold for a host at rest.
     ///
-    /// All books balance, the settled events have arrived, and nothing waits at a gate.
+    /// All counts balance, the settled events have arrived, and no ended worker waits for anything.
     func auditRest(of host: Host) -> String? {
         for worker in host.bridge.statistics {
             let name = worker.worker
@@ -56,8 +56,7 @@ extension WorldCore {
         return audit(host)
     }
 
-    /// Checks the books of a host that was shut down: what was accepted and has no other fate is left over, and said to
-    /// be.
+    /// Checks the counts of a host that was shut down: its report counts each unsettled event as left over.
     func auditEnd(of host: Host, _ report: ShutdownReport) -> String? {
         for worker in host.bridge.statistics {
             let name = worker.worker
@@ -77,7 +76,7 @@ extension WorldCore {
         let seen = host.launcher.fates.count
         let (books, letters) = (host.bridge.statistics, host.bridge.deadLetters)
         let fates = host.launcher.fates
-        // A worker has said something while the host was asked, which its books may know or not.
+        // A worker has settled something while the host was asked, and the host's counts may or may not include that.
         guard fates.count == seen else { return nil }
         let putAside = letters.map {
             FateRecord.PutAside(id: $0.eventID, worker: $0.worker, isOfCrashes: $0.cause == .crashes)

@@ -18,7 +18,7 @@ final class WorldCore: @unchecked Sendable {
     /// The events that passed the router of a process, if passages are kept.
     private(set) var passages: [WorldTimeline.Passage] = []
     private let keepsPassages: Bool
-    /// All processes that there have been.
+    /// All processes that have been started.
     var processes: [SimulatedProcess] = []
     /// The entrance for clients; nil while no host lets them in.
     var entrance: SimulatedEntrance?
@@ -28,7 +28,7 @@ final class WorldCore: @unchecked Sendable {
     /// The faults, set by hand, that end the next process of a worker.
     var doomed: [String: [Doom]] = [:]
 
-    /// Whether the run is over; what ended processes do while they are buried then counts for nothing.
+    /// Whether the run is over; what ended processes do while they are buried is then ignored.
     var isSealed = false
     private(set) var record = ArrivalRecord()
     /// The hosts that live, and those in which something still goes on.
@@ -39,7 +39,7 @@ final class WorldCore: @unchecked Sendable {
     private(set) var broken: String?
     private var always: [(name: String, holds: @Sendable () -> Bool)] = []
     private var sometimes: [(name: String, holds: @Sendable () -> Bool)] = []
-    /// Whether each condition that is to hold at some moment ever did.
+    /// For each condition that must hold at some moment, whether it has held.
     private(set) var reached: [String: Bool] = [:]
 
     struct Host: Sendable {
@@ -108,7 +108,7 @@ final class WorldCore: @unchecked Sendable {
         story.append(StoryLine(time: scheduler.now, what: .text(text)))
     }
 
-    /// Fails the run, as something does not hold; the first failure counts.
+    /// Fails the run for this reason; the first failure counts.
     func fail(_ reason: String) {
         guard broken == nil, !isSealed else { return }
         broken = reason
@@ -166,7 +166,7 @@ final class WorldCore: @unchecked Sendable {
         check()
     }
 
-    /// Checks the conditions that hold always, and notes those that hold at this moment.
+    /// Checks the conditions that must always hold, and notes which of the others hold at this moment.
     func check() {
         if isSealed { return }
         for (name, holds) in always where !holds() { fail("it does not hold that \(name)") }
@@ -211,14 +211,14 @@ final class WorldCore: @unchecked Sendable {
         scheduler.clock.wallOffset &+= UInt64(bitPattern: nanoseconds)
     }
 
-    /// Lets nothing run for a while, as when a virtual machine is held; what becomes due meanwhile is due at once.
+    /// Stops the whole world for a while, like a paused virtual machine; what becomes due meanwhile runs right after.
     func standStill(for nanoseconds: UInt64) {
         wasMet("standstill")
         tell("everything stands still for \(nanoseconds / 1_000) us")
         scheduler.clock.pass(nanoseconds)
     }
 
-    /// Throws if the run is over, which ends the work in processes that are being buried.
+    /// Throws if the run is over; the error ends the work in processes that are being buried.
     func checkOpen() throws { if isSealed { throw CancellationError() } }
 
     /// Ends all faults from now on: stopped processes go on, and no process ends or stops any more.

@@ -54,7 +54,7 @@ final class WorldThread: SimulatedThread, @unchecked Sendable {
     func lock(_ lock: Lock) {
         if held.isEmpty { scheduler.point(self) }
         while !lock.tryLockReally() {
-            // The holder is a thread that waits for something else, or for a moment a thread outside this world.
+            // The holder is a thread of this world that waits for something else, or, briefly, a thread outside it.
             if !scheduler.waitForLock(lock, self) {
                 lock.lockReally()
                 break
@@ -95,7 +95,7 @@ final class WorldThread: SimulatedThread, @unchecked Sendable {
     }
 
     func undivided(_ body: () -> Void) {
-        // As a thread that holds a lock: it goes on until it has given the lock back.
+        // The mark counts as a held lock: the thread keeps the baton until the mark is removed.
         let mark = ObjectIdentifier(self)
         held.append(mark)
         body()

@@ -4,10 +4,10 @@ import JSONText
 
 /// A run of a world in the JSON of Chrome's trace viewer, which Perfetto reads; its times are the world's own.
 ///
-/// Each started process has a track for each of its threads. The track shows when the thread had the baton, and in
-/// there the events that it published and those that arrived on it. Arrows lead from where an event was published to
-/// where it arrived, and from there to its effects. The lines of the story, faults among them, are instants across all
-/// tracks.
+/// Each started process has a track for each of its threads. The track shows when the thread had the baton, and within
+/// these turns the events that the thread published and the events that arrived on it. Arrows lead from where an event
+/// was published to where it arrived, and from there to its effects. The lines of the story, faults among them, are
+/// instants across all tracks.
 struct WorldTimeline {
     /// An event passes the router of a process: the process publishes it, or it arrives.
     struct Passage: Sendable {
@@ -32,7 +32,7 @@ struct WorldTimeline {
     private let seed: UInt64
 
     init(_ world: WorldCore, _ failure: SimulationFailure) {
-        // After the end of its run a world lets the threads of killed processes come to theirs.
+        // Turns after the end of the run are left out: there, the world only ends the threads of killed processes.
         let end = Scheduler.beginning + failure.nanoseconds
         turns = world.scheduler.trace.turns.filter { $0.begin <= end }
         passages = world.passages
@@ -55,7 +55,7 @@ struct WorldTimeline {
         var text = TraceText([("clock", "the world's own"), ("seed", "\(seed)"), ("choices", failure.choices)])
         for entry in names { text.append(entry) }
         let timed = turnEntries + passageEntries + flowEntries + storyEntries
-        // Of turns and events that begin together, the longer one encloses the other.
+        // If turns and events begin together, the longer one encloses the other and comes first.
         let ordered = timed.indices.sorted { left, right in
             let (one, other) = (timed[left], timed[right])
             return (one.time ?? 0, other.duration ?? 0, left) < (other.time ?? 0, one.duration ?? 0, right)
@@ -117,7 +117,7 @@ struct WorldTimeline {
 
     // MARK: - Events
 
-    /// An event lasts until its thread comes to the next one or hands the baton on.
+    /// An event lasts until its thread comes to the next event or hands the baton on.
     private var passageEntries: [TraceEntry] {
         var ends = passages.map(\.time)
         var newest: [Int: Int] = [:]
@@ -172,7 +172,7 @@ struct WorldTimeline {
                 var entry = entry(flow.name, phase, "flow", of: passage.process, at: passage.time)
                 entry.thread = UInt64(passage.thread)
                 entry.identifier = "\(number + 1)"
-                // Without it the arrow would end at the next slice that begins.
+                // Without this flag the arrow would end at the next slice that begins.
                 entry.bindsToEnclosing = phase == "f"
                 return entry
             }
