@@ -9,7 +9,7 @@ private struct LampSwitched: LaidOutEvent {
     static let layout = EventLayout(Self.init(number:isOn:), .field("number", \.number), .field("isOn", \.isOn))
 }
 
-/// Whose layout forgets a property.
+/// An event whose layout forgets a property.
 private struct LampBroken: LaidOutEvent {
     let number: Int
     var reason = "unknown"

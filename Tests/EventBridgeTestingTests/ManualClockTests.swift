@@ -18,8 +18,7 @@ struct ManualClockTests {
         #expect(clock.sleeperCount == 0)
     }
 
-    /// Each step wakes those whose time has come and nobody else; in which order tasks then run is the executor's
-    /// business.
+    /// Each step wakes the sleepers whose time has come and no others; the executor decides in which order they run.
     @Test func theyWakeWhenTheirDeadlineHasCome() async throws {
         let tasks = [3, 1, 2, 1].map { seconds in
             Task { [clock] in try await clock.sleep(for: .seconds(seconds)) }

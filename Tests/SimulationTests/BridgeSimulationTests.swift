@@ -32,7 +32,7 @@ struct BridgeSimulationTests {
         }
     }
 
-    /// What `.ci/simulation.py` compares between processes.
+    /// Prints what `.ci/simulation.py` compares between processes.
     @Test("Digests of a few runs", .enabled(if: CurrentProcess.environment("EVENT_BRIDGE_DIGESTS") != nil))
     func digests() async throws {
         for name in Scenarios.names {

@@ -6,7 +6,7 @@ import Testing
 @testable import EventBridge
 @testable import EventBridgeTesting
 
-/// Records of what became of events, made by hand: each with one fate too many or too few is found.
+/// Records of what became of events, made by hand: a fate too many or too few is always found.
 @Suite(.timeLimit(.minutes(5)))
 struct FateRecordTests {
     private func id(_ number: UInt64) -> EventID { EventID(origin: "host", incarnation: 7, number: number) }
@@ -41,7 +41,7 @@ struct FateRecordTests {
         FateRecord.PutAside(id: id(number), worker: "one", isOfCrashes: isOfCrashes)
     }
 
-    /// A record in which each step has succeeded.
+    /// A record of these settlements, each of which is right.
     private func record(_ steps: FateRecord.Settlement...) -> FateRecord {
         var record = FateRecord()
         for step in steps { #expect(record.settled(step, by: "one") { _ in true } == nil) }
@@ -76,7 +76,7 @@ struct FateRecordTests {
         #expect(found(.refused(id(1))) == "one refuses \(id(1)), which it has acknowledged")
         #expect(found(.acknowledged(id(3)), hasCome: false) == "one acknowledges \(id(3)), which has not come to it")
         #expect(found(.refused(id(3)), hasCome: false) == "one refuses \(id(3)), which has not come to it")
-        // It was put back as a dead letter, which the record cannot know.
+        // The event was put back as a dead letter, which the record cannot know.
         #expect(found(.acknowledged(id(2))) == nil)
     }
 
@@ -123,7 +123,7 @@ struct FateRecordTests {
             #expect(found(refused: refused)?.contains("count as refused by one") == true)
         }
         for dropped in [2, 4] as [UInt64] { #expect(found(dropped: dropped)?.contains("count as dropped") == true) }
-        // Something waits, and so may the gap.
+        // Something waits for the worker, so the gap may wait too.
         #expect(found(dropped: 4, waiting: 1) == nil)
     }
 

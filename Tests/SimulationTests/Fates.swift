@@ -2,7 +2,7 @@ import DomainEvents
 import EventBridgeTesting
 import Locks
 
-/// What was accepted and what was handled, of one kind of event at one kind of receiver.
+/// Which events of one kind were accepted for one kind of receiver, and which of them it handled.
 final class Fates: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let lock = Lock()
@@ -13,10 +13,10 @@ final class Fates: @unchecked Sendable {
 
     func accepts(_ id: EventID) { lock.withLock { if !isClosed { accepted.insert(id) } } }
 
-    /// What is accepted from now on need not be handled when everything is at rest: it goes on coming.
+    /// Stops counting accepted events: publishing goes on, so later ones need not be handled when all is at rest.
     func close() { lock.withLock { isClosed = true } }
 
-    /// In a handler.
+    /// Called in a handler.
     func handles() {
         guard let context = EventContext.current else { return }
         lock.withLock { handled[context.id, default: 0] += 1 }
@@ -25,7 +25,7 @@ final class Fates: @unchecked Sendable {
     func putAside(_ ids: [EventID]) { lock.withLock { put.formUnion(ids) } }
 
     var handledCount: Int { lock.withLock { handled.count } }
-    /// How many were accepted, and neither handled nor put aside.
+    /// How many accepted events were neither handled nor put aside.
     var missingCount: Int { lock.withLock { accepted.subtracting(handled.keys).subtracting(put).count } }
     var acceptedCount: Int { lock.withLock { accepted.count } }
 

@@ -8,7 +8,7 @@ final class Members: @unchecked Sendable {
     private let lock = Lock()
     private var handled: [EventID: Set<String>] = [:]
 
-    /// In a handler.
+    /// Called in a handler.
     func handles(at member: String) {
         guard let context = EventContext.current else { return }
         lock.withLock { _ = handled[context.id, default: []].insert(member) }

@@ -1,6 +1,6 @@
 import Locks
 
-/// What came, in the order in which it came.
+/// The events that came, in the order in which they came.
 final class Received: @unchecked Sendable {
     private let lock = Lock()
     private var numbers: [Int] = []

@@ -19,7 +19,7 @@ struct Filled: DomainEvent, Codable {
     let filling: [UInt8]
 }
 
-/// One of some size.
+/// An event of a chosen size.
 struct BulkSent: DomainEvent, Codable {
     let number: Int
     let load: String
@@ -31,10 +31,11 @@ struct BulkSent: DomainEvent, Codable {
     }
 }
 
-/// One that holds its publisher up while it is encoded: behind the look at who wants it, and before they get it.
+/// An event that holds its publisher up while it is encoded: after the router has looked up the receivers, and before
+/// they get the event.
 struct Drafted: DomainEvent, Codable {
     let number: Int
-    /// For how long, in the world's time.
+    /// How long the encoding takes, in the world's time.
     let microseconds: Int
 
     init(_ number: Int, microseconds: Int) {

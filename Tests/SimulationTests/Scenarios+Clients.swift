@@ -4,8 +4,8 @@ import EventBridgeTesting
 
 /// Processes that have attached.
 extension Scenarios {
-    /// What a client delivers is handled, and what it wants comes to it, in order; it may end at any time, and nothing
-    /// waits for it.
+    /// The events that a client delivers are handled, and the events that it wants come to it in order. The client may
+    /// end at any time, and nothing waits for it.
     @Sendable static func clients(_ world: SimulationWorld) async throws {
         let (handled, delivered, seen, published) = (Received(), Received(), Received(), Fates())
         let publisher = EventPublisher()
@@ -24,7 +24,7 @@ extension Scenarios {
                         _ = try await publisher.deliver(Asked(number: number), within: .seconds(20))
                         delivered.add(number)
                     } catch let error as DeliveryError {
-                        // Not attached yet, or not any more.
+                        // The client is not attached yet, or no longer.
                         world.note("\(number): \(error)")
                         try await world.sleep(for: .milliseconds(50))
                     }
@@ -32,7 +32,7 @@ extension Scenarios {
             }
             return [publisher.subscribe(to: Answered.self) { (_: Answered) in }]
         }
-        // The wishes of both have been sent, and may not have come.
+        // Both clients have sent their interest, which may not have arrived.
         try await world.sleep(for: .seconds(1))
         for number in 0..<60 {
             published.accepts(try await publisher.send(Measured(number: number)))
@@ -76,7 +76,7 @@ extension Scenarios {
         try await world.sleep(for: .microseconds(Int64(world.number(below: 100_000))))
         host.kill(startingAgainAfter: .milliseconds(Int64(world.number(below: 3_000))))
         try await world.rest(within: .seconds(200))
-        // It tries again within five seconds, and has ten for the answer.
+        // The client tries again within five seconds, and waits up to ten for the answer.
         for _ in 0..<30 where !client.isAttached && !client.hasEnded { try await world.sleep(for: .seconds(1)) }
         guard client.isAttached || client.hasEnded else { throw SimulationError("the client has not come back") }
         try await world.rest(within: .seconds(200))

@@ -4,7 +4,7 @@ import EventBridgeTesting
 
 /// Events that are put aside.
 extension Scenarios {
-    /// An event that ends each worker that handles it becomes a dead letter, and everything else flows on.
+    /// An event that ends each worker that handles it becomes a dead letter; all other events flow on.
     @Sendable static func deadLetters(_ world: SimulationWorld) async throws {
         let fates = Fates()
         let publisher = EventPublisher()
@@ -31,7 +31,7 @@ extension Scenarios {
         try fates.check("questions")
     }
 
-    /// A dead letter that is put back when its receiver is mended is handled, behind what is queued.
+    /// A dead letter that is put back when its receiver is mended is handled after the events that already wait.
     @Sendable static func redelivery(_ world: SimulationWorld) async throws {
         let (fates, mended) = (Fates(), Received())
         let publisher = EventPublisher()

@@ -4,8 +4,8 @@ import EventBridgeTesting
 
 /// What becomes of events when a worker ends: the rows of docs/reference/delivery.md.
 extension Scenarios {
-    /// A worker that publishes by itself while it is restarted, stopped and replaced: what it has accepted arrives,
-    /// whatever ends it.
+    /// A worker publishes by itself while it is restarted, stopped and replaced: the events that it has accepted
+    /// arrive, whatever ends the worker.
     @Sendable static func orderlyEnds(_ world: SimulationWorld) async throws {
         let (sent, asked) = (Fates(), Fates())
         let publisher = EventPublisher()
@@ -38,23 +38,23 @@ extension Scenarios {
         try sent.checkOnce("measurements")
         asked.putAside(host.deadLetters.map(\.eventID))
         try asked.check("questions")
-        // One that stands still longer than its grace is ended by a signal.
+        // A worker that stands still longer than its grace is ended by a signal.
         if !world.mayComeAgain { try asked.checkOnce("questions") }
         withExtendedLifetime(kept) {}
     }
 
-    /// What a worker was to get and has published, of which an end comes while events flow.
+    /// A worker that meets an end while events flow, with the events that it was to get and those that it published.
     struct Ending {
         let world: SimulationWorld
         let host: BridgeHost
-        /// Describes the worker, with this time for its handshake.
+        /// Describes the worker; takes the time for its handshake.
         let worker: @Sendable (Duration) -> InMemoryWorker
         let publisher: EventPublisher
         let asked: Fates
         let answered: Fates
         let sent: Fates
 
-        /// Publishes a few for the worker; those that are not taken have no receiver.
+        /// Publishes some events for the worker; events that are not accepted have no receiver.
         func ask(_ numbers: Range<Int>) async throws {
             for number in numbers {
                 do {
@@ -65,7 +65,7 @@ extension Scenarios {
             }
         }
 
-        /// Has everything come to rest, and checks what is promised for an end after which the worker is started again.
+        /// Waits for rest, and checks what is promised for an end after which the worker is started again.
         func check() async throws {
             sent.close()
             answered.close()
@@ -84,7 +84,7 @@ extension Scenarios {
         }
     }
 
-    /// A worker whose handlers and whose own task publish, and to which `end` happens while they do.
+    /// A worker whose handlers and whose own task publish, and which meets `end` meanwhile.
     private static func ending(
         _ world: SimulationWorld,
         _ end: (Ending) async throws -> Void
@@ -157,7 +157,7 @@ extension Scenarios {
         }
     }
 
-    /// Reloaded with another specification.
+    /// A reload gives the worker another specification.
     @Sendable static func changed(_ world: SimulationWorld) async throws {
         try await ending(world) {
             _ = try? await world.apply([$0.worker(.seconds(11))], to: $0.host, finishingWithin: .seconds(5))
@@ -166,7 +166,7 @@ extension Scenarios {
         }
     }
 
-    /// Reloaded without the worker: what it does not finish in its time becomes dead letters.
+    /// A reload removes the worker: the events that it does not finish in its time become dead letters.
     @Sendable static func removed(_ world: SimulationWorld) async throws {
         try await ending(world) {
             try await $0.ask(20..<40)
@@ -176,7 +176,7 @@ extension Scenarios {
         }
     }
 
-    /// What the worker does not finish is lost with the bridge, and counted.
+    /// The bridge is shut down: the events that the worker does not finish are lost with the bridge, and counted.
     @Sendable static func shutDown(_ world: SimulationWorld) async throws {
         try await ending(world) {
             let report = await $0.host.shutdown(drainingWithin: .milliseconds(Int64(world.number(below: 200))))
@@ -191,7 +191,7 @@ extension Scenarios {
         }
     }
 
-    /// Killed, or ended by itself with any status.
+    /// The worker is killed, or ends by itself with any status.
     @Sendable static func crashed(_ world: SimulationWorld) async throws {
         try await ending(world) {
             let exits: [SimulatedExit] = [.signal(9), .signal(11), .status(0), .status(1), .status(255)]
@@ -201,8 +201,8 @@ extension Scenarios {
         }
     }
 
-    /// A worker that breaks the protocol: what it has published and the socket has not brought is lost, and that is
-    /// said.
+    /// The worker breaks the protocol: the events that it has published and the socket has not brought are lost, and
+    /// the bridge reports that.
     @Sendable static func brokenProtocol(_ world: SimulationWorld) async throws {
         try await ending(world) {
             let lost = Received()
@@ -219,7 +219,7 @@ extension Scenarios {
         }
     }
 
-    /// With the host goes what it held, and no more than that: the next one works with the same workers.
+    /// The host is killed: only what it held is lost with it, and the next host works with the same workers.
     @Sendable static func hostKilled(_ world: SimulationWorld) async throws {
         let present = Present()
         let workers = [

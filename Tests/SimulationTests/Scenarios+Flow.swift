@@ -40,7 +40,7 @@ extension Scenarios {
         withExtendedLifetime(kept) {}
     }
 
-    /// Three stages of which the last is slow: no process's memory grows without a bound, and everything arrives.
+    /// Three stages, the last of them slow: no process's memory grows without a bound, and everything arrives.
     @Sendable static func pipeline(_ world: SimulationWorld) async throws {
         let (first, second) = (Fates(), Fates())
         let publisher = EventPublisher()
@@ -119,7 +119,7 @@ extension Scenarios {
         try await world.rest(within: .seconds(300))
     }
 
-    /// Who waits for room at a worker that is stopped, or given up, is told.
+    /// A publisher that waits for room at a worker is told when the worker is stopped or given up.
     @Sendable static func fullAndStopped(_ world: SimulationWorld) async throws {
         let publisher = EventPublisher()
         let over = Received()
@@ -149,15 +149,15 @@ extension Scenarios {
         }
         try await world.sleep(for: .microseconds(Int64(world.number(below: 20_000))))
         host.stop("slow")
-        // Longer than its end takes, also if everything stands still meanwhile.
+        // Longer than the worker's end takes, even if everything stands still meanwhile.
         try await world.sleep(for: .seconds(120))
         guard over.all.count == 3 else { throw SimulationError("only \(over.all.count) of 3 senders were told") }
         host.restart("slow")
         try await world.rest(within: .seconds(200))
     }
 
-    /// What a worker has left that died in the middle of much waits at the gate for room at a slow one, and passes when
-    /// there is some.
+    /// A worker dies in the middle of much work: the events that it has left wait at the gate for room at a slow
+    /// worker, and pass when there is room.
     @Sendable static func gate(_ world: SimulationWorld) async throws {
         let (fates, deaths) = (Fates(), Received())
         let publisher = EventPublisher()
@@ -167,7 +167,7 @@ extension Scenarios {
                 InMemoryWorker("bursting", subscribes: [Asked.self]) { publisher in
                     [
                         publisher.subscribe(to: Asked.self) { (_: Asked) async throws in
-                            // More than a window: the rest lies in the worker's own outbox when it dies.
+                            // More than a window: the rest lies in the worker's own outbox when the worker dies.
                             for number in 0..<110 {
                                 fates.accepts(try await publisher.send(BulkSent(number, bytes: 12_000)))
                             }
@@ -185,7 +185,7 @@ extension Scenarios {
         try fates.check("loads")
     }
 
-    /// A worker that publishes more than its window for a slow one: the host keeps no more of it than it may.
+    /// A worker publishes more than its window for a slow worker: the host keeps no more of it than its limits allow.
     @Sendable static func flood(_ world: SimulationWorld) async throws {
         let fates = Fates()
         let publisher = EventPublisher()
@@ -209,7 +209,7 @@ extension Scenarios {
         try fates.check("loads")
     }
 
-    /// Has little room and takes its time.
+    /// A worker with little room and slow handlers.
     private static func slowWorker(_ world: SimulationWorld, _ fates: Fates) -> InMemoryWorker {
         let limits = WorkerLimits(outbox: 4 << 10, outboxHardLimit: 16 << 10)
         return InMemoryWorker("slow", subscribes: [BulkSent.self], limits: limits) { publisher in
@@ -222,7 +222,7 @@ extension Scenarios {
         }
     }
 
-    /// What does not fit is dropped as the policies say, and each that is dropped is announced.
+    /// Events for which there is no room are dropped as the policies say, and each dropped event is announced.
     @Sendable static func overflow(_ world: SimulationWorld) async throws {
         let (latest, dropped, crowded) = (Received(), Received(), Received())
         let publisher = EventPublisher()

@@ -3,7 +3,7 @@ import DomainEvents
 import EventBridge
 import EventBridgeTesting
 
-/// What comes before what, and to whom.
+/// The order of events, and the receivers that get them.
 extension Scenarios {
     /// On one queue of the publisher's own process no subscriber sees an effect before its cause.
     @Sendable static func causes(_ world: SimulationWorld) async throws {
@@ -31,7 +31,7 @@ extension Scenarios {
         withExtendedLifetime(kept) {}
     }
 
-    /// A pool: each event comes to one member, and what one does not finish another start of it does.
+    /// A pool: each event comes to one member, and the member's next process finishes what the one before did not.
     @Sendable static func pool(_ world: SimulationWorld) async throws {
         let fates = Fates()
         let publisher = EventPublisher()
@@ -83,7 +83,7 @@ extension Scenarios {
         withExtendedLifetime(kept) {}
     }
 
-    /// An event for a pool comes to one member, also if another receiver goes away while it is published.
+    /// An event for a pool comes to one member, even if another receiver goes away while the event is published.
     @Sendable static func poolAndGuest(_ world: SimulationWorld) async throws {
         let members = Members()
         let publisher = EventPublisher()

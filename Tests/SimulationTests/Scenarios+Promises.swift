@@ -6,9 +6,9 @@ import Supervision
 
 @testable import EventBridgeTesting
 
-/// Scenarios of single promises, each of which was broken once.
+/// Scenarios for single promises that were each broken once.
 extension Scenarios {
-    /// What a handler refuses is a dead letter, whether or not its caller still waits for it.
+    /// An event that a handler refuses becomes a dead letter, whether or not its caller still waits for the outcome.
     @Sendable static func refusedLate(_ world: SimulationWorld) async throws {
         let refused = Fates()
         let publisher = EventPublisher()
@@ -39,7 +39,7 @@ extension Scenarios {
         try refused.check("refused questions")
     }
 
-    /// A plain handler of a report that takes its time holds up other reports, and no worker's return.
+    /// A slow synchronous handler of a report holds up other reports, but no worker's restart.
     @Sendable static func slowReports(_ world: SimulationWorld) async throws {
         let publisher = EventPublisher()
         let answers = Received()
@@ -73,7 +73,7 @@ extension Scenarios {
         withExtendedLifetime(kept) {}
     }
 
-    /// A worker whose process has ended is not called ready, however long a handler of what it has left takes.
+    /// A worker whose process has ended is not reported ready, however long a handler of the events that it left takes.
     @Sendable static func endedInHandler(_ world: SimulationWorld) async throws {
         let publisher = EventPublisher()
         let isOver = Received()
@@ -93,7 +93,7 @@ extension Scenarios {
         let pid = host.status[0].pid
         world.crash("answering")
         var status = host.status[0]
-        // Many short sleeps: if everything stands still in one of them, no thread has come to see the end.
+        // Many short sleeps: if everything stands still in one of them, no thread has had time to see the end.
         for _ in 0..<60 where status.state == .ready && status.pid == pid {
             try await world.sleep(for: .seconds(1))
             status = host.status[0]
@@ -106,12 +106,12 @@ extension Scenarios {
         withExtendedLifetime(kept) {}
     }
 
-    /// Of each new name that two threads publish at once both events come to a client that wants everything.
+    /// If two threads publish a new name at once, both events come to a client that wants everything.
     @Sendable static func newNames(_ world: SimulationWorld) async throws {
         let host = try await world.start(EventPublisher(), workers: [], control: ControlSocket("control"))
         let audit = await world.attach("audit", wantsEverything: true) { _ in [] }
         let stream = audit.life.stream
-        // Its wish has been sent, and may not have come.
+        // The client has sent its interest, which may not have arrived.
         try await world.sleep(for: .seconds(1))
         let payload: [UInt8] = [0xf6]
         let names = (0..<20).map { "New\($0)" }
@@ -122,7 +122,7 @@ extension Scenarios {
         try await world.rest(within: .seconds(200))
         // Nothing waits for a client.
         try await world.sleep(for: .seconds(5))
-        // One that was away for a while has missed what passed meanwhile.
+        // A client that was away for a while has missed the events that passed meanwhile.
         guard !audit.hasEnded, audit.isAttached, audit.life.stream === stream else { return }
         let seen = world.core.record.count(at: "audit", from: "host")
         guard seen == 2 * names.count else {
@@ -130,7 +130,7 @@ extension Scenarios {
         }
     }
 
-    /// A worker that ends as soon as it has begun is started again later each time.
+    /// A worker that ends at once is started again after a longer pause each time.
     @Sendable static func backOff(_ world: SimulationWorld) async throws {
         let starts = Received()
         let publisher = EventPublisher()

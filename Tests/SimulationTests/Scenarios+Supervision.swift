@@ -3,9 +3,9 @@ import EventBridge
 import EventBridgeTesting
 import Supervision
 
-/// Who is started when.
+/// When workers are started.
 extension Scenarios {
-    /// A worker on demand is started for what comes and stopped when there is nothing.
+    /// A worker on demand is started when an event comes and stopped when there is nothing to do.
     @Sendable static func onDemand(_ world: SimulationWorld) async throws {
         let fates = Fates()
         let publisher = EventPublisher()
@@ -72,14 +72,14 @@ extension Scenarios {
             try await world.sleep(for: .milliseconds(20))
             _ = try await world.apply([handling], to: host, finishingWithin: .seconds(2))
         }
-        // A host that is shut down takes no more.
+        // A host that is shut down accepts no more events.
         await sending.value
         try await world.rest(within: .seconds(300))
         fates.putAside(host.deadLetters.map(\.eventID))
         try fates.check("questions")
     }
 
-    /// Of a chain of workers those behind one that ends are started again with it.
+    /// Rest-for-one: when a worker ends, the workers behind it are started again with it.
     @Sendable static func restOfGroup(_ world: SimulationWorld) async throws {
         let fates = Fates()
         let publisher = EventPublisher()

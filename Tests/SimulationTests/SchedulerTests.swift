@@ -7,7 +7,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(2)))
 struct SchedulerTests {
-    /// Runs a world in which nothing but `body` happens, on a thread outside.
+    /// Runs a world in which only `body` happens; the caller is a thread outside that world.
     private func run(
         seed: UInt64,
         preemption: UInt64 = 8,
@@ -27,7 +27,7 @@ struct SchedulerTests {
         }
     }
 
-    /// Appends to itself what its threads do, in the order in which they do it.
+    /// Records what threads do, in the order in which they do it.
     private final class Log: @unchecked Sendable {
         private let lock = Lock()
         private var entries: [Int] = []
@@ -88,7 +88,7 @@ struct SchedulerTests {
             }
             scheduler.sleep(nanoseconds: 100_000)
             scheduler.kill(process)
-            // Its time comes while it is dead.
+            // The sleep's deadline comes while the process is dead.
             scheduler.sleep(nanoseconds: 10_000_000)
             scheduler.revive(process)
             scheduler.join(sleeper)
@@ -131,7 +131,7 @@ struct SchedulerTests {
 
     @Test("A race that is lost in few orders is found")
     func race() async {
-        // Reads and writes under the lock, but in two steps.
+        // It reads and writes under the lock, but in two steps.
         final class Counter: @unchecked Sendable {
             private let lock = Lock()
             private var value = 0
@@ -188,7 +188,7 @@ struct SchedulerTests {
     }
 }
 
-/// A thread, which every system has enough of for a test.
+/// Starts a thread; every system has enough threads for a test.
 private func started(_ name: String, _ body: @escaping @Sendable () -> Void) -> PlatformThread {
     made { () throws(SystemError) in try PlatformThread.startJoinable(name: name, body) }
 }

@@ -6,10 +6,10 @@ import Testing
 
 @testable import EventBridgeTesting
 
-/// Faults by hand, each of which does what its name says, and invariants that fail when they are broken.
+/// Faults by hand do what their names say, and broken invariants are found.
 @Suite(.timeLimit(.minutes(5)))
 struct SimulatedFaultTests {
-    /// Runs one world without faults but those by hand.
+    /// Runs one world in which the only faults are those by hand.
     private func run(_ body: @escaping @Sendable (SimulationWorld) async throws -> Void) async throws {
         try await BridgeSimulation(seeds: 1, faults: .none).run(body)
     }
@@ -57,7 +57,7 @@ struct SimulatedFaultTests {
             let kept = publisher.subscribe(to: WorkerExited.self) { exits.add($0.reason) }
             try await world.start(publisher, workers: [Self.counting(Received())])
             world.crash("counting", .status(37))
-            // Nothing is on its way: the world is at rest before the host has seen the end.
+            // No event is on its way, so the world is at rest before the host has seen the worker's end.
             try await world.sleep(for: .seconds(1))
             try await world.rest(within: .seconds(60))
             guard exits.all.contains(where: { $0.contains("37") }) else { throw SimulationError("\(exits.all)") }
@@ -145,7 +145,7 @@ struct SimulatedFaultTests {
             guard client.isAttached, host.clients.map(\.title) == ["watching"] else {
                 throw SimulationError("\(host.clients)")
             }
-            // Its wishes have been sent, and may not have come.
+            // The client has sent its interest, which may not have arrived.
             try await world.sleep(for: .seconds(1))
             publisher.publish(Asked(number: 1))
             while seen.all.isEmpty { try await world.sleep(for: .milliseconds(1)) }
@@ -197,7 +197,7 @@ struct SimulatedFaultTests {
                 ]
             }
             let host = try await world.start(publisher, workers: [worker])
-            // As if little were allowed.
+            // The audit uses these limits, which are smaller than the worker's own.
             let limits = WorkerLimits(outbox: 2 << 10, outboxHardLimit: 4 << 10)
             let little = InMemoryWorker("slow", limits: limits) { _ in [] }
             world.core.hosts = [

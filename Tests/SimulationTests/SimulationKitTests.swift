@@ -6,7 +6,7 @@ import Testing
 
 @testable import EventBridgeTesting
 
-/// What a simulation says about itself: what failed, what was not tested, what left it.
+/// What a simulation reports about itself: what failed, what was not tested, what work left it.
 @Suite(.timeLimit(.minutes(5)))
 struct SimulationKitTests {
     private func failure(
@@ -21,7 +21,7 @@ struct SimulationKitTests {
         }
     }
 
-    /// Fails if a worker crashed while it had something to do.
+    /// A scenario that fails if a worker crashed while it had something to do.
     @Sendable private static func fragile(_ world: SimulationWorld) async throws {
         let publisher = EventPublisher()
         let handled = Fates()

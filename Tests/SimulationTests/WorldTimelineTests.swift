@@ -8,10 +8,10 @@ import Testing
 
 @testable import EventBridgeTesting
 
-/// A failed run as a file for Perfetto: read back, and held against what has happened.
+/// A failed run as a file for Perfetto: read back, and compared with what has happened.
 @Suite(.timeLimit(.minutes(5)))
 struct WorldTimelineTests {
-    /// A worker crashes over the first event, which then comes again: which the test does not like.
+    /// A worker crashes over the first event; the scenario fails because the event then comes again.
     @Sendable private static func comesAgain(_ world: SimulationWorld) async throws {
         let publisher = EventPublisher()
         let kept = publisher.subscribe(to: Answered.self) { (_: Answered) in }
@@ -99,7 +99,7 @@ struct WorldTimelineTests {
         var open: [String: [Int]] = [:]
         for entry in entries.of("X") {
             let track = "\(number(entry["pid"]) ?? -1) \(number(entry["tid"]) ?? -1)"
-            // In nanoseconds, as sums of decimals are not exact.
+            // In nanoseconds, because sums of decimal fractions are not exact.
             let begin = Int((time(entry) * 1_000).rounded())
             let length = Int(((number(entry["dur"]) ?? -1) * 1_000).rounded())
             #expect(length >= 0)
@@ -157,7 +157,7 @@ struct WorldTimelineTests {
     }
 }
 
-/// In microseconds.
+/// The time of an entry, in microseconds.
 private func time(_ node: JSONNode) -> Double { number(node["ts"]) ?? -1 }
 
 /// A directory of its own, removed with the object.

@@ -2,8 +2,8 @@ import Locks
 
 /// Collects values from any thread and lets a test wait for them.
 ///
-/// A wait for what never comes ends with the test's time limit, which cancels its task: the test then goes on with what
-/// there is.
+/// A wait for a value that never comes ends with the test's time limit, which cancels the test's task: the test then
+/// goes on with the values that there are.
 package final class Collected<Value: Sendable>: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let lock = Lock()
@@ -26,8 +26,8 @@ package final class Collected<Value: Sendable>: @unchecked Sendable {
     package func add(_ value: Value) {
         let ready = lock.withLock {
             values.append(value)
-            // Each is asked once: what it looks at beside the values may change meanwhile, and it would be taken out
-            // and not told.
+            // Each condition is asked once: what it reads beside the values may change between two calls, and its
+            // waiter would be taken out and not resumed.
             var ready: [CheckedContinuation<Void, Never>] = []
             waiters.removeAll { waiter in
                 guard waiter.isMet(values) else { return false }
@@ -39,7 +39,7 @@ package final class Collected<Value: Sendable>: @unchecked Sendable {
         for continuation in ready { continuation.resume() }
     }
 
-    /// Waits until the values are as wanted, or the task is cancelled.
+    /// Waits until `isMet` holds for the values, or the task is cancelled.
     @discardableResult
     package func wait(until isMet: @escaping @Sendable ([Value]) -> Bool) async -> [Value] {
         let number = lock.withLock {
@@ -64,7 +64,7 @@ package final class Collected<Value: Sendable>: @unchecked Sendable {
         return all
     }
 
-    /// Waits until there are so many values.
+    /// Waits until there are this many values.
     @discardableResult
     package func wait(for count: Int) async -> [Value] { await wait { $0.count >= count } }
 }

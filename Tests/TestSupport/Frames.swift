@@ -23,7 +23,7 @@ package func frame(_ gap: GapFrame) -> [UInt8] {
     return buffer.copied()
 }
 
-/// What names an event in memory, as a whole frame.
+/// The name of an event that lies in shared memory, as a whole frame.
 package func frame(_ placed: PlacedFrame) -> [UInt8] {
     [UInt8](unsafeUninitializedCapacity: PlacedFrame.maximumBytes) { buffer, count in
         if let start = buffer.baseAddress { count = placed.encode(at: UnsafeMutableRawPointer(start)) }

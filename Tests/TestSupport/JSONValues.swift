@@ -1,11 +1,11 @@
 package import JSONText
 
-/// The text that a node of a JSON document is; nil if it is none.
+/// The text of a JSON node; nil if the node is no text.
 package func text(_ node: JSONNode?) -> String? {
     if case .string(let text)? = node?.value { text } else { nil }
 }
 
-/// The number that a node of a JSON document is; nil if it is none.
+/// The number of a JSON node; nil if the node is no number.
 package func number(_ node: JSONNode?) -> Double? {
     switch node?.value {
     case .unsigned(let number)?: Double(number)

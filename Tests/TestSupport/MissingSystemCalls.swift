@@ -5,9 +5,9 @@ import Darwin
 #endif
 
 #if os(Linux)
-/// Makes this process and its children live as on a kernel without Landlock and without filters of system calls.
+/// Makes this process and its children run as on a kernel without Landlock and without filters of system calls.
 ///
-/// By a filter, of which there must be one for that. It cannot be undone: for exit tests.
+/// It installs a filter, so the kernel must have filters. A filter cannot be removed: only for exit tests.
 package enum MissingSystemCalls {
     private struct Instruction {
         var code: UInt16
@@ -23,8 +23,8 @@ package enum MissingSystemCalls {
 
     private typealias Call = @convention(c) (Int, Int, Int, Int, Int, Int) -> Int
 
-    /// Variadic in C; with words for arguments it is called like any other function on the machines that there are
-    /// tests for.
+    /// `syscall` is variadic in C; on the machines that run these tests, a call with word arguments is the same as a
+    /// call of an ordinary function.
     private static var systemCall: Call? {
         dlsym(UnsafeMutableRawPointer(bitPattern: 0), "syscall").map { unsafeBitCast($0, to: Call.self) }
     }
@@ -36,13 +36,13 @@ package enum MissingSystemCalls {
     #endif
     private static let createRuleset: UInt32 = 444
 
-    /// Returns false if that cannot be done.
+    /// Returns false if the filter cannot be installed.
     package static func install() -> Bool {
         guard let systemCall else { return false }
         let (load, jumpIfEqual, answer): (UInt16, UInt16, UInt16) = (0x20, 0x15, 0x06)
         let (noSuchCall, allow): (UInt32, UInt32) = (0x0005_0000 | UInt32(ENOSYS), 0x7FFF_0000)
         var steps = [
-            // The number of the call is the first word of what a filter sees.
+            // The first word that a filter sees is the number of the system call.
             Instruction(code: load, value: 0),
             Instruction(code: jumpIfEqual, ifTrue: 2, value: createRuleset),
             Instruction(code: jumpIfEqual, ifTrue: 1, value: UInt32(seccomp)),

@@ -1,9 +1,9 @@
 import BridgePlatform
 
-/// How many times as often as usual tests repeat what they try to catch: `EVENT_BRIDGE_TEST_ROUNDS`, where that is set.
+/// The factor for the repetitions of tests that try to catch something: `EVENT_BRIDGE_TEST_ROUNDS`, where it is set.
 ///
-/// Otherwise 1 in a release build, and less in a debug build, in which each round takes several times as long.
-/// Sanitizers take even less; long runs by hand take more.
+/// Otherwise the factor is 1 in a release build, and less in a debug build, where each round takes several times as
+/// long. Runs with sanitizers use even less; long runs by hand use more.
 private let factor: Double = {
     if let factor = CurrentProcess.environment("EVENT_BRIDGE_TEST_ROUNDS").flatMap({ Double($0) }), factor > 0 {
         return min(factor, 10_000)
@@ -20,16 +20,15 @@ package func rounds(_ standard: Int, atLeast minimum: Int = 1) -> Int {
     max(Int(Double(standard) * factor), minimum)
 }
 
-/// The rounds of a test that provokes a race: so many, but none that begins after two seconds.
+/// The rounds of a test that provokes a race: at most `count`, and none that begins after two seconds.
 ///
-/// Where other work wants the processors too, each yield of a round costs a time slice, and all rounds could take
-/// minutes.
+/// If other work needs the processors too, each yield in a round costs a time slice, and all rounds could take minutes.
 package func rounds(atMost count: Int) -> some Sequence<Int> {
     let end = MonotonicClock.now() + 2_000_000_000
     return sequence(first: 0) { $0 + 1 < count && MonotonicClock.now() < end ? $0 + 1 : nil }
 }
 
-/// All cases in a release build; elsewhere some of them, chosen anew for each run.
+/// All cases in a release build; in other builds some of them, chosen anew for each run.
 package func share<Case>(of cases: [Case]) -> [Case] {
     if factor >= 1 { return cases }
     return Array(cases.shuffled().prefix(max(Int(Double(cases.count) * factor), 1)))

@@ -11,7 +11,8 @@ package struct SeededGenerator: RandomNumberGenerator, Sendable {
         source = SplitMix64(seed: seed)
     }
 
-    /// Seeded from `EVENT_BRIDGE_TEST_SEED` where that is set; says its seed so that a failure can be run again.
+    /// A generator with the seed from `EVENT_BRIDGE_TEST_SEED`, or else a random one. The call prints the seed, so that
+    /// a failure can be run again.
     package static func announced() -> SeededGenerator {
         let given = CurrentProcess.environment("EVENT_BRIDGE_TEST_SEED").flatMap { UInt64($0) }
         let generator = SeededGenerator(seed: given ?? .random(in: 0 ... .max))

@@ -1,7 +1,7 @@
 import BridgePlatform
 
-/// Runs `body` on threads of the operating system, and returns when they have ended: the cooperative pool must not be
-/// blocked by a test that spins or waits.
+/// Runs `body` on threads of the operating system, and returns when they have ended: a test that spins or waits must
+/// not block the cooperative pool.
 package func onThreads(_ count: Int, _ body: @Sendable @escaping (Int) -> Void) async {
     let done = Collected<Int>()
     let threads = (0..<count).map { index in

@@ -1,9 +1,9 @@
 import BridgePlatform
 import Locks
 
-/// Returns once `condition` holds; the calling thread asks again and again.
+/// Returns once `condition` holds; the calling thread polls.
 ///
-/// What does not come within four minutes ends the tests, and names the place: a hang would name none.
+/// After four minutes it ends the tests and names the place of the call, which a hang would not name.
 package func waitUntil(file: StaticString = #fileID, line: UInt = #line, _ condition: () -> Bool) {
     let deadline = MonotonicClock.now() + 240_000_000_000
     while !condition() {
