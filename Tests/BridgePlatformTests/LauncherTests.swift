@@ -21,7 +21,7 @@ extension SpawnRequest {
     }
 }
 
-/// Whether there is such a process, and not only its exit status that nobody has fetched.
+/// Whether the process lives, and is not a zombie.
 private func isAlive(_ process: pid_t) -> Bool {
     let descriptor = open("/proc/\(process)/stat", O_RDONLY | O_CLOEXEC)
     if descriptor < 0 { return false }
@@ -232,7 +232,7 @@ extension PlatformTests {
                 #expect(left.allSatisfy(isAlive))
                 await guarding.end(on: poller)
                 #expect(guarding.descriptor == nil)
-                // Killed before the guard ends; whoever takes their status is not this process.
+                // Killed before the guard ends; another process takes their status.
                 for process in left { while isAlive(process) { await Task.yield() } }
                 #expect(stranger.isRunning)
                 try stranger.signal(SIGKILL)

@@ -22,7 +22,7 @@ private func mask(_ key: String, in status: String) -> UInt64? {
     return nil
 }
 
-/// Directly, and by way of `bridge-launcher`.
+/// The request as it is, and the same through `bridge-launcher`.
 private func bothWays(_ request: SpawnRequest) throws -> [SpawnRequest] {
     [request, try request.throughLauncher()]
 }
@@ -76,7 +76,7 @@ extension PlatformTests {
         @Test("B2: asked from a Dispatch thread and from a task with signals blocked, a child blocks and ignores none")
         func masks() async {
             await #expect(processExitsWith: .success) {
-                // Of children nothing would be left to wait for if that one were ignored too.
+                // If SIGCHLD were ignored too, there would be no exit status of a child to wait for.
                 for signal in 1..<65 as Range<CInt> where signal != SIGCHLD { _ = Glibc.signal(signal, SIG_IGN) }
                 let children = Mailbox<String>()
                 DispatchQueue.global().async {
@@ -177,8 +177,8 @@ extension PlatformTests {
             }
             await #expect(processExitsWith: .success) {
                 let lastNumber = "/proc/sys/kernel/ns_last_pid"
-                // Another process of the machine may take the number first: then it is nobody's here, and the next one
-                // is tried.
+                // Another process of the machine may take the number first: then no child here has it, and the test
+                // tries again.
                 for attempt in 1...1_000 {
                     let child = try ChildProcess.spawn(shell("exit 0"))
                     waitpid(child.processIdentifier, nil, 0)
@@ -204,7 +204,7 @@ extension PlatformTests {
             await #expect(processExitsWith: .success) {
                 // The limit does not hold for the superuser.
                 if geteuid() == 0 { #expect(setgid(65_534) == 0 && setuid(65_534) == 0) }
-                // The thread that spawns counts as well, and must be there.
+                // The spawning thread counts too, and must be there.
                 let first = try ChildProcess.spawn(shell("exit 0"))
                 #expect(first.waitForExit().status == .exited(code: 0))
                 let resource = __rlimit_resource_t(__RLIMIT_NPROC.rawValue)
@@ -231,7 +231,7 @@ extension PlatformTests {
 }
 
 #if os(Linux)
-/// Says what an exit test, whose output nobody sees, will not reach.
+/// Reports what an exit test will not reach, because the output of an exit test is not shown.
 private func reportDescriptorLimit() {
     let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
     var former = rlimit()
@@ -262,7 +262,7 @@ private func blockAllSignals() {
     pthread_sigmask(SIG_SETMASK, &all, nil)
 }
 
-/// Threads that do what must not be done between a fork and an exec, so that a child which did it would hang.
+/// Threads that do what must not be done between a fork and an exec: a child that did it would hang.
 private func noise(until isOver: Mailbox<Bool>) throws -> [PlatformThread] {
     let works: [@Sendable () -> Void] = [
         { for size in 1..<200 { free(malloc(size * 97)) } },
@@ -274,7 +274,7 @@ private func noise(until isOver: Mailbox<Bool>) throws -> [PlatformThread] {
         try PlatformThread.startJoinable(name: "noise") {
             while isOver.contents.isEmpty {
                 work()
-                // The processors are for those who spawn, too.
+                // Leaves the processors to the spawning threads, too.
                 sched_yield()
             }
         }

@@ -9,7 +9,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Frames as they stand in `Fixtures/Wire`, for whoever writes a worker in another language: the bytes never change.
+/// The frames in `Fixtures/Wire`, for authors of workers in other languages: the bytes never change.
 ///
 /// With `EVENT_BRIDGE_RECORD_GOLDEN` set the files are written instead of compared.
 @Suite("Golden frames")

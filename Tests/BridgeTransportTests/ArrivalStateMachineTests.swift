@@ -47,7 +47,7 @@ struct ArrivalStateMachineTests {
         #expect(machine.handle(.connected(3), at: 2).isEmpty)
         #expect(machine.handle(.timePassed, at: 101).isEmpty)
         #expect(machine.count == 1)
-        // Twice is once, and a stranger is nobody.
+        // A second end of a connection changes nothing, nor does the end of an unknown one.
         _ = machine.handle(.ended(2), at: 101)
         _ = machine.handle(.ended(99), at: 101)
         #expect(machine.count == 1)

@@ -48,7 +48,7 @@ final class AttachingHost: Sendable {
         var live: [Guest] = []
     }
 
-    /// One that has attached.
+    /// A client that has attached.
     final class Guest: LinkDelegate, @unchecked Sendable {
         // Sendable: constant.
         private let link: Link
@@ -95,7 +95,7 @@ final class AttachingHost: Sendable {
 
         func link(_ link: Link, received message: ControlMessage) {
             guard case .hello = message else { return }
-            // Before it is welcome: whoever knows that it is may do what the others are cut off for.
+            // Before the welcome is sent: a client that has it may do what an arrival is cut off for.
             arrival.introduced()
             LinkPair.hostReceived(message, link, LinkLimits())
             books.change { $0.introduced += 1 }
@@ -120,7 +120,7 @@ final class AttachingHost: Sendable {
     init(on socket: any ListeningSocket, _ change: (inout SocketListener.Limits) -> Void = { _ in }) throws {
         var limits = SocketListener.Limits()
         limits.reportInterval = 1_000_000
-        // Where a test does not say otherwise, nobody is looked at or hurried.
+        // Unless a test sets its own limits, no arrival is cut off and no file is looked at.
         limits.timeout = 600_000_000_000
         limits.lookInterval = 600_000_000_000
         change(&limits)
@@ -179,7 +179,7 @@ final class AttachingClient: Sendable {
     }
 }
 
-/// Makes what `body` does leave no descriptor behind; in an exit test, as nothing else runs there.
+/// Checks that `body` leaves no descriptor behind; only for exit tests, where nothing else runs.
 func leavingNoDescriptor(_ body: () throws -> Void) throws {
     let before = try CurrentProcess.openDescriptorCount()
     try body()

@@ -34,8 +34,8 @@ struct LinkLoadTests {
             #expect(result.problems == [], "\(name), seed \(random.seed)")
             #expect(side.end.value == nil, "\(name), seed \(random.seed)")
             let deeds = stream.deeds
-            // Else little was shown: each split of a small frame, both reasons to wait, and pauses of readers and
-            // handlers.
+            // Otherwise the test showed little: each split of a small frame, both reasons to wait, and pauses of
+            // readers and handlers must have happened.
             #expect(deeds.cuts.isSuperset(of: HarshStream.smallCuts), "\(name), seed \(random.seed)")
             #expect(deeds.inventedBlocks > 0 && deeds.emptyReads > 0 && deeds.pauses > 0 && result.pauses > 0)
             print(
@@ -126,8 +126,7 @@ private final class LoadedPair {
         for side in [hostSide, workerSide] { side.isGreeted.wait { $0 } }
     }
 
-    /// Returns when all have arrived and both links are quiet; what never comes is not waited for longer than four
-    /// minutes.
+    /// Returns when all events have arrived and both links are quiet, or after four minutes.
     func run() throws {
         let events = events
         let threads = try zip(links, [LinkPair.hostSource, LinkPair.workerSource]).map { link, source in
@@ -243,7 +242,7 @@ private final class LoadSide: LinkDelegate, @unchecked Sendable {
     }
 
     func link(_ link: Link, wasRefused head: EventHead, payload: UnsafeRawBufferPointer, refusal: Refusal) {
-        // Nobody here refuses.
+        // No handler here refuses.
         end.change { $0 = .failed("event \(head.sequence) was refused") }
     }
 

@@ -39,7 +39,7 @@ struct OutboxRecoveryTests {
         #expect(pair.host.recoveredOutbox?.isTorn == false)
         #expect(pair.host.recoveredOutbox?.damage == nil)
         #expect(pair.host.loss == nil)
-        // Handlers that return later, and refusals, have nobody to be told to.
+        // Handlers that return later, and refusals, have no peer to report to.
         for sequence: UInt64 in [1, 9_000] {
             pair.host.eventHandled(sequence)
             pair.host.refuse(sequence, .handlerFailed, text: "late")
@@ -52,7 +52,7 @@ struct OutboxRecoveryTests {
         let pair = try LinkPair(.memory, recoversOutbox: true, hostDispose: { _, _ in .handled })
         let isQuiet = Shared(false)
         let context = EventContext(id: EventID(source: Self.source, number: 1), nanosecondsSinceEpoch: 1)
-        // As if the worker stood still between its outbox and its stream.
+        // As if the worker stood still after the outbox took the event and before the stream did.
         let outcome = payload(1).withUnsafeBytes {
             pair.worker.enqueue(context, name: "BoxSaved", isHeld: true, payload: $0)
         }
@@ -205,7 +205,7 @@ struct OutboxRecoveryTests {
         pair.hostDelegate.end.wait { $0 != nil }
         #expect(pair.hostDelegate.events.value.count == 4)
         #expect(pair.host.recoveredOutbox == nil)
-        // Six are, but nobody here can know.
+        // Six are lost, but the host cannot know that.
         let reason = "it ended without a goodbye, and shared no outbox"
         #expect(pair.host.loss == Link.Loss(arrived: 4, count: nil, reason: reason))
         pair.shutDown()

@@ -27,7 +27,7 @@ struct PassedSocketTests {
         client.waitForWelcome()
         client.link.publish(1, from: LinkPair.workerSource)
         #expect(host.books.wait { $0.events == 1 })
-        // Nobody looks after a file that is the manager's.
+        // The listener does not look after a file that belongs to the service manager.
         unlink(path)
         host.listener.lookNow()
         let hasLooked = Shared(false)

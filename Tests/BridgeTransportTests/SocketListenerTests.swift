@@ -10,7 +10,7 @@ import Glibc
 import Darwin
 #endif
 
-/// What processes may do that connect, and what it costs the others.
+/// What connecting processes may do, and what that costs the others.
 @Suite("A listener and those who connect", .serialized, .timeLimit(.minutes(5)))
 struct SocketListenerTests {
     private static func receiveToEnd(_ socket: CInt) -> [UInt8] {
@@ -137,7 +137,7 @@ struct SocketListenerTests {
                 #expect(host.reports.wait { $0.count > told })
             } while !isShortageReported()
             try connect()
-            // Pauses of 50 ms and more; one who spins would fail tens of thousands of times.
+            // The listener pauses 50 ms and more; without pauses it would fail tens of thousands of times.
             #expect(host.reports.value.reduce(0) { $0 + $1.count } < 20)
             fill = []
             let last = waiting.removeFirst()
@@ -208,7 +208,7 @@ struct SocketListenerTests {
     func removedSocket(withDirectory: Bool) throws {
         let directory = try TemporaryDirectory()
         let path = directory.path + "/run/s"
-        // Of itself in one case, asked for in the other.
+        // The listener looks by itself in one case, and is asked to in the other.
         let host = try AttachingHost(at: path) { if withDirectory { $0.lookInterval = 5_000_000 } }
         let client = try AttachingClient(to: path)
         client.waitForWelcome()

@@ -12,7 +12,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What happens while a ``Shake`` is decoded.
+/// The act that happens while a ``Shake`` is decoded.
 private final class Happening: @unchecked Sendable {
     // Sendable: guarded by `lock`.
     static let current = Happening()
@@ -85,13 +85,13 @@ private struct Shaken: Codable, Sendable {
     )
 }
 
-/// Where the bytes lie; one thread at a time has it.
+/// The place of the bytes; one thread at a time has it.
 private struct Place: @unchecked Sendable {
     // @unchecked: the test's thread is the only one.
     let bytes: UnsafeMutableRawBufferPointer
 }
 
-/// Input that somebody else changes when it has been checked, which memory that two processes share makes possible.
+/// Input that another process changes after its check, which is possible in memory that two processes share.
 @Suite("Bytes that change between their check and their use", .serialized)
 struct ChangingBytesTests {
     private static let replacements: [UInt8] = [
@@ -99,7 +99,7 @@ struct ChangingBytesTests {
         0xB8, 0xBB, 0xBF, 0xC4, 0xD9, 0xDB, 0xF8, 0xFB, 0xFF,
     ]
 
-    /// With keys behind each other in the map as they were asked for, backwards, and in a map of indefinite length.
+    /// The keys in the order of the requests, backwards, and in a map of indefinite length.
     private static func forms() throws -> [[UInt8]] {
         let plain = try CBOREncoder().encode(Shaken())
         guard case .map(let entries) = try CBORValue(decoding: plain) else { return [] }

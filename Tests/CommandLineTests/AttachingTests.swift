@@ -5,7 +5,7 @@ import Testing
 
 @Suite("A subcommand that is ended while it attaches", .timeLimit(.minutes(5)))
 struct AttachingTests {
-    /// Runs a subcommand at a socket where nobody answers, and asks it once to end when it has connected.
+    /// Runs a subcommand at a socket where no process answers, and asks it once to end when it has connected.
     private func end(_ words: [String], in workspace: Workspace) async throws -> SupervisorProgram.Result {
         let listening = try SharedDescriptor(UnixSocket.bind(to: workspace.path + "/s"))
         try UnixSocket.startListening(listening.rawValue, backlog: 8)

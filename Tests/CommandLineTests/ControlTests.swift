@@ -5,7 +5,7 @@ import ExampleDomain
 import Locks
 import Testing
 
-/// What others found who attached while the program ran; noted once.
+/// What clients found that attached while the program ran; noted once.
 private final class Findings: @unchecked Sendable {
     // Sendable: guarded by `lock`.
     private let lock = Lock()

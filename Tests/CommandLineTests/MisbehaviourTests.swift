@@ -1,7 +1,7 @@
 import BridgePlatform
 import Testing
 
-/// What a person who runs `supervisor` with a worker that goes wrong in one way is told, and what becomes of the run.
+/// A worker that goes wrong in one way: what `supervisor` tells the person who runs it, and what becomes of the run.
 struct MisbehaviourCase: Sendable, CustomTestStringConvertible {
     let name: String
     let status: CInt
@@ -178,7 +178,7 @@ struct MisbehaviourTests {
         harmless("hang-once-on:t1", [dies(deadline + again)]),
         harmless("grandchild"),
         harmless("leak-descriptor"),
-        // Found on a thread of its own: before or after the worker's own end is told.
+        // Another thread finds it: before or after the worker's own end is reported.
         MisbehaviourCase(
             name: "daemon",
             status: 0,
@@ -228,7 +228,7 @@ struct MisbehaviourTests {
         }
         let workspace = try Workspace()
         try workspace.write("bridge.json5", Self.configuration(misbehaviour.name))
-        // One is enough for who hangs over each, and takes its time for that.
+        // One event is enough for a worker that hangs over each event, because each hang takes its time.
         let works =
             ["hang", "spin", "burst-outside"].contains(misbehaviour.name) ? [(300, "t1")] : [(300, "t1"), (2, "t2")]
         let input = works.map { number, text in
@@ -263,7 +263,7 @@ struct MisbehaviourTests {
         let handshake = name == "no-hello" ? "500ms" : "4m"
         let heartbeat = name == "deep-payload" ? #"{ every: "200ms" }"# : #"{ every: "1m" }"#
         let deadline = name.hasPrefix("hang") || name == "spin" ? #"handlerDeadline: "500ms", "# : ""
-        // Passed where nobody could mean it, and sooner than by default.
+        // Limits that only these misbehaviours exceed, lower than the defaults.
         let limits =
             switch name {
             case "slow-frame": #"frameDeadline: "400ms", "#

@@ -49,7 +49,7 @@ struct RunTests {
         #expect(types.isSuperset(of: ["BoxOrdered", "BoxProvisioned", "CanvasSaveRequested", "CanvasSaved"]))
         let ids = Set(events.compactMap { $0["id"]?.value })
         #expect(ids.count == events.count)
-        // Nobody sees an effect before its cause.
+        // No reader sees an effect before its cause.
         var seen: Set<JSONNode.Value> = []
         for event in events {
             if let id = event["id"]?.value { seen.insert(id) }

@@ -20,7 +20,7 @@ final class RunningProgram: @unchecked Sendable {
     /// - Parameters:
     ///   - name: another program than `supervisor`.
     ///   - directory: where it runs.
-    ///   - readsOutput: whether somebody reads what it prints on standard output.
+    ///   - readsOutput: whether the test reads what the program prints on standard output.
     init(
         _ arguments: [String],
         of name: String = "supervisor",
@@ -122,16 +122,16 @@ extension RunningProgram {
         )
     }
 
-    /// Somebody types this at its terminal.
+    /// Types this at the program's terminal.
     func type(_ keys: String) { order("type", "\"\(keys)\"") }
 
-    /// The window becomes so wide.
+    /// Makes the window this wide.
     func resize(columns: Int) { order("columns", "\(columns)") }
 
-    /// The screen stands still, or goes on.
+    /// Lets the screen stand still, or go on.
     func hold(_ holds: Bool) { order("hold", "\(holds)") }
 
-    /// The program goes on, which was stopped from the keyboard.
+    /// Continues the program, which was stopped from the keyboard.
     func foreground() { order("continue", "true") }
 
     private func order(_ what: String, _ value: String) { write("{\"\(what)\": \(value)}\n") }

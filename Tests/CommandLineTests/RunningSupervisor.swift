@@ -30,7 +30,7 @@ final class RunningSupervisor: Sendable {
                 "run",
                 "bridge.json5",
                 onError: { program, line in
-                    // First: whoever waits for the line asks for the program.
+                    // Added first: a test that waits for the line then asks for the program.
                     programs.add(program)
                     errors.add(line)
                 }

@@ -13,8 +13,8 @@ import Darwin
 struct SupervisorDeathTests {
     /// How long it may take until this is a failure.
     ///
-    /// The promise is a second. On a busy machine it may be more: what is tested is that the workers end though nobody
-    /// ends them.
+    /// The promise is a second. On a busy machine it may be more: the test shows that the workers end although no
+    /// process ends them.
     private static let patience: UInt64 = 120_000_000_000
 
     @Test("A13: leaves no worker behind, whatever the worker is at", .timeLimit(.minutes(5)))
@@ -55,7 +55,7 @@ struct SupervisorDeathTests {
         for pid in alive { _ = kill(pid, SIGKILL) }
     }
 
-    /// Whether there is such a process, and not only its exit status that nobody has fetched.
+    /// Whether the process lives, and is not a zombie.
     private static func isAlive(_ pid: pid_t) -> Bool {
         guard kill(pid, 0) == 0 else { return false }
         guard let status = try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8) else { return true }

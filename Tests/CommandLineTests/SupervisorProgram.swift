@@ -50,7 +50,7 @@ final class SupervisorProgram: @unchecked Sendable {
     ///   - environment: further variables.
     ///   - passing: further descriptors that it gets.
     ///   - waitsForInput: whether more input follows, with ``finishInput(_:)``.
-    ///   - readsOutput: whether somebody reads what it prints.
+    ///   - readsOutput: whether the test reads what the program prints.
     ///   - onError: called for each line on standard error, when it comes.
     ///   - onOutput: called for each line on standard output, when it comes.
     ///   - onStart: called when it has been started.

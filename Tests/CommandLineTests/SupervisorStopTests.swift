@@ -30,11 +30,11 @@ struct SupervisorStopTests {
             guard line.contains("is ready"), started.increment() == names.count else { return }
             Task {
                 program.suspend()
-                // The fault itself, not a wait for something: so long nobody looks after the workers.
+                // The fault itself, not a wait for something: for so long the supervisor watches no worker.
                 try await Task.sleep(for: Self.stop)
                 program.resume()
-                // It keeps them busy for longer than they may be silent, so that who is taken for dead is seen to be
-                // replaced.
+                // The event keeps the workers busy for longer than they may be silent, so that a worker which is taken for
+                // dead is seen to be replaced.
                 program.finishInput(#"{"type": "WorkRequested", "data": {"number": 1, "text": "go on"}}"# + "\n")
             }
         }

@@ -121,7 +121,7 @@ struct TailTests {
         let count = 6_000
         // It ends with 0 only when the worker has returned from its handler: nothing has held it up.
         try await publish(count, String(repeating: "x", count: 3_000), in: workspace)
-        // Behind all of them on the worker's link. Who is slow has gaps, and so the witness may miss the first.
+        // The markers follow them on the worker's link. A slow client has gaps, so the witness may miss the first.
         var markers = 0
         repeat {
             markers += 1

@@ -97,7 +97,7 @@ struct TraceTests {
         if case .string(let text)? = node?.value { text } else { nil }
     }
 
-    /// Checks a trace as somebody does who knows nothing of this project.
+    /// Checks a trace as a reader does that knows nothing of this project.
     private static let check = """
         import json, sys
         trace = json.load(open(sys.argv[1]))["traceEvents"]

@@ -35,7 +35,7 @@ private enum ParcelSaving: DomainEvent {
 
 private enum ParcelPhase: String, DomainEvent { case started }
 
-/// Something of the program, whose description is nobody's business.
+/// An object of the program whose description must not get out.
 private final class Secret: CustomStringConvertible {
     var description: String { "secret" }
 }

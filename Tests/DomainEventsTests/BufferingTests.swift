@@ -273,8 +273,8 @@ struct RoomTests {
     }
 
     @Test func oneForEachPlaceWhateverTheirNumber() async throws {
-        // Whoever is told of room and has not come yet has that place: were the same place promised twice, the buffer
-        // would run over its hard limit, and events that were sent would be missed.
+        // A sender that was told of room keeps that place until it comes: if the same place were promised twice, the
+        // buffer would run over its hard limit, and sent events would be missed.
         let limit = 64
         let senders = 3_000
         var iterator = publisher.events(of: Ping.self, buffering: .waiting(limit)).makeAsyncIterator()

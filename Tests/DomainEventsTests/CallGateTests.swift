@@ -25,7 +25,7 @@ struct CallGateTests {
                 for _ in 0..<5_000 { yieldNow() }
                 if !isCancelled.isSet { hasWaited.set() }
                 running(gate)
-                // For a call that runs nobody waits.
+                // No thread waits for a call that runs.
                 while !isCancelled.isSet { yieldNow() }
                 leaving(gate)
             } else {

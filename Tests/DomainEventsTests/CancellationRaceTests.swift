@@ -15,9 +15,9 @@ private final class CancelRace: Sendable {
     private let prepared = Atomic<Int>(0)
     private let finished = Atomic<Int>(0)
     private let held = Holder<Subscription>()
-    /// The last round of which somebody, ahead of the handler and on its thread, has seen that it was cancelled.
+    /// The last round whose cancellation was seen on the handler's thread before the handler was called.
     private let seen = Atomic<Int>(0)
-    /// The last round of which a call has seen that.
+    /// The last round whose cancellation a call has seen.
     private let lastLate = Atomic<Int>(0)
     /// Calls that began though it had been seen: ahead of them, or by the call before them.
     let certain = Counter()
@@ -172,7 +172,7 @@ struct CancellationRaceTests {
 
     @Test func inATask() async {
         let (race, seed, rounds) = (CancelRace(), seed(), TestSupport.rounds(5_000))
-        // Nobody can look ahead of the handler on its thread: what counts is what the call before it has seen.
+        // Nothing can look on the handler's thread before the handler: only what the call before has seen counts.
         await race.run(rounds, seed: seed, looks: false) { [publisher] round in
             publisher.subscribe(to: Ping.self) { (event: Ping) async in race.begin(event.number) }
         } publish: { [publisher] round in
@@ -206,7 +206,7 @@ struct CancellationRaceTests {
                         publisher.publish(Ping(round))
                         yieldNow()
                     } while cancelled.load(ordering: .sequentiallyConsistent) < round
-                    // Whoever of the two was first has returned.
+                    // The first of the two cancelling threads has returned.
                     publisher.publish(Ping(-round))
                     done.waitSpinning(for: round * 2)
                 } else {

@@ -54,7 +54,7 @@ struct ChannelTests {
                     ready.add()
                 }
             } else {
-                // Readers publish what is there already, again and again, and touch types that nobody has used yet.
+                // Readers publish types that are there already, again and again, and touch types that are not used yet.
                 for position in types.indices {
                     ready.waitSpinning(for: position + 1)
                     types[position].publish(publisher, index)
@@ -231,7 +231,7 @@ struct ForwarderTests {
         publisher.publish(Ping(1))
         let held = ["first lets it leave", "second lets it leave", "first writes", "second writes", "ping"]
         #expect(log.all == ["first Ping(number: 1) true", "second Ping(number: 1) true"] + held)
-        // With one way out and handlers on this thread there is nobody to be waited for.
+        // With one way out and handlers on this thread, publishing waits for nothing.
         publisher.setForwarding(of: "Ping", by: other, to: nil)
         publisher.publish(Ping(2))
         #expect(log.all.suffix(2) == ["first Ping(number: 2) true", "ping"])

@@ -26,7 +26,7 @@ struct Refused: Error, Equatable, CustomStringConvertible {
     var description: String { "refused \(number)" }
 }
 
-/// An async handler's stop sign: whoever arrives waits until it is opened.
+/// A stop sign for async handlers: each handler that arrives waits until it is opened.
 ///
 /// `@unchecked Sendable` is sound: everything mutable is guarded by `lock`.
 final class Barrier: @unchecked Sendable {

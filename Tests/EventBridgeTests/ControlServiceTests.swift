@@ -212,7 +212,7 @@ struct ControlServiceTests {
         let handling = home.publisher.subscribe(to: BridgeStopRequested.self) { _ in
             Task { await bridge.shutdown() }
         }
-        // It learns when it attaches that somebody takes the command.
+        // A client learns when it attaches that the command has a subscriber.
         let other = try await home.attach(EventPublisher())
         try await other.stopHost(within: .seconds(120))
         #expect(state(bridge) == .stopped)

@@ -237,9 +237,9 @@ struct DeadLetterTests {
         withExtendedLifetime((subscription, noted)) {}
     }
 
-    // MARK: - Whoever waits in another process
+    // MARK: - Publishers that wait in another process
 
-    /// Who refuses what a worker delivers.
+    /// The side that refuses what a worker delivers.
     enum Refuser: CaseIterable {
         case worker
         case host
@@ -345,7 +345,7 @@ struct DeadLetterTests {
         publisher.publish(Job(number: 3))
         publisher.publish(Job(number: 11))
         await other.handled.wait { $0.count == 5 }
-        // Nobody waits for what stands still.
+        // `waitUntilIdle` does not wait for events that stand still.
         await bridge.waitUntilIdle()
         #expect(picky.handled.all.isEmpty)
         #expect(bridge.leftovers.map(\.worker) == ["picky"])

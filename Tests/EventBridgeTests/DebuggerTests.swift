@@ -28,7 +28,7 @@ private final class Debugger: Sendable {
         let trace = unsafeBitCast(symbol, to: Trace.self)
         let answers = Collected<Bool>()
         let end = end
-        // The kernel lets go of whoever this thread holds when it ends.
+        // When this thread ends, the kernel lets go of the process that it holds.
         let thread: Void? = try? PlatformThread.start(name: "debugger") {
             answers.add(trace(Self.seize, Int(process), nil, nil) == 0)
             end.wait()

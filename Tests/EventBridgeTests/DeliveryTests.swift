@@ -117,7 +117,7 @@ struct DeliveryTests {
                 within: .seconds(240)
             )
         } throws: { ($0 as? DeliveryError)?.code == .refused }
-        // One that nobody waits for is announced.
+        // The refusal of an event that no caller waits for is announced.
         publisher.publish(ErrandGiven(number: 3))
         let announced = try await recorder.next(EventRefused.self, within: .seconds(240))
         #expect(announced.reason.contains("DeliveryTests.swift:"))

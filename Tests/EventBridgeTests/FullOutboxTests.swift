@@ -213,7 +213,7 @@ struct FullOutboxTests {
         for task in hopeless { try await task.value }
         #expect(refused.all.sorted() == Array(0..<100))
         gate.add(())
-        // Room comes and goes: whoever is quicker.
+        // Room comes and goes, and the quicker senders get it.
         for round in 1...300 {
             let tasks = (0..<8).map { sending(round * 100 + $0) }
             for task in tasks where Bool.random(using: &random) {

@@ -28,7 +28,7 @@ struct GivenUpTests {
             limits: WorkerLimits(outbox: 1 << 10)
         ) { _ in throw CannotBegin() }
         let start = Task { try await BridgeHost.inMemory(publisher, workers: [worker]) }
-        // Nobody wants it before the start has begun; then a few fit into the outbox, and the next one waits.
+        // No peer wants the event before the start has begun; then a few fit into the outbox, and the next one waits.
         let error = await #expect(throws: DeliveryError.self) {
             for number in 1...Int.max {
                 try await publisher.send(LetterPosted(number: number))
@@ -52,7 +52,7 @@ struct GivenUpTests {
                 InMemoryWorker("worker", subscribes: [LetterPosted.self]) {
                     [$0.subscribe(to: LetterPosted.self) { _ in }]
                 },
-                // It asks for the events without a word of that in its specification.
+                // The worker subscribes to events that its specification does not name.
                 InMemoryWorker("watcher") { [$0.subscribe(to: LetterPosted.self) { watched.add($0.number) }] },
             ]
         )

@@ -165,7 +165,7 @@ struct HandlerDeadlineTests {
         }
         let bridge = try await BridgeHost.inMemory(publisher, workers: [worker])
         let id = try await publisher.send(WorkRequested(number: 1, text: "hangs"))
-        // Alone: otherwise nobody could tell which of those in the task's queue it was.
+        // Sent alone: otherwise the host could not tell which event in the task's queue hung.
         await exits.wait { $0.count == 2 }
         try await publisher.send(WorkRequested(number: 2, text: ""))
         await handled.wait { $0 == [2] }

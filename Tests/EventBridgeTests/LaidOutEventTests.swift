@@ -18,7 +18,7 @@ private struct ShelfMeasured: LaidOutEvent, Equatable {
         self.label = label
     }
 
-    /// One that nobody who reads it takes.
+    /// Makes an event that every reader refuses.
     private init(unchecked width: Int) {
         self.width = width
         label = nil

@@ -196,7 +196,7 @@ struct LinesWorkerTests {
         let reports = WorkerReports(publisher)
         let bridge = try bridge(worker("acknowledge-nothing"))
         try await bridge.start()
-        // Whoever waits for all handlers does not wait for what nobody will say.
+        // A delivery does not wait for an acknowledgement that will never come.
         let handled = publisher.subscribe(to: WorkRequested.self) { _ in }
         let receipt = try await publisher.deliver(WorkRequested(number: 0, text: ""), within: patience)
         #expect(receipt.handlers.filter { $0.value > 0 } == ["host": 1])
@@ -256,8 +256,8 @@ struct LinesWorkerTests {
             publisher.subscribe(to: EventDeadLettered.self) { _ in outcomes.add("dead-lettered") },
             publisher.subscribe(to: WorkerGaveUp.self) { outcomes.add("given up: \($0.reason)") },
         ]
-        // The first violation counts if events waited behind this one, as nobody knows which it was. The strikes do
-        // not.
+        // If events waited behind this one, the host does not know which event led to the first violation, so that
+        // one counts. The strikes do not.
         let bridge = try bridge(worker(), restarts: 1)
         try await bridge.start()
         publish(1...40) { $0 == 10 ? "line \(line)" : "" }

@@ -178,7 +178,7 @@ private final class KilledWorker: @unchecked Sendable {
             return moment?.outcomes == 0 ? moment.take() : nil
         }
         guard let now else { return }
-        // Here, where nobody has to be woken first: the worker is at one of the next requests.
+        // Kill on this thread, so that no other has to be woken first: the worker is at one of the next requests.
         let end = MonotonicClock.now() + now.delay
         while MonotonicClock.now() < end {}
         let isKilled = ProcessSignal.kill(now.process)
@@ -198,7 +198,7 @@ private final class KilledWorker: @unchecked Sendable {
         }
     }
 
-    /// Whether the outcome of a request that was acknowledged has arrived; if not, whoever acknowledged it owes it.
+    /// Whether the outcome of an acknowledged request has arrived; if not, the process that acknowledged it owes it.
     private func hasArrived(_ number: Int64, fromStart start: Int) -> Bool {
         lock.withLock {
             if outcomes.contains(number) { return true }

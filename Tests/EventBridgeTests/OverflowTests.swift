@@ -54,7 +54,7 @@ struct OverflowTests {
                 }
             ]
         )
-        // What nobody iterates yet is handled when it arrives.
+        // While no consumer iterates yet, an event is handled when it arrives.
         publish(0..<1)
         await seen.wait { $0.count == 1 }
         // Its room is free from here on, and not somewhen among those that fill the outbox.
@@ -132,7 +132,7 @@ struct OverflowTests {
                 within: .seconds(240)
             )
         } throws: { ($0 as? DeliveryError)?.code == .outboxFull }
-        // Nobody waits for room where events are dropped instead.
+        // No publisher waits for room where events are dropped instead.
         try await publisher.send(NeedleMoved(gauge: 0, position: 1_001, filler: Self.filler))
         gate.add(())
         await bridge.waitUntilIdle()

@@ -188,7 +188,7 @@ struct PoolTests {
         #expect(Set(done.all.map(\.member)) == ["pool.1"])
         #expect(missing.all.map(\.event) == [PoolJob.eventName])
         #expect(missing.all.map(\.worker) == ["pool"] && missing.all.map(\.member) == ["pool.1"])
-        // No map at all: whoever gets it says so.
+        // The payload is no map: the member that gets the event refuses it.
         _ = bridge.publish(name: PoolJob.eventName, payload: [0xFF, 0x00])
         await letters.wait { $0.count == 1 }
         #expect(letters.all.map(\.worker) == ["pool.1"])

@@ -135,7 +135,7 @@ struct ProcessRowTests {
 
     @Test("A21: a worker whose status other code has taken is reported as that, and replaced")
     func reapedElsewhere() async {
-        // In a process of its own, where nobody else has children.
+        // In a process of its own, where no other test has children.
         await #expect(processExitsWith: .success) {
             let publisher = EventPublisher()
             let reports = WorkerReports(publisher)

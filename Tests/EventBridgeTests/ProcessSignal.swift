@@ -36,7 +36,7 @@ enum ProcessSignal {
 
     static func isAlive(_ pid: Int32) -> Bool { send(pid, 0) }
 
-    /// Whether it still does something, and has not only an exit status that nobody has taken.
+    /// Whether the process still runs, and is not a zombie.
     static func isRunning(_ pid: Int32) -> Bool {
         guard isAlive(pid) else { return false }
         let status = try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8)

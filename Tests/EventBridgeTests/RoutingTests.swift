@@ -20,7 +20,7 @@ private struct Note: DomainEvent {
     let number: Int
 }
 
-/// Decoding it fails, and is counted: whoever passes it on must not try.
+/// Decoding it fails, and is counted: a process that passes it on must not try.
 private struct Sealed: DomainEvent {
     static let attempts = Atomic<Int>(0)
     let number: Int

@@ -125,7 +125,7 @@ struct SharedOutboxTests {
         try? await bridge.start()
         await exits.wait { $0.count == 1 }
         #expect(exits.all.first?.outbox == nil)
-        // How much of it is gone nobody knows, and nobody makes up.
+        // The host does not know how many events are gone, and makes up no number.
         #expect(losses.all.map(\.count) == [nil])
         #expect(losses.all.map(\.after) == [0])
         #expect(losses.all.first?.worker == "faulty")
@@ -186,7 +186,7 @@ struct SharedOutboxTests {
         let (all, window): (UInt64, UInt64) = (10_000, 4_096)
         publisher.publish(WorkRequested(number: Int64(all), text: counter.path))
         while try counter.value() < Int64(all) { await Task.yield() }
-        // The window is closed: the rest lies in the memory, and nobody moves.
+        // The window is closed: the rest lies in the memory, and neither side moves.
         while bridge.statistics[0].received.offered < window { await Task.yield() }
         let worker = try #require(bridge.status.first?.pid)
         #expect(damage.apply(to: worker))

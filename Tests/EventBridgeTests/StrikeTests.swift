@@ -164,7 +164,7 @@ struct StrikeTests {
         #expect(letters.count == 3 && letters == letters.sorted())
         #expect(bridge.leftovers.map(\.events) == [7])
         #expect(reports.done.all.isEmpty)
-        // Somebody sees to the cause.
+        // The cause is removed.
         try Data().write(to: URL(fileURLWithPath: cure))
         bridge.restart("faulty")
         await reports.done.wait { $0.count == 7 }
@@ -187,7 +187,7 @@ struct StrikeTests {
         let bridge = try BridgeHost(
             publisher: publisher,
             workers: [faulty("crash-beside:poison", subscribes: [WorkRequested.self])],
-            // The first crash counts, as nobody knows which event it was. The others do not.
+            // The first crash counts, because the host does not know which event led to it. The others do not.
             intensity: Self.atMost(1)
         )
         try await bridge.start()

@@ -39,7 +39,7 @@ struct BacklogWaitsTests {
             try peer.link.start(over: near, delegate: self)
         }
 
-        /// Says in the shared memory how many events it has accepted.
+        /// Sets the count of accepted events in the shared memory.
         func accept(_ count: UInt64) {
             memory.bytes.storeBytes(of: count, toByteOffset: 24, as: UInt64.self)
         }
@@ -89,13 +89,13 @@ struct BacklogWaitsTests {
             waits.wait(peers[index].peer, for: peers[index + 1].peer) { passed[index].pass() }
             #expect(!passed[index].isSo)
         }
-        // Twice for the same peer is no circle.
+        // Two waits for the same peer are no circle.
         let again = Passed()
         waits.wait(peers[0].peer, for: peers[1].peer) { again.pass() }
         #expect(!again.isSo)
         waits.wait(peers[3].peer, for: peers[0].peer) { passed[3].pass() }
         #expect(passed[3].isSo)
-        // The one that it waits for has ended: it passes, and so there is no circle any more for who comes now.
+        // The peer that the first waits for has ended: the first passes, and a later thread meets no circle any more.
         peers[1].end()
         waitUntil { passed[0].isSo && again.isSo }
         #expect(!passed[1].isSo && !passed[2].isSo)

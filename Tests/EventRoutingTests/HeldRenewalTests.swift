@@ -28,8 +28,8 @@ private final class SilentDelegate: LinkDelegate {
 struct HeldRenewalTests {
     private static let name = "ParcelSaved"
 
-    /// As often as the peer is started anew meanwhile; on a link whose policy drops what finds no room, or on one where
-    /// all is taken.
+    /// With this many new starts of the peer meanwhile; on a link whose policy drops events without room, or on a link
+    /// that takes all events.
     @Test(
         "keeps its event from a peer that was started anew meanwhile, until the others have it",
         arguments: [1, 2],
@@ -53,7 +53,7 @@ struct HeldRenewalTests {
         try next.start(over: near, delegate: delegate)
         next.establish(as: EventSource(origin: "worker", incarnation: 7))
         peer.releaseEvents(over: next)
-        // What has left, as nothing is settled.
+        // The unfinished events are those that have left, because nothing is settled.
         #expect(next.unfinished.isEmpty)
         _ = second.link.release(second.sequence, at: 1)
         peer.releaseEvents(over: next)

@@ -13,13 +13,13 @@ struct LeavingPeerTests {
         bench = try RoutingBench()
     }
 
-    /// How the one that leaves wants the event.
+    /// How the leaving peer wants the event.
     enum Wish: CaseIterable {
         case byName
         case amongAll
     }
 
-    /// How far it has got meanwhile.
+    /// How far the publishing has come meanwhile.
     enum Progress: CaseIterable {
         case leaving
         case stopped
@@ -71,7 +71,7 @@ struct LeavingPeerTests {
             }
             #expect(goes.statistics.waiting == 0, "\(wish)")
             for peer in [new] + staying { #expect(peer.statistics.waiting == 2, "\(wish): \(peer.peerName)") }
-            // Whoever waits to hear of it waits for those who have got it.
+            // A publisher that waits for the outcome waits for the receivers that have got the event.
             #expect(ledger.unheard == (["here", "new"] + others).sorted())
         }
     }
@@ -126,7 +126,7 @@ struct LeavingPeerTests {
         let payload: [UInt8] = [1]
         let lookedUp = payload.withUnsafeBytes { topic.fanout.targets(of: $0, except: nil) }
         bench.router.exchange(adding: [next], leaving: [goes])
-        // Those who get it now are found out anew while the next one still is among them.
+        // The receivers are found out anew while the next peer is still among them.
         key.onLook = { [bench] in bench.router.exchange(adding: [last], leaving: [next]) }
         let sent = payload.withUnsafeBytes {
             topic.send(
@@ -153,7 +153,7 @@ struct LeavingPeerTests {
         let lookedUp = topic.fanout.targets(of: UnsafeRawBufferPointer(start: nil, count: 0), except: nil)
         #expect(lookedUp.count == 2)
         bench.router.exchange(adding: [new], leaving: [goes])
-        // As what is published without waiting, and what peers publish: no room is kept beforehand.
+        // As for events that are published without waiting and for events of peers: no room is kept beforehand.
         let sent = topic.send(
             UnsafeRawBufferPointer(start: nil, count: 0),
             context: bench.makeContext(),
@@ -179,7 +179,7 @@ struct LeavingPeerTests {
         bench.router.exchange(adding: [], leaving: [goes])
         _ = try goes.put(bench.makeContext(), Self.name)
         #expect(goes.statistics.waiting == 0)
-        // The first of its kind: that it is a report is known only now.
+        // The first event of its name: the router finds out only now that it is a report.
         bench.publisher.publish(
             EventsDropped(event: "ElseSaved", link: "host", count: 1, first: "1", last: "1", reason: "a test")
         )
@@ -187,7 +187,7 @@ struct LeavingPeerTests {
     }
 }
 
-/// Says the same key of every event, and acts on the first look.
+/// Finds the same key in every event, and acts on the first look.
 private final class HeldKey: EventKeyFinder, @unchecked Sendable {
     // Sendable: one thread looks at a time.
     var onLook: (() -> Void)?

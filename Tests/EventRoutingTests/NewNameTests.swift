@@ -5,7 +5,7 @@ import Testing
 
 @testable import EventRouting
 
-/// Another thread has made the name's topic, and has not come to finding out who wants its events.
+/// Another thread has made the name's topic, and has not found out yet which peers want its events.
 @Suite("The first events of a new name")
 struct NewNameTests {
     private static let name = "ParcelSaved"

@@ -42,7 +42,7 @@ struct RecoveryGateTests {
         poller = try Poller(name: "gate test")
     }
 
-    /// A peer that is down, for which so many events are kept, of room for four.
+    /// A peer that is down, with room for four events, for which this many are kept.
     private func peer(_ name: String, holding count: Int) throws -> Peer {
         var limits = LinkLimits()
         limits.outboxBytes = LinkLimits.minimumCharge
@@ -86,7 +86,7 @@ struct RecoveryGateTests {
         #expect(passers.count == 0)
         target.close(because: "it was given up", isGivenUp: true)
         passers.join()
-        // Nor does anybody who comes later.
+        // Nor does a thread that comes later.
         gate.wait(sender, for: target)
     }
 
@@ -123,7 +123,7 @@ struct RecoveryGateTests {
             let target = peers[(index + 1) % count]
             try passers.start { gate.wait(sender, for: target) }
         }
-        // Whoever would have closed it.
+        // The thread that would have closed the circle passes.
         waitUntil { passers.count != 0 }
         waitUntil { peers.count { gate.awaited(by: $0) != nil } == count - 1 }
         #expect(passers.count == 1)
@@ -133,14 +133,14 @@ struct RecoveryGateTests {
 
     private static let process = EventSource(origin: "target", incarnation: 7)
 
-    /// A peer whose process lives, and for which so many events are kept, of room for four.
+    /// A peer whose process lives, with room for four events, for which this many are kept.
     private func livingPeer(holding count: Int) throws -> Peer {
         let peer = try peer("target", holding: count)
         peer.link.establish(as: Self.process)
         return peer
     }
 
-    /// An event whose publisher, of this source, waits to hear of it.
+    /// An event whose publisher, which has this source, waits for its outcome.
     private func request(of source: EventSource) -> EventContext {
         EventContext(id: EventID(source: source, number: 1), nanosecondsSinceEpoch: 1)
     }
@@ -154,7 +154,7 @@ struct RecoveryGateTests {
             gate.wait(sender, for: target)
             try put(into: target)
         }
-        // The next recovery is another matter: nothing asks any more.
+        // The next recovery begins without requesters.
         _ = sender.incarnationCrashed(sender.link, because: "a crash", suspects: [])
         #expect(sender.requesters.isEmpty)
     }
@@ -165,9 +165,9 @@ struct RecoveryGateTests {
         let gate = bench.router.recoveryGate
         let (sender, target) = (try peer("sender", holding: 0), try livingPeer(holding: 4))
         bench.router.exchange(adding: [sender, target])
-        // Of a process that is gone nobody waits.
+        // The publisher of this request is a process that is gone, so no process waits for it.
         try sender.put(request(of: EventSource(origin: "target", incarnation: 6)), "Asked", wantsReceipt: true)
-        // Nor is this a question.
+        // This event is not a request either.
         try sender.put(request(of: Self.process), "Told")
         let passers = Passers()
         try passers.start { gate.wait(sender, for: target) }
@@ -214,10 +214,10 @@ struct RecoveryGateTests {
             waitUntil { gate.awaited(by: sender) != nil }
             gate.open()
             passers.join()
-            // As a bridge does with all its workers in the end: what waits for the room of this one is called.
+            // As a bridge does with all its workers in the end: the calls that wait for this worker's room are made.
             target.close(because: "it was stopped")
         }
-        // The thread has ended, and what it was told to do is let go of with it.
+        // The thread has ended and has released its call.
         waitUntil { kept == nil }
     }
 }

@@ -11,7 +11,7 @@ import Testing
 struct WaitingForRoomTests {
     /// Returns when another thread waits for this lock, which the caller holds.
     private func waitUntilWanted(_ lock: Lock) {
-        // The first word of a mutex is 2 when it is held and somebody sleeps until it is free.
+        // The first word of a mutex is 2 while it is held and another thread sleeps until it is free.
         waitUntil { UnsafeRawPointer(lock.mutex).load(as: Int32.self) == 2 }
     }
 
@@ -27,13 +27,13 @@ struct WaitingForRoomTests {
         await onThreads(1) { _ in
             link.lock.lock()
             waiting.add(Task { try await peer.waitForRoom(for: "ParcelSaved") })
-            // About to see that there is no room.
+            // The thread is about to see that there is no room.
             waitUntilWanted(link.lock)
             peer.lock.lock()
             link.lock.unlock()
-            // It has seen that, and does not stand among those who wait yet.
+            // The thread has seen that, and is not among the waiting threads yet.
             waitUntilWanted(peer.lock)
-            // As closing does: the reason first, then whoever waits is woken.
+            // As closing does: it sets the reason first, then wakes the waiting threads.
             peer.closure = Peer.Closure(reason: "it was given up", isGivenUp: true)
             link.wakeWaiters()
             peer.lock.unlock()

@@ -4,8 +4,8 @@ import Testing
 
 private struct ConnectionPrepared: DomainEvent {}
 
-// Whoever forgets to keep a subscription is told so by the compiler: `subscribe` is not `@discardableResult`, so a call
-// whose result is unused is a warning, and in this package an error. That cannot be a test; what follows from it can.
+// The compiler tells a caller that forgets to keep a subscription: `subscribe` is not `@discardableResult`, so a call
+// with an unused result is a warning, and in this package an error. No test can show that; a test can show the effect.
 
 @Suite("Scenario: a subscription lives as long as somebody keeps it")
 struct UnretainedSubscriptionScenario {
@@ -51,7 +51,7 @@ struct UnretainedSubscriptionScenario {
         #expect(!publisher.isWanted("ConnectionPrepared"))
     }
 
-    /// Loud in its effect, too: whoever has to be sure that an event is heard asks for it.
+    /// The effect is loud, too: a publisher that must know that an event is heard asks for that.
     @Test func aDeliveryWithoutSubscribersIsRefused() async throws {
         let controller = ConnectionController(publisher: publisher, counter: counter, keepsIt: false)
         let error = await #expect(throws: DeliveryError.self) {

@@ -67,7 +67,7 @@ import Darwin
 
     private static func randomInput(_ simulation: Simulation, using random: inout SplitMix64) -> SupervisorInput {
         let count = simulation.processes.count
-        // Mostly what can happen, now and then news of somebody who is not there or is dead.
+        // Mostly inputs that can happen, now and then news of a process that is not there or is dead.
         let isNoise = Int.random(in: 0..<10, using: &random) == 0
         let index = isNoise ? .random(in: -1...count, using: &random) : Int.random(in: 0..<count, using: &random)
         var known = simulation.processes.indices.contains(index) ? simulation.start(index) : 0

@@ -1,7 +1,7 @@
 import Supervision
 import Testing
 
-/// Who is restarted after an end, when, and how often.
+/// Which children are restarted after an end, when, and how often.
 @Suite struct RestartTests {
     // MARK: Back-off
 
@@ -132,7 +132,7 @@ import Testing
             simulation.pass(.seconds(2))
         }
         #expect(simulation.status[0].restarts == 5)
-        // Ten seconds after the first one to the point: that one still counts.
+        // Exactly ten seconds after the first end, which still counts.
         simulation.exit(0, segmentationFault)
         #expect(simulation.state(0) == .gaveUp(reason: "5 restarts within 10 s; last: killed by SIGSEGV (11)"))
         #expect(simulation.state(1) == .ready)

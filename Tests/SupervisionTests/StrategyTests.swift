@@ -1,7 +1,7 @@
 import Supervision
 import Testing
 
-/// Who goes down and comes back with whom.
+/// Which children go down and come back together.
 @Suite struct StrategyTests {
     private static let names = ["a", "b", "c", "d"]
 
@@ -22,7 +22,7 @@ import Testing
         return simulation
     }
 
-    /// Lets whoever is being drained say goodbye and end, until nobody is.
+    /// Lets each draining child say goodbye and end, until no child is draining.
     private func letDrain(_ simulation: Simulation) {
         while let index = simulation.status.firstIndex(where: { $0.state == .draining }) {
             simulation.drained(index)

@@ -164,7 +164,7 @@ private final class FakeEnvironment: SupervisorEnvironment, @unchecked Sendable 
         var reported: [ChildStatus]
         var timers: [Int: (due: Duration, body: @Sendable () -> Void)] = [:]
         var lastTimer = 0
-        /// The handles that somebody keeps.
+        /// How many handles are kept.
         var handles = 0
         var isInside = false
         var overlaps = 0

@@ -33,7 +33,7 @@ struct WatchTests {
         var nextLook: Duration { watch.nextLook }
     }
 
-    /// A watch over frames with a deadline of 4 s, and somebody who looks at its times.
+    /// A watch over frames with a deadline of 4 s; the scene looks at the times that the watch asks for.
     private final class FrameScene {
         private var watch = ProgressWatch(deadline: .seconds(4), from: .seconds(1_000))
 

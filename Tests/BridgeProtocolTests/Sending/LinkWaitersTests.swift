@@ -4,12 +4,12 @@ import Testing
 
 @Suite("Those who wait for a link")
 struct LinkWaitersTests {
-    /// Names of those who were woken, in order.
+    /// The names of the woken waiters, in order.
     private let names = Collected<String>()
 
     private func waker(_ name: String) -> LinkWaiters.Wake { { [names] in names.add(name) } }
 
-    /// Wakes those that were taken out, and says who they are.
+    /// Wakes the waiters that were taken out, and returns their names.
     private func woken(by wakes: [LinkWaiters.Wake]) -> [String] {
         let before = names.count
         for wake in wakes { wake() }
@@ -145,7 +145,7 @@ struct LinkWaitersTests {
         var random = SeededGenerator.announced()
         for _ in 0..<rounds(200) {
             var waiters = LinkWaiters()
-            // Those who wait, of each kind, in the order in which they came.
+            // The waiters of each kind, in the order in which they came.
             var expected: [Int: [UInt64]] = [:]
             var next: UInt64 = 0
             for _ in 0..<random.below(100) {
