@@ -1,8 +1,8 @@
 import BridgePlatform
 
-/// What the host was told during a run: which events were dropped, which processes have died, and what it has left.
+/// What the bridge announced during a run: dropped events, dead processes, and the events left at the end.
 ///
-/// Written by the driver, from what the bridge announces, and read by the checker at the end.
+/// The driver writes this file, and the checker reads it at the end.
 package struct Announcements: Sendable {
     private enum Word {
         static let deaths = 0
@@ -30,26 +30,26 @@ package struct Announcements: Sendable {
 
     private static func path(in folder: String) -> String { folder + "/announced" }
 
-    /// Events of a kind were dropped on their way to a party.
+    /// Notes that events of a kind were dropped on their way to a party.
     package func addDropped(_ count: Int, _ kind: ChaosKind, to party: Party) {
         _ = words.add(UInt64(clamping: count), at: droppedWord(kind, party))
     }
 
     package func dropped(_ kind: ChaosKind, to party: Party) -> Int { Int(clamping: words[droppedWord(kind, party)]) }
 
-    /// How many events a later one has taken the place of, on their way to a party.
+    /// Sets how many events gave way to later ones on their way to a party.
     package func setCoalesced(_ count: UInt64, to party: Party) { words[Word.coalesced + Int(party.rawValue)] = count }
 
     package func coalesced(to party: Party) -> Int { Int(clamping: words[Word.coalesced + Int(party.rawValue)]) }
 
-    /// Events were left for a party when the bridge was shut down.
+    /// Notes that events were left for a party when the bridge was shut down.
     package func addLeft(_ count: Int, to party: Party) {
         _ = words.add(UInt64(clamping: count), at: Word.left + Int(party.rawValue))
     }
 
     package func left(to party: Party) -> Int { Int(clamping: words[Word.left + Int(party.rawValue)]) }
 
-    /// A process of a party has ended otherwise than in an orderly way: what it had begun may be handled again.
+    /// Notes that a process of a party has died: the events that it had begun may be handled again.
     package func addDeath(of process: Int32, _ party: Party) {
         let index = Word.list + Int(clamping: words.add(1, at: Word.deaths)) - 1
         guard index < words.count else { return }

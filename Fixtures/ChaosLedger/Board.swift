@@ -1,6 +1,6 @@
 import BridgePlatform
 
-/// The page through which the driver steers everybody; nothing on it proves anything.
+/// The page through which the driver steers all processes; the checker takes no proof from it.
 package struct Board: Sendable {
     /// Where a run is.
     package enum Phase: UInt64, Sendable {
@@ -9,7 +9,7 @@ package struct Board: Sendable {
         case paused
         /// No process publishes any more.
         case stopped
-        /// All processes have ended: what the ledgers say now is all there is.
+        /// All processes have ended: the ledgers are complete.
         case over
     }
 
@@ -24,8 +24,8 @@ package struct Board: Sendable {
     }
 
     private static let byteCount = 4_096
-    /// How many shares each stream may be ahead of the witness: so many that workers come to their own limits first
-    /// where a machine is fast.
+    /// How many shares each stream may be ahead of the witness: enough that on a fast machine workers reach their own
+    /// limits first.
     private static let sharesOfWitness: UInt64 = 16
     private let words: SharedWords
 
@@ -52,7 +52,7 @@ package struct Board: Sendable {
     /// Whether a process publishes, or will again.
     package var isLive: Bool { phase == .publishing || phase == .paused }
 
-    /// How many ends workers have met.
+    /// How many ends the workers have met.
     package var ends: Int {
         get { Int(clamping: words[Word.ends]) }
         nonmutating set { words[Word.ends] = UInt64(clamping: newValue) }
@@ -76,13 +76,13 @@ package struct Board: Sendable {
         nonmutating set { words[Word.share] = newValue }
     }
 
-    /// A number for a process that starts: of two lives of one party the later has the higher.
+    /// A number for a process that starts: the later of two lives of a party has the higher number.
     package func takeOrdinal() -> UInt64 { words.add(1, at: Word.ordinals) }
 
-    /// How far the stream's pacer has come with this life of its sender.
+    /// How far the stream's pacer has come with this life of the sender.
     ///
-    /// What a worker publishes without waiting for room waits in its outbox without limit but the hard one: only this
-    /// tells it to hold back.
+    /// Events that a worker publishes without waiting for room fill its outbox up to the hard limit: only this count
+    /// tells the worker to hold back.
     package func progress(of stream: ChaosStream, from incarnation: UInt64) -> UInt64 {
         let word = progressWord(stream)
         return words[word] == incarnation ? words[word + 1] : 0
@@ -91,13 +91,12 @@ package struct Board: Sendable {
     /// Called by the pacer.
     package func setProgress(_ number: UInt64, of stream: ChaosStream, from incarnation: UInt64) {
         let word = progressWord(stream)
-        // In this order a sender sees too little for a moment, or too much until the next event.
+        // In this order a sender may see too low a number for a moment, or too high a number until the next event.
         words[word + 1] = number
         words[word] = incarnation
     }
 
-    /// Whether the sender of a stream, which has come so far, is to rest for now: it would only pile up events, however
-    /// slow this machine is.
+    /// Whether the sender of a stream, which has come to `number`, is to rest: further events would only pile up.
     package func isAhead(_ number: UInt64, of stream: ChaosStream, from incarnation: UInt64) -> Bool {
         let shares = stream.pacer == .witness ? Self.sharesOfWitness : 1
         return number > progress(of: stream, from: incarnation) &+ share &* shares
@@ -106,7 +105,7 @@ package struct Board: Sendable {
     private func progressWord(_ stream: ChaosStream) -> Int { Word.progress + 2 * Int(stream.rawValue) }
 }
 
-/// A file of a run that is not what it should be.
+/// A file of a run is not as it should be.
 package struct LedgerError: Error, CustomStringConvertible {
     package let description: String
 

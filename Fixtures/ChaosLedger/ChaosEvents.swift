@@ -1,6 +1,6 @@
 package import DomainEvents
 
-/// An event of a run; the types differ in who wants them.
+/// An event of a run; the types differ in their receivers.
 package protocol ChaosEvent: DomainEvent {
     var payload: ChaosPayload { get }
     init(payload: ChaosPayload)
@@ -38,7 +38,7 @@ package struct ForBoth: ChaosEvent {
     }
 }
 
-/// From the worker `a`, for everybody else.
+/// From the worker `a`, for all others.
 package struct FromA: ChaosEvent {
     package let payload: ChaosPayload
     package init(payload: ChaosPayload) {
@@ -46,7 +46,7 @@ package struct FromA: ChaosEvent {
     }
 }
 
-/// From the worker `b`, for everybody else.
+/// From the worker `b`, for all others.
 package struct FromB: ChaosEvent {
     package let payload: ChaosPayload
     package init(payload: ChaosPayload) {
@@ -78,7 +78,7 @@ package struct Reply: ChaosEvent {
     }
 }
 
-/// For the worker on demand: it starts that.
+/// For the worker on demand, which the event starts.
 package struct ForDemand: ChaosEvent {
     package let payload: ChaosPayload
     package init(payload: ChaosPayload) {
@@ -110,7 +110,7 @@ package struct Newest: ChaosEvent {
     }
 }
 
-/// For the guest, whichever is there.
+/// For the guest that runs at the time.
 package struct ForGuest: ChaosEvent {
     package let payload: ChaosPayload
     package init(payload: ChaosPayload) {
@@ -126,7 +126,7 @@ package struct FromGuest: ChaosEvent {
     }
 }
 
-/// From the asker, which waits until it is handled.
+/// From the asker, which waits until the event is handled.
 package struct Errand: ChaosEvent {
     package let payload: ChaosPayload
     package init(payload: ChaosPayload) {
@@ -142,7 +142,7 @@ package struct Question: ChaosEvent {
     }
 }
 
-/// What answers a question.
+/// The answer to a question.
 package struct Answer: ChaosEvent {
     package let payload: ChaosPayload
     package init(payload: ChaosPayload) {
@@ -158,7 +158,7 @@ package struct FromClient: ChaosEvent {
     }
 }
 
-/// For a member of the pool: which one, its key says.
+/// For the member of the pool that the key chooses.
 package struct Keyed: ChaosEvent {
     package let payload: ChaosPayload
     /// The stream: a stream has one key.
@@ -169,7 +169,7 @@ package struct Keyed: ChaosEvent {
     }
 }
 
-/// For the worker that has to get only the latest of each key.
+/// For the worker that has to get only the latest event of each key.
 package struct Latest: ChaosEvent {
     package let payload: ChaosPayload
     /// The stream: a stream has one key.

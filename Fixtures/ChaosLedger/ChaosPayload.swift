@@ -1,7 +1,7 @@
-/// What an event of a run carries: who it is, what its handler is to do wrong, and a hash over all of it.
+/// The payload of a run's events: the event's identity, what its handler is to do wrong, and a hash over all of it.
 package struct ChaosPayload: Codable, Sendable {
     package let stream: UInt8
-    /// Of the sending process, as it stands in the event's identity too.
+    /// The incarnation of the sending process, which is also part of the event's identity.
     package let incarnation: UInt64
     /// Counts the stream's events from 1.
     package let number: UInt64
@@ -11,7 +11,7 @@ package struct ChaosPayload: Codable, Sendable {
     package let filler: String
     package let hash: UInt64
 
-    /// From here on an event is placed in memory that host and worker share, instead of written to their link.
+    /// An event of this size or more is placed in memory that host and worker share, instead of written to their link.
     private static let placedBytes = 32_768
 
     package init(
@@ -31,7 +31,7 @@ package struct ChaosPayload: Codable, Sendable {
         hash = Self.hash(stream.rawValue, incarnation, number, isRefused, delay, filler)
     }
 
-    /// One that was read by other means than those of a bridge.
+    /// Makes a payload that was read by other means than a bridge.
     package init(
         stream: UInt8,
         incarnation: UInt64,
@@ -50,15 +50,15 @@ package struct ChaosPayload: Codable, Sendable {
         self.hash = hash
     }
 
-    /// Whether it arrived as it was sent.
+    /// Whether the event arrived as it was sent.
     package var isIntact: Bool { hash == Self.hash(stream, incarnation, number, isRefused, delay, filler) }
 
-    /// Whether the event's identity fits; what a client publishes bears that under which the host knows it.
+    /// Whether the event's identity fits; an event of a client has the identity under which the host knows the client.
     func isOf(incarnation: UInt64?) -> Bool {
         incarnation == self.incarnation || ChaosStream(rawValue: stream)?.origin == .client
     }
 
-    /// Whether it is so large that it is placed.
+    /// Whether the event is large enough to be placed.
     package var isLarge: Bool { filler.utf8.count >= Self.placedBytes }
 
     private static func hash(
@@ -83,7 +83,7 @@ package struct ChaosPayload: Codable, Sendable {
         filler.withUTF8 { bytes in
             let whole = bytes.count & ~7
             let raw = UnsafeRawBufferPointer(bytes)
-            // Nothing generic: thousands of steps for each large event, also where nothing is optimised.
+            // No generic code: a large event takes thousands of steps, in debug builds too.
             var offset = 0
             while offset < whole {
                 add(raw.loadUnaligned(fromByteOffset: offset, as: UInt64.self))

@@ -1,7 +1,7 @@
 package import DomainEvents
 import Supervision
 
-/// One stream of events: makes them, and writes into the ledger before and after each is published.
+/// One stream of events: makes the events, and writes into the ledger before and after it publishes each.
 ///
 /// Belongs to one thread or task.
 package struct ChaosSender {
@@ -9,7 +9,7 @@ package struct ChaosSender {
     private let publisher: EventPublisher
     private let ledger: SentLedger
     private var random: SplitMix64
-    /// Of the newest event.
+    /// The number of the newest event.
     package private(set) var number: UInt64 = 0
 
     package init(_ stream: ChaosStream, _ publisher: EventPublisher, _ ledger: SentLedger, seed: UInt64) {
@@ -21,8 +21,8 @@ package struct ChaosSender {
 
     /// Waits for room as `send` does.
     ///
-    /// - Returns: Whether it was taken; false if a worker that wants it is down for good: then no process gets it, and
-    ///   the next has its number.
+    /// - Returns: Whether the event was accepted; false if a worker that wants it is down for good: then no process
+    ///   gets the event, and the next event has its number.
     package mutating func send<E: ChaosEvent>(
         _ type: E.Type,
         _ mischief: HandlerMischief = .none
@@ -39,7 +39,7 @@ package struct ChaosSender {
         return true
     }
 
-    /// Waits for nothing: inside handlers, and on threads.
+    /// Waits for nothing: for handlers, and for threads.
     package mutating func publish<E: ChaosEvent>(_ type: E.Type, _ mischief: HandlerMischief = .none) {
         let event = E(payload: next(mischief))
         ledger.setOffered(number, stream)
@@ -47,7 +47,7 @@ package struct ChaosSender {
         ledger.setAccepted(number, stream)
     }
 
-    /// Waits until it is handled, or for `limit`.
+    /// Waits until the event is handled, at most for `limit`.
     package mutating func deliver<E: ChaosEvent>(
         _ type: E.Type,
         _ mischief: HandlerMischief,
@@ -57,7 +57,7 @@ package struct ChaosSender {
         await wait { _ = try await publisher.deliver(event, within: limit) }
     }
 
-    /// Waits until it is answered, or for `limit`.
+    /// Waits until the event is answered, at most for `limit`.
     package mutating func request<E: ChaosEvent, A: ChaosEvent>(
         _ type: E.Type,
         awaiting answer: A.Type,
@@ -75,7 +75,7 @@ package struct ChaosSender {
         } catch let error as DeliveryError where error.code == .refused {
             ledger.addTold(number, stream)
         } catch {
-            // It may not have been published, or be handled later: no report says.
+            // The event may not have been published, or may be handled later: no report says which.
             ledger.addDoubtful(number, stream)
         }
         ledger.setAccepted(number, stream)
@@ -87,7 +87,7 @@ package struct ChaosSender {
         var delay: UInt32 = 0
         if case .takes(let microseconds) = mischief { delay = microseconds }
         let dice = random.next()
-        // Now and then a handler throws, or takes its time, without being told by the driver.
+        // Now and then a handler throws or is slow without an order of the driver.
         if dice & 0x1FF == 0 { isRefused = true }
         if dice >> 9 & 0x3FF == 0 { delay = UInt32(dice >> 20 & 0x3FF) }
         return ChaosPayload(
@@ -100,7 +100,7 @@ package struct ChaosSender {
         )
     }
 
-    /// Mostly small, some as large as a few pages; of mixed streams a few larger than a read.
+    /// Mostly small, some as large as a few pages; in mixed streams a few larger than a read.
     private func fillerBytes(_ dice: UInt64) -> Int {
         if stream.size == .page { return 1_024 }
         if stream.size == .mixed, dice & 0x7F == 0x7F { return 32_768 + Int(dice >> 12 & 0x7FFF) }

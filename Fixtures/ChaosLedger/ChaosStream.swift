@@ -1,4 +1,4 @@
-/// One publishing thread or task of a party: what it publishes is numbered from 1 in each life of the party.
+/// One publishing thread or task of a party: its events are numbered from 1 in each life of the party.
 package enum ChaosStream: UInt8, CaseIterable, Sendable {
     case hostToA
     case hostToASecond
@@ -7,7 +7,7 @@ package enum ChaosStream: UInt8, CaseIterable, Sendable {
     case hostToBoth
     case aToHost
     case aToB
-    /// Published by the handler of what came from the host.
+    /// Published by the handler of the host's events.
     case aFromHandler
     case bToHost
     case bToA
@@ -19,7 +19,7 @@ package enum ChaosStream: UInt8, CaseIterable, Sendable {
     /// By `publish`, from a task.
     case sourceToPool
     case firstAsks
-    /// Published by the handler of what came from the first.
+    /// Published by the handler of the first worker's events.
     case middleReplies
     case hostToPool
     case hostToPoolSecond
@@ -33,7 +33,7 @@ package enum ChaosStream: UInt8, CaseIterable, Sendable {
     case guestThread
     case askerDelivers
     case askerRequests
-    /// Published by the handler of what the asker has asked.
+    /// Published by the handler of the asker's questions.
     case sourceAnswers
     case clientToHost
 
@@ -80,11 +80,11 @@ package enum ChaosStream: UInt8, CaseIterable, Sendable {
         }
     }
 
-    /// Everybody who has to handle each of its events; of a pool one member.
+    /// The parties that each have to handle every event of the stream; one member for a pool.
     package var receivers: [Party] { kind.receivers + [.witness] }
 
-    /// The receiver whose progress holds the sender back: the one that it loads, or otherwise the witness, which gets
-    /// all events.
+    /// The receiver whose progress holds the sender back: the worker that the stream loads, or else the witness, which
+    /// gets all events.
     package var pacer: Party {
         switch self {
         case .aToB: .b
@@ -114,7 +114,7 @@ package enum ChaosSize: Sendable, Hashable {
 }
 
 extension ChaosKind {
-    /// Who wants events of this kind, beside the witness, who wants all.
+    /// The parties that want events of this kind, beside the witness, which wants all events.
     package var receivers: [Party] {
         switch self {
         case .forHost, .fromSource, .fromDemand, .fromGuest, .fromClient: [.host]

@@ -3,12 +3,12 @@ import Locks
 
 /// What this life of a party has handled, in the order in which its handlers were called.
 ///
-/// It begins with the first record: a process that comes up beside the one whose place it is to take has none before
-/// that.
+/// The ledger begins with the first record: a replacement that starts beside the old process has no ledger before
+/// its first event.
 package final class HandledLedger: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
-    /// What a handler throws when it was told to.
+    /// The error that a handler throws when it was told to throw.
     package struct Refused: Error, CustomStringConvertible {
         package var description: String { "refused on purpose" }
     }
@@ -47,18 +47,18 @@ package final class HandledLedger: @unchecked Sendable {
 
     /// The same for an event that came through no handler.
     ///
-    /// - Parameter incarnation: as it stands in the event's identity.
+    /// - Parameter incarnation: the incarnation in the event's identity.
     package func note(_ payload: ChaosPayload, attempt: Int, incarnation: UInt64?) throws {
         let isIntact = payload.isIntact && payload.isOf(incarnation: incarnation)
         _ = try append(record(payload, attempt, isIntact ? .returned : .damaged))
     }
 
-    /// Writes down that an event was given up, for whom it was.
+    /// Writes down that an event for this receiver was given up.
     package func noteDeadLetter(_ payload: ChaosPayload, receiver: Party) throws {
         _ = try append(record(payload, 0, .deadLettered, receiver: receiver))
     }
 
-    /// Writes down that events of a stream are missing in this place.
+    /// Writes down that events of a stream are missing at this place.
     package func noteGap(_ count: Int, of stream: ChaosStream, incarnation: UInt64) throws {
         _ = try append(
             HandledRecord(

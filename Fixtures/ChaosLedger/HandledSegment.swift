@@ -4,13 +4,13 @@ import BridgePlatform
 package enum Handling: UInt64, Sendable {
     case begun = 1
     case returned
-    /// The handler threw: the event is refused, and settled with that.
+    /// The handler threw: the event is refused, which settles it.
     case threw
-    /// The payload was not what had been sent, or bore another identity.
+    /// The payload was not as it had been sent, or had another identity.
     case damaged
     /// Given up: written by the host, for the party that will not get the event.
     case deadLettered
-    /// No event: in this place as many are missing as its number says.
+    /// No event: at this place as many events are missing as the number says.
     case gap
 }
 
@@ -21,9 +21,9 @@ package struct HandledRecord: Sendable {
     package let stream: UInt8
     package let attempt: UInt32
     package let handling: Handling
-    /// Who it was for.
+    /// The party that the event was for.
     package let receiver: Party
-    /// Whether it was so large that it was placed.
+    /// Whether the event was large enough to be placed.
     package let isLarge: Bool
 
     package init(
@@ -61,7 +61,7 @@ package struct HandledRecord: Sendable {
     }
 }
 
-/// A piece of fixed size of the ledger of what one life of a party has handled: it is deleted when it has been checked.
+/// A piece of fixed size of the ledger of one life of a party; the checker deletes it when it has checked it.
 package struct HandledSegment: Sendable {
     private enum Word {
         static let count = 0
@@ -94,7 +94,7 @@ package struct HandledSegment: Sendable {
 
     package var count: Int { min(Int(clamping: words[Word.count]), Self.capacity) }
 
-    /// Who writes it.
+    /// The process that writes it.
     package var process: Int32 { Int32(truncatingIfNeeded: words[Word.process]) }
 
     /// Adds a record, which counts only once it is whole; one caller at a time, and only below the capacity.

@@ -1,4 +1,4 @@
-/// Who takes part in a run: the host, its workers, and a client that comes and goes.
+/// The parties of a run: the host, its workers, and a client that comes and goes.
 package enum Party: UInt8, CaseIterable, Sendable {
     case host
     /// Two workers under full load, which publish for each other and answer the host from their handlers.
@@ -18,14 +18,14 @@ package enum Party: UInt8, CaseIterable, Sendable {
     case lossy
     /// A worker that is removed while another of the same program is added, under a new name each time.
     case guest
-    /// Waits for what it publishes: by `deliver` and by `request`.
+    /// Waits for the outcomes of its events: by `deliver` and by `request`.
     case asker
     /// A worker that wants everything, and speaks in lines.
     case witness
     /// A process that attaches and detaches.
     case client
 
-    /// The name under which it offers events; of a pool and of a guest, what the names of its workers begin with.
+    /// The name under which the party offers events; for a pool and a guest, the beginning of their workers' names.
     package var name: String { "\(self)" }
 
     /// The party of a worker, or of the host.
@@ -38,8 +38,7 @@ package enum Party: UInt8, CaseIterable, Sendable {
         self = party
     }
 
-    /// Which of several workers of a party that run at the same time this is: the number of a pool's member, 0 for all
-    /// else.
+    /// Tells the workers of a party apart that run at the same time: the number of a pool's member, 0 for all others.
     package static func lane(ofName name: String) -> Int {
         guard Party(name: name) == .pool else { return 0 }
         return name.split(separator: ".").last.flatMap { Int($0) } ?? 0

@@ -2,9 +2,9 @@ import BridgePlatform
 
 /// What one life of a party has offered and what it knows to be accepted, for each of its streams.
 ///
-/// A stream's events are numbered without gaps and offered one after the other, so that two numbers say it all.
-/// "Offered" is stored before the call, "accepted" when it has returned. One writer for each stream. What was waited
-/// for (`deliver`, `request`) and did not come to a good end stands in a list, with what the caller knows of it.
+/// A stream's events are numbered without gaps and offered one after the other, so two numbers say everything.
+/// "Offered" is stored before the call, "accepted" when the call has returned. Each stream has one writer. An event
+/// whose caller waited (`deliver`, `request`) and met an error is in a list, with what the caller knows about it.
 package struct SentLedger: Sendable {
     private enum Word {
         static let party = 0
@@ -17,7 +17,7 @@ package struct SentLedger: Sendable {
     }
 
     private static let byteCount = 131_072
-    /// Which in the list say that the caller was told of a refusal; for the others no report says what became of them.
+    /// Marks the events in the list whose caller was told of a refusal; no report says what became of the others.
     private static let toldBit: UInt64 = 1 << 63
 
     private let words: SharedWords
@@ -51,7 +51,7 @@ package struct SentLedger: Sendable {
 
     package var incarnation: UInt64 { words[Word.incarnation] }
 
-    /// Who writes it.
+    /// The process that writes it.
     package var process: Int32 { Int32(truncatingIfNeeded: words[Word.process]) }
 
     package func offered(_ stream: ChaosStream) -> UInt64 { words[offeredWord(stream)] }
@@ -62,13 +62,13 @@ package struct SentLedger: Sendable {
 
     package func setAccepted(_ number: UInt64, _ stream: ChaosStream) { words[offeredWord(stream) + 1] = number }
 
-    /// The caller was told that the event was refused.
+    /// Notes that the caller was told that the event was refused.
     package func addTold(_ number: UInt64, _ stream: ChaosStream) { add(number | Self.toldBit, stream) }
 
-    /// The caller was not told what became of the event.
+    /// Notes that the caller was not told what became of the event.
     package func addDoubtful(_ number: UInt64, _ stream: ChaosStream) { add(number, stream) }
 
-    /// Whether the list has room for as many more as a process can wait for at once.
+    /// Whether the list has room for all events that a process can wait for at once.
     package var hasRoom: Bool { Word.list + Int(clamping: words[Word.exceptions]) + 64 < words.count }
 
     private func add(_ number: UInt64, _ stream: ChaosStream) {
@@ -77,7 +77,7 @@ package struct SentLedger: Sendable {
         words[index] = number | UInt64(stream.rawValue) << 48
     }
 
-    /// What stands in the list about a stream.
+    /// The entries of the list about a stream.
     package func exceptions(_ stream: ChaosStream) -> (told: Set<UInt64>, doubtful: Set<UInt64>) {
         var told: Set<UInt64> = []
         var doubtful: Set<UInt64> = []

@@ -1,9 +1,9 @@
 import BridgePlatform
 import Synchronization
 
-/// Words of 64 bits in a mapped file: each is stored at once, and what was stored survives the process that stored it.
+/// Words of 64 bits in a mapped file: each store is atomic, and survives the process that made it.
 struct SharedWords: @unchecked Sendable {
-    // Sendable: the words are atomic, and the mapping stays as long as this does.
+    // Sendable: the words are atomic, and the mapping lives as long as this value.
     private let mapping: MemoryMapping
     private let base: UnsafeMutableRawPointer
     let count: Int
@@ -42,7 +42,7 @@ struct SharedWords: @unchecked Sendable {
         nonmutating set { word(index).pointee.store(newValue, ordering: .releasing) }
     }
 
-    /// The value after the addition, which no other process's addition can get between.
+    /// Adds atomically, and returns the value after the addition.
     func add(_ value: UInt64, at index: Int) -> UInt64 {
         word(index).pointee.wrappingAdd(value, ordering: .acquiringAndReleasing).newValue
     }

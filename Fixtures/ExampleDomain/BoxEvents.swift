@@ -2,8 +2,8 @@ public import DomainEvents
 
 /// A user wants a box.
 ///
-/// Answered with ``BoxProvisioned`` or ``BoxProvisioningFailed``. A capacity that no box has is not invalid: it is a
-/// request that fails, and says so in its answer.
+/// Answered with ``BoxProvisioned`` or ``BoxProvisioningFailed``. A capacity that no box has does not make the event
+/// invalid: the request fails, and the answer says why.
 public struct BoxOrdered: DomainEvent {
     /// What is written on the box.
     public let label: String
@@ -61,8 +61,8 @@ public struct BoxProvisioningFailed: DomainEvent {
 
 /// A user wants a box gone.
 ///
-/// Its items go to the other boxes first, each announced with ``ItemMoved``; then ``BoxRemoved`` is the answer. If they
-/// do not all fit, nothing changes: ``BoxItemsRedistributionFailed``, then ``BoxRemovalFailed``.
+/// The box's items go to the other boxes first, each announced with ``ItemMoved``; then ``BoxRemoved`` is the answer.
+/// If the items do not all fit, nothing changes: ``BoxItemsRedistributionFailed``, then ``BoxRemovalFailed``.
 public struct BoxRemovalRequested: DomainEvent {
     /// The box to remove.
     public let boxID: BoxID
@@ -84,7 +84,7 @@ public struct BoxRemoved: DomainEvent {
     }
 }
 
-/// The items of a box could not be spread over the others: all of them stay where they are.
+/// The items of a box could not be spread over the other boxes: all items stay where they are.
 public struct BoxItemsRedistributionFailed: DomainEvent {
     /// The box that was to be removed.
     public let boxID: BoxID

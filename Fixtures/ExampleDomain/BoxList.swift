@@ -57,7 +57,7 @@ public struct BoxList: Sendable {
         }
     }
 
-    // What is announced a second time, by a worker that died before it was known to be done, changes nothing.
+    // A second announcement changes nothing: a worker may die before the host knows that it has handled the request.
 
     mutating func apply(_ event: BoxProvisioned) {
         guard !boxes.contains(where: { $0.boxID == event.boxID }) else { return }

@@ -1,14 +1,14 @@
 public import DomainEvents
 import Locks
 
-/// Keeps a ``BoxList`` up to date by listening: the example's frontend, which asks no process anything.
+/// Keeps a ``BoxList`` up to date by listening: the example's frontend, which sends no requests.
 ///
-/// The same code serves whether provisioning runs in its own process or in a worker. Its handlers run on whatever
-/// thread publishes or reads the events, hence the lock; a presenter for views subscribes `on: .main` instead and needs
-/// none.
+/// The same code serves whether provisioning runs in this process or in a worker. The handlers run on any thread that
+/// publishes or reads the events, hence the lock; a presenter for views subscribes `on: .main` instead and needs no
+/// lock.
 public final class BoxListPresenter: Sendable {
     private let model: Model
-    // They end with the presenter: dropping them here would leave it deaf.
+    // Kept for as long as the presenter lives: without them it would get no events.
     private let subscriptions: [Subscription]
 
     /// Makes a presenter that shows what is announced from now on.
@@ -45,10 +45,10 @@ public final class BoxListPresenter: Sendable {
     /// The boxes and their items, as they are now.
     public var state: [BoxList.Row] { list.rows }
 
-    /// What is to be shown now, and again after each change; a consumer that is late sees the newest only.
+    /// The list to show now, and again after each change; a late consumer sees only the newest list.
     public var lists: AsyncStream<BoxList> { model.stream() }
 
-    /// Waits until what is to be shown looks as expected.
+    /// Waits until the list looks as expected.
     ///
     /// - Throws: `CancellationError` if the task is cancelled before that.
     public func list(where looksAsExpected: @Sendable (BoxList) -> Bool) async throws -> BoxList {
@@ -57,7 +57,7 @@ public final class BoxListPresenter: Sendable {
     }
 }
 
-/// The list behind its lock, and who watches it.
+/// The list behind its lock, and its watchers.
 private final class Model: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let lock = Lock()
@@ -70,7 +70,7 @@ private final class Model: @unchecked Sendable {
     func change(_ body: (inout BoxList) -> Void) {
         lock.withLock {
             body(&list)
-            // Inside the lock: watchers must not see two changes the wrong way round. To yield runs no code of theirs.
+            // Inside the lock: watchers must not see two changes in the wrong order. `yield` runs no watcher's code.
             for watcher in watchers.values { watcher.yield(list) }
         }
     }

@@ -41,7 +41,7 @@ public struct CanvasSaved: DomainEvent {
     }
 }
 
-/// A drawing was not saved; a file that was there before is as it was.
+/// A drawing was not saved; an earlier file of this name is unchanged.
 public struct SavingCanvasFailed: DomainEvent {
     /// The canvas.
     public let canvasID: CanvasID

@@ -2,16 +2,16 @@ public import DomainEvents
 import ExampleDomain
 import Locks
 
-/// Saves drawings as SVG files: the example's second backend, the same in its own process and in a worker.
+/// Saves drawings as SVG files: the example's second backend, the same in the publisher's process and in a worker.
 ///
-/// Each request is answered, after the file is on the disk. Nothing is remembered of requests, because nothing needs to
-/// be: to save the same drawing under the same name once more leaves the same file. That, where it can be had, is the
-/// easier way to be safe from an event that comes twice; ``Provisioning`` shows the other one. For the same reason
-/// nothing has to be loaded, and a process that replaces another one can miss nothing of what that has saved: it writes
-/// with its first request, when the other one has ended.
+/// Each request is answered after the file is on the disk. The service remembers no requests: saving the same drawing
+/// under the same name again leaves the same file. Where a service can work like that, it is the easier way to be safe
+/// from an event that comes twice; ``Provisioning`` shows the other way. For the same reason the service loads nothing,
+/// and a process that replaces another misses nothing that the other has saved: it writes with its first request, when
+/// the other process has ended.
 ///
 /// A file's name may lead into subdirectories, which are made, but never out of the directory of the drawings: no
-/// absolute name, no `..`, no symbolic link on the way. Names that begin with a dot are kept for files in the making.
+/// absolute name, no `..`, no symbolic link on the way. Names that begin with a dot are for files in the making.
 public final class CanvasStore: Sendable {
     private let publisher: EventPublisher
     private let directory: String

@@ -4,7 +4,7 @@ import Glibc
 import Darwin
 #endif
 
-/// An open directory, and the two things that the services do in one: read a file, and put a new one in its place.
+/// An open directory, in which the services do two things: read a file, and put a new file in its place.
 ///
 /// Everything goes through the open descriptor, so that no process can swap a part of the path between a check and its
 /// use.
@@ -99,14 +99,14 @@ package struct Directory: ~Copyable {
         }
     }
 
-    /// Puts a file with this content in the place of what was there: a reader finds the old one or the new one,
-    /// whole, also after a crash or a power cut.
+    /// Replaces a file by one with this content: a reader finds the whole old file or the whole new file, also after a
+    /// crash or a power cut.
     ///
-    /// When this throws, the old file is still there, with one exception: if the very last step fails, the directory's
-    /// own way to the disk, the new file is seen now and which of the two a power cut leaves is unknown.
+    /// When this throws, the old file is still there, with one exception: if the last step fails, which writes the
+    /// directory to the disk, readers see the new file, and a power cut may leave either file.
     ///
-    /// - Parameter temporaryName: the new file's name until it is complete. One process at a time writes under it; what
-    ///   a killed process has left is overwritten.
+    /// - Parameter temporaryName: the new file's name until it is complete. One process at a time writes under this
+    ///   name; the file of a killed process is overwritten.
     borrowing func replace(_ name: String, with bytes: [UInt8], temporaryName: String) throws(FileError) {
         let flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC
         let file = openFile(descriptor, temporaryName, flags, 0o666)
@@ -141,14 +141,14 @@ package struct Directory: ~Copyable {
     }
 
     private borrowing func synchronise() throws(FileError) {
-        // Some file systems know no such thing for a directory, and say EINVAL.
+        // Some file systems cannot synchronize a directory, and say EINVAL.
         guard fsync(descriptor) == 0 || errno == EINVAL else {
             throw FileError.current("bringing the directory \"\(path)\" to the disk")
         }
     }
 }
 
-// Under other names, because inside `Directory` its own `open`, `read` and `write` hide those of the C library.
+// Under other names, because inside `Directory` its own `open`, `read` and `write` hide the functions of the C library.
 
 private func openDirectory(_ parent: CInt, _ path: String, _ flags: CInt) -> CInt {
     openat(parent, path, flags)

@@ -36,7 +36,7 @@ struct Drawing {
         }
     }
 
-    /// XML has no way at all to spell most control characters: they become U+FFFD.
+    /// XML cannot spell most control characters: they become U+FFFD.
     private static func escaped(_ text: String) -> String {
         var result = ""
         for scalar in text.unicodeScalars {

@@ -17,7 +17,7 @@ public struct FileError: Error, Hashable, CustomStringConvertible {
         self.description = description
     }
 
-    /// The error of the system call that has just failed: nothing may come between the two.
+    /// The error of the system call that has just failed; the caller makes no other call before this one.
     static func current(_ operation: String, code: Int32 = errno) -> FileError {
         FileError("\(operation) failed: \(String(cString: strerror(code)))", code: code)
     }

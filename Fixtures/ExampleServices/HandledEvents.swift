@@ -1,22 +1,20 @@
 package import DomainEvents
 
-/// Which requests were handled, and how they were answered, so that one that comes again is not done again.
+/// The handled requests with their answers, so that a request that comes again is not done again.
 ///
 /// An event comes again, under its old identity, if the worker died before its acknowledgement was recorded. Its record
-/// is kept beside the state, in one file that is written in one piece: the work and the memory of it cannot come apart.
-/// They are read in one piece too, with a process's first request: what the process before it has done until its end is
-/// among them.
+/// is kept beside the state, in one file that is written as a whole: the work and the record of it cannot come apart.
+/// Both are also read as a whole, with a process's first request: so they have everything that the process before did.
 ///
 /// A record is forgotten
-/// - when its origin says that the event is settled (`settledBelow`, which speaks of one start of the origin's
-///   process);
-/// - when it is from an earlier start of the host: what the host had not delivered before it ended died with it, so
-///   none of that comes again. Events of other workers are not judged like this: the host keeps what it accepted from a
-///   worker that died since, and may send it after events of that worker's successor;
-/// - when it is the oldest of more than ``limit``: only what is written and not yet acknowledged can come again, and
-///   that is never more than the window, 4,096 events.
+/// - when its origin says that the event is settled (`settledBelow`, which is about one incarnation of the origin);
+/// - when it is from an earlier incarnation of the host: events that the host had not delivered before it ended died
+///   with the host, and do not come again. This rule does not hold for events of other workers: the host keeps the
+///   events that it accepted from a dead worker, and may send them after events of that worker's successor;
+/// - when it is the oldest of more than ``limit``: only events that were sent and not yet acknowledged can come again,
+///   at most a window of 4,096 events.
 ///
-/// A host that starts anew begins to count at 1 again, but with another incarnation: identities never repeat.
+/// A host that starts anew counts from 1 again, but with another incarnation: identities never repeat.
 package struct HandledEvents: Codable, Sendable {
     package struct Record: Codable, Sendable {
         let origin: String

@@ -2,40 +2,41 @@ public import DomainEvents
 import ExampleDomain
 import Locks
 
-/// Provides boxes and puts items into them: the example's first backend, the same in its own process and in a worker.
+/// Provides boxes and puts items into them: the example's first backend, the same in the publisher's process and in a
+/// worker.
 ///
 /// ```swift
 /// let subscriptions = try Provisioning.start(publisher: publisher, store: "boxes.json")
 /// ```
 ///
-/// - Each request gets its answer, also one that cannot be met, and one whose effect could not be saved.
-/// - An answer is published after the state that it speaks of is on the disk.
-/// - A request that comes again (same identity) is done once and answered twice. What could not be saved is not
-///   remembered and is tried again.
+/// - Each request gets an answer, also a request that cannot be met, and a request whose effect could not be saved.
+/// - An answer is published after the state that it reports is on the disk.
+/// - A request that comes again (same identity) is done once and answered twice. A request that could not be saved is
+///   not remembered and is tried again.
 ///
 /// **Why the handlers run where the events arrive.** An item that was received after a box was ordered must find the
-/// box. Events of *one* type keep their order in every context, but two subscriptions that run in tasks or on a queue
-/// have a line of waiting events each, and the line of the items may be worked off before that of the boxes. Handlers
-/// on the publishing thread have no such lines: a link's events are handled one after the other, in the order in which
-/// they were published, whatever their types. An event counts as handled when they return, so the state is on the disk
-/// before the acknowledgement. The price is that the link's reading thread waits for the disk, which for this service
-/// is right: the next request would have to wait anyway. The lock is for publishers that live in the same process and
-/// use several threads.
+/// box. Events of *one* type keep their order in every context. But two subscriptions that run in tasks or on a queue
+/// each have their own waiting events, and the items may be handled before the boxes. Handlers on the publishing thread
+/// let no events wait: a link's events are handled one after the other, in the order in which they were published,
+/// whatever their types. An event counts as handled when the handlers return, so the state is on the disk before the
+/// acknowledgement. The price is that the link's reading thread waits for the disk. For this service that is right: the
+/// next request would have to wait anyway. The lock is for publishers that live in the same process and use several
+/// threads.
 ///
-/// **Why the store is loaded with the first request.** A worker that replaces another is started beside that one, which
-/// goes on saving until it has finished what it has. What was read at the start is stale by then, and to go on from
-/// there would take back, with the next save, what the other one has confirmed. The first request comes when the other
-/// process has ended, and then the file is this one's alone. It is read at the start too, but only to see that it can
-/// be: a store that is damaged is better found when the worker starts than when a box is ordered.
+/// **Why the store is loaded with the first request.** A worker that replaces another is started beside the old worker,
+/// which goes on saving until it has finished its requests. A state that was read at the start is stale by then, and
+/// the next save from it would undo what the old worker has confirmed. The first request comes when the old process
+/// has ended, and then no other process writes the file. The new worker reads the file at the start too, but only to
+/// check it: a damaged store is better found when the worker starts than when a box is ordered.
 public final class Provisioning: @unchecked Sendable {
     // Sendable: `content` is guarded by `lock`; the rest is constant.
     private let publisher: EventPublisher
     private let store: ProvisioningStore
     private let lock = Lock()
-    /// What the file holds; nil before the first request, as long as another process may be writing it.
+    /// The content of the file; nil before the first request, because another process may still write the file.
     private var content: ProvisioningStore.Content?
 
-    /// Sees whether the store can be loaded, and begins to handle requests.
+    /// Checks that the store can be loaded, and begins to handle requests.
     ///
     /// - Parameters:
     ///   - publisher: where requests come from and answers go to.
@@ -55,7 +56,7 @@ public final class Provisioning: @unchecked Sendable {
     private init(publisher: EventPublisher, store: ProvisioningStore) throws {
         self.publisher = publisher
         self.store = store
-        // Not kept: the process that this one may be about to replace goes on saving.
+        // Not kept: this process may replace another, which goes on saving.
         _ = try store.load()
     }
 
@@ -116,7 +117,7 @@ public final class Provisioning: @unchecked Sendable {
             var next = content
             var outcomes: [ProvisioningOutcome]
             do {
-                // A bridge has done this with what it decoded; an event from the same process comes as it was made.
+                // A bridge has validated the events that it decoded; an event of this process comes as it was made.
                 try request.validate()
                 outcomes = work(&next.warehouse)
             } catch {
@@ -127,14 +128,14 @@ public final class Provisioning: @unchecked Sendable {
                 try store.save(next)
                 self.content = next
             } catch {
-                // A refusal stands, whether it was recorded or not; a success must not be told.
+                // A refusal stands, recorded or not; a success that was not saved must not be reported.
                 if next.warehouse != content.warehouse { outcomes = [failure("it could not be saved: \(error)")] }
             }
             publish(outcomes)
         }
     }
 
-    /// The content, inside the lock: read from the file with the first request, and known from then on.
+    /// The content; read from the file with the first request, and kept from then on. The caller holds the lock.
     private func loaded() throws(FileError) -> ProvisioningStore.Content {
         if let content { return content }
         let loaded = try store.load()
@@ -142,9 +143,9 @@ public final class Provisioning: @unchecked Sendable {
         return loaded
     }
 
-    /// Inside the lock, so that answers leave in the order of the changes they tell of.
+    /// Called inside the lock, so that answers leave in the order of the changes that they report.
     ///
-    /// No handler runs in it: what is published inside a handler is delivered here when that handler has returned.
+    /// No handler runs inside the lock: an event that a handler publishes is delivered when that handler has returned.
     private func publish(_ outcomes: [ProvisioningOutcome]) {
         for outcome in outcomes { outcome.publish(with: publisher) }
     }

@@ -6,8 +6,8 @@ import Foundation
 
 /// The file in which provisioning keeps its state: JSON, replaced as a whole.
 ///
-/// One process at a time writes a store; a worker that is restarted or replaced begins where the one before ended. Any
-/// number may read it meanwhile: each finds it whole, and may find it old a moment later.
+/// One process at a time writes a store; a restarted worker or a replacement begins where the process before it ended.
+/// Any number of processes may read the store meanwhile: each finds it whole, and a moment later possibly out of date.
 struct ProvisioningStore: Sendable {
     /// What the file holds.
     struct Content: Codable, Sendable {
@@ -31,7 +31,7 @@ struct ProvisioningStore: Sendable {
 
     /// The content of the file; empty if there is no file.
     ///
-    /// A file that cannot be understood is an error and stays as it is: to begin anew without a word would lose boxes.
+    /// A file that cannot be understood is an error and stays as it is: a silent new beginning would lose boxes.
     func load() throws(FileError) -> Content {
         guard let bytes = try Directory.open(directory).read(name) else { return Content() }
         let content: Content
@@ -47,7 +47,7 @@ struct ProvisioningStore: Sendable {
         return content
     }
 
-    /// Returns when the content is safely on the disk; if it throws, what was there before still is.
+    /// Returns when the content is safely on the disk; if it throws, the old content is still there.
     func save(_ content: Content) throws(FileError) {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys

@@ -1,6 +1,6 @@
 import ExampleDomain
 
-/// The boxes and what lies in them: what provisioning decides, as a plain value without files, threads or publishers.
+/// The boxes and their items: the decisions of provisioning, as a plain value without files, threads or publishers.
 struct Warehouse: Codable, Equatable, Sendable {
     struct Item: Codable, Equatable, Sendable {
         let id: ItemID
@@ -96,7 +96,7 @@ struct Warehouse: Codable, Equatable, Sendable {
 
     // MARK: - Choosing
 
-    /// The box that has room and the fewest items; of several the one that was made first.
+    /// The box that has room and the fewest items; if there are several, the box that was made first.
     private func emptiestBox() -> Int? {
         boxes.indices.filter { boxes[$0].hasRoom }.min { boxes[$0].items.count < boxes[$1].items.count }
     }

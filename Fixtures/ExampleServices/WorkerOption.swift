@@ -9,8 +9,8 @@ public enum WorkerOption {
     /// EX_USAGE of sysexits.h.
     private static let usage: CInt = 64
 
-    /// The value of the option; without it, or with anything else beside it, one sentence on standard error and exit
-    /// status 64.
+    /// The value of the option. If the option is missing, or other arguments are there, the process writes one sentence
+    /// to standard error and ends with status 64.
     ///
     /// - Parameters:
     ///   - name: the option, such as `--store`.
@@ -20,7 +20,7 @@ public enum WorkerOption {
         case .success(let value): return value
         case .failure(let error):
             let line = "\(error.description)\n"
-            // No process is left to be told if this fails.
+            // If this fails, there is no other place to report the mistake.
             _ = Array(line.utf8).withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
             exit(usage)
         }

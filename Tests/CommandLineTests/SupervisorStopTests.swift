@@ -33,8 +33,8 @@ struct SupervisorStopTests {
                 // The fault itself, not a wait for something: for so long the supervisor watches no worker.
                 try await Task.sleep(for: Self.stop)
                 program.resume()
-                // The event keeps the workers busy for longer than they may be silent, so that a worker which is taken for
-                // dead is seen to be replaced.
+                // The event keeps the workers busy for longer than they may be silent, so the test sees a worker that
+                // is taken for dead and replaced.
                 program.finishInput(#"{"type": "WorkRequested", "data": {"number": 1, "text": "go on"}}"# + "\n")
             }
         }
