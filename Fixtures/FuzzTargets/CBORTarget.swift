@@ -1,8 +1,8 @@
 import CBOR
 import JSONText
 
-/// CBOR: skipping, values and typed decoding agree about every input, and what was read is written and read again as
-/// the same.
+/// CBOR: skipping, values and typed decoding agree about every input, and a value that was read is the same after it
+/// was written and read again.
 package final class CBORTarget: FuzzTarget {
     private let decoder = CBORDecoder()
     private let encoder = CBOREncoder()
@@ -77,13 +77,13 @@ package final class CBORTarget: FuzzTarget {
         return decoded
     }
 
-    /// What was written once is written the same for ever after.
+    /// A value that was written and read again is written as the same bytes.
     private func checkStability<T: Codable>(_ value: T) throws {
         let once: [UInt8]
         do {
             once = try encoder.encode(value)
         } catch let error as CBORError {
-            // A number or text for a date, UUID or decimal is written as a tag, which takes levels that it had not.
+            // A number or text that was read as a date, UUID or decimal is written as a tag, which adds levels.
             guard case .depthExceeded = error.code else { throw error }
             return
         }
@@ -91,7 +91,7 @@ package final class CBORTarget: FuzzTarget {
         try require(once == twice, "\(T.self) written as \(once), read, and written as \(twice)")
     }
 
-    /// A layout makes of every input what `Codable` makes of it.
+    /// Reading by a layout gives the same as reading through `Codable`, for every input.
     private func checkLayout(_ input: UnsafeRawBufferPointer, _ read: Result<CBORValue, CBORError>) throws {
         let plain = try checkTyped(FuzzEvent.self, input, read)
         let laidOut = Result { () throws(CBORError) in try FuzzEvent.coder.decode(from: input, with: decoder) }

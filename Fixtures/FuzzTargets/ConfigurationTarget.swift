@@ -13,7 +13,7 @@ package final class ConfigurationTarget: FuzzTarget {
         self.readLine = readLine
     }
 
-    /// Texts alone.
+    /// Reads only JSON and JSON5 texts, no configuration and no input.
     package convenience init() {
         self.init(parse: { _ in }, readLine: { _ in })
     }
@@ -44,7 +44,7 @@ package final class ConfigurationTarget: FuzzTarget {
                     (1...lines).contains(number) && (1...bytes.count + 1).contains(column),
                     "a mistake outside the text: \(line)"
                 )
-                // What is shown of the text is cut where it is long.
+                // The part of the text that an error shows is cut where it is long.
                 try require(line.utf8.count < 2_000, "a mistake of \(line.utf8.count) bytes")
             }
         }

@@ -1,8 +1,8 @@
 import BridgeProtocol
 import CBOR
 
-/// Frames: of any stream the same bodies come out in whatever pieces it arrives, and of every kind what was read is
-/// written and read again as the same.
+/// Frames: a stream gives the same bodies in whatever pieces it arrives, and a frame of any kind that was read is the
+/// same after it was written and read again.
 package final class FrameTarget: FuzzTarget {
     private let limits = LinkLimits()
     private let buffer = CBORBuffer()
@@ -39,7 +39,7 @@ package final class FrameTarget: FuzzTarget {
         try checkPieces(input, decoder, bodies)
     }
 
-    /// Where the bodies of the frames are that are whole, and where they end.
+    /// The places of the bodies of all whole frames, and where the last whole frame ends.
     private func cut(_ input: UnsafeRawBufferPointer, _ decoder: FrameDecoder) throws -> ([Range<Int>], Int) {
         var bodies: [Range<Int>] = []
         var position = 0
@@ -55,7 +55,7 @@ package final class FrameTarget: FuzzTarget {
         }
     }
 
-    /// The same through the memory that a link reads into, in pieces whose sizes the input says.
+    /// Checks the same through the memory that a link reads into, in pieces whose sizes the input gives.
     private func checkPieces(_ input: UnsafeRawBufferPointer, _ decoder: FrameDecoder, _ bodies: [Range<Int>]) throws {
         guard !bodies.isEmpty else { return }
         var memory = ReceiveBuffer()
@@ -100,7 +100,7 @@ package final class FrameTarget: FuzzTarget {
         try require(readers <= 1, "\(readers) kinds of frame in one")
     }
 
-    /// Reads, as a link does, what may be of any kind; nil for a refusal, whose error is looked at.
+    /// Reads a body that may be of any kind, as a link does; nil if it is refused, after a look at the error.
     private func read<T>(_ body: UnsafeRawBufferPointer, _ read: () throws -> T) throws -> T? {
         do {
             return try read()
@@ -112,7 +112,7 @@ package final class FrameTarget: FuzzTarget {
         return nil
     }
 
-    /// The body of the frame that was just written, whose length has to be right.
+    /// The body of the frame that was just written; checks the frame's length.
     private func writtenBody() throws -> UnsafeRawBufferPointer {
         let frame = buffer.bytes
         let step = try FrameDecoder(limit: 1 << 20).next(in: frame)
@@ -122,7 +122,7 @@ package final class FrameTarget: FuzzTarget {
 
     private func checkMessage(_ body: UnsafeRawBufferPointer) throws -> Bool {
         guard let read = try read(body, { try ControlMessage(decoding: body, limits: limits) }) else { return false }
-        // One level more than what is inside a frame may have.
+        // One level more than the content of a frame may have.
         var reader = CBORReader(body, limits: CBORLimits(maximumDepth: CBORLimits.standard.maximumDepth + 1))
         try reader.skipItem()
         try require(reader.isAtEnd, "a message with \(reader.bytesLeft) bytes behind it")
@@ -137,7 +137,7 @@ package final class FrameTarget: FuzzTarget {
     private func checkEvent(_ body: UnsafeRawBufferPointer) throws -> Bool {
         guard let (head, offset) = try read(body, { try EventFrame.decode(body, limits: limits) }) else { return false }
         try require(offset > 0 && offset < body.count, "a payload at \(offset) of \(body.count)")
-        // As many bytes as leave the short way of reading out of it.
+        // So few bytes that the decoder does not take the short way.
         let cut = UnsafeRawBufferPointer(rebasing: body[...offset])
         let (general, generalOffset) = try EventFrame.decode(cut, limits: limits)
         try require(general == head && generalOffset == offset, "read as \(head), with less behind it as \(general)")
@@ -170,7 +170,7 @@ package final class FrameTarget: FuzzTarget {
             guard let range = try? placed.range(in: byteCount, limit: Self.frameLimit) else { continue }
             try require(range.lowerBound >= 0 && range.upperBound <= byteCount, "\(range) of \(byteCount) bytes")
             try require(range.count <= Self.frameLimit + FrameDecoder.headBytes, "\(range) is beyond the limit")
-            // What lies there is the input itself, or nothing that could be an event.
+            // Only a range inside the input can be checked: the input stands for the shared memory.
             guard range.upperBound <= body.count else { continue }
             _ = try? placed.check(UnsafeRawBufferPointer(rebasing: body[range]), limits: limits)
         }

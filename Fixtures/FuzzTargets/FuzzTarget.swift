@@ -1,12 +1,12 @@
-/// Something that is fed with any bytes: by libFuzzer (`.ci/fuzz`), and with its corpus by the tests.
+/// A function that takes any bytes: libFuzzer feeds it (`.ci/fuzz`), and the tests feed it its corpus.
 package protocol FuzzTarget {
     init()
 
-    /// Feeds it; throws ``BrokenInvariant`` where something is not as it has to be for any bytes.
+    /// Feeds it one input; throws ``BrokenInvariant`` if something does not hold that must hold for any bytes.
     func run(_ input: UnsafeRawBufferPointer) throws
 }
 
-/// What was found not to hold for some input.
+/// A condition that did not hold for some input.
 package struct BrokenInvariant: Error, CustomStringConvertible {
     package let description: String
 }
@@ -16,7 +16,7 @@ func require(_ condition: Bool, _ sentence: @autoclosure () -> String) throws(Br
 }
 
 extension FuzzTarget {
-    /// For libFuzzer, which takes a trap for a finding, and has one thread.
+    /// Traps if an invariant is broken: libFuzzer takes a trap for a finding. LibFuzzer has one thread.
     package func runOrTrap(_ start: UnsafeRawPointer?, _ count: Int) -> CInt {
         do {
             try run(UnsafeRawBufferPointer(start: start, count: count))

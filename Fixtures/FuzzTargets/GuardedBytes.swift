@@ -4,7 +4,7 @@ import Glibc
 import Darwin
 #endif
 
-/// Bytes that end where a page begins that no code may touch: a read behind them is fatal, in every build.
+/// Bytes before a page that no code may touch: a read beyond their end is fatal, in every build.
 package final class GuardedBytes {
     private let pages: UnsafeMutableRawPointer
     private let byteCount: Int

@@ -4,7 +4,7 @@ import DomainEvents
 import EventBridge
 import Locks
 
-/// What the host asks of all its workers.
+/// A question of the host to all its workers.
 struct Posed: DomainEvent {
     let number: Int
     let text: String
@@ -15,13 +15,13 @@ struct Resolved: DomainEvent {
     let number: Int
 }
 
-/// What the peer may bring.
+/// An event that the peer may send.
 struct Heard: DomainEvent {
     static let eventName = "a"
     let text: String
 }
 
-/// What was asked, and what was answered.
+/// The questions and the answers.
 final class HostBooks: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let lock: Lock
@@ -37,7 +37,7 @@ final class HostBooks: @unchecked Sendable {
 
     func wasReported(_ report: BridgeReport) { lock.withLock { lastReport = report } }
 
-    /// Whether what the host has said of itself last can be sent.
+    /// Whether the host's last report about itself can be encoded.
     var isReportEncodable: Bool { lock.withLock { lastReport }.map { $0.encoded(within: 1 << 20) != nil } ?? true }
 
     /// The number of the next question.
@@ -55,7 +55,7 @@ final class HostBooks: @unchecked Sendable {
         }
     }
 
-    /// Returns when each question was answered, or with false after so many nanoseconds.
+    /// Returns true when each question was answered, or false after `patience` nanoseconds.
     func waitForAnswers(within patience: UInt64) -> Bool {
         let deadline = MonotonicClock.now() + patience
         return lock.withLock {

@@ -7,10 +7,10 @@ import EventBridgeTesting
 import Locks
 import Supervision
 
-/// One host from its beginning to its end, whose peer does what scripts say.
+/// One host from its start to its end, with a peer that follows scripts.
 final class HostScene {
     private static let peer = "peer"
-    /// So many lives a script gives to the peer at most.
+    /// How many lives a script gives to the peer at most.
     private static let maximumLives = 3
     /// How long something may take, in nanoseconds.
     private static let patience: UInt64 = 15_000_000_000
@@ -44,10 +44,10 @@ final class HostScene {
             publisher.subscribe(to: Heard.self) { _ in },
             publisher.subscribe(to: WorkerGaveUp.self) { if $0.worker == Self.peer { stage.wasGivenUp() } },
             publisher.subscribe(to: BridgeStatusReported.self) { books.wasReported($0.report) },
-            // There are traces as long as there is a subscriber.
+            // The host traces events as long as this subscriber is there.
             publisher.subscribe(to: EventsTraced.self) { _ in },
         ]
-        // How it begins is shown by the peer's lives.
+        // The peer's lives show whether the start succeeds.
         Task { try? await bridge.start() }
     }
 
@@ -95,18 +95,18 @@ final class HostScene {
         }
     }
 
-    /// Returns when the peer's life before is over and the host wants to start it again.
+    /// Returns when the peer's last life is over and the host wants to start the peer again.
     private func awaitOrder() {
         while !stage.waitForOrder() { bridge.restart(Self.peer) }
     }
 
-    /// - Parameter isLarge: whether they take the way through shared memory.
+    /// - Parameter isLarge: whether the events go through shared memory.
     private func ask(_ events: Int, isLarge: Bool) {
         let text = isLarge ? String(repeating: "x", count: 33 << 10) : ""
         for _ in 0..<events { publisher.publish(Posed(number: books.ask(), text: text)) }
     }
 
-    /// Lets the peer take all that is left for it: then nothing waits, and everything is accounted for.
+    /// Lets the peer take all events that are left for it: then nothing waits, and the counts must balance.
     private func settle() throws {
         awaitOrder()
         stage.begin(.scripted(nil)) {}
@@ -127,14 +127,14 @@ final class HostScene {
         }
     }
 
-    // MARK: - All that may be asked of a host
+    // MARK: - Everything that a host can be asked
 
     private var look: @Sendable () -> Void {
         let (bridge, publisher) = (bridge, publisher)
         return {
             for worker in bridge.statistics { _ = worker.sent.isBalanced && worker.received.isBalanced }
             _ = (bridge.status, bridge.clients, bridge.deadLetters)
-            // What the program's `status` and `metrics` ask for.
+            // The request of the program's `status` and `metrics`.
             publisher.publish(BridgeStatusRequested())
         }
     }
@@ -148,12 +148,12 @@ final class HostScene {
         try finish { [bridge] in await bridge.shutdown() }
         try checkBooks(ofSent: true)
         try checkBooks(ofSent: false)
-        // The lowest number that is free says how many are open.
+        // A new descriptor has the lowest free number, which shows how many are open.
         let free = try UnixSocket.unconnected().rawValue
         try require(free < 200, "descriptor \(free) is the first one that is free")
     }
 
-    /// Returns when `body` has; that it does not within some seconds is found to be a hang.
+    /// Returns when `body` has returned; throws if `body` hangs.
     private func finish(_ body: @escaping @Sendable () async -> Void) throws {
         let lock = Lock()
         let done = Condition(lock: lock)

@@ -5,16 +5,16 @@ import EventBridgeTesting
 import Locks
 import Supervision
 
-/// Starts a host's workers: one life of the peer after the other, as it is told, and all others as they are.
+/// Starts a host's workers: the peer one life after the other, as the scene says, and all others as honest workers.
 final class HostStage: WorkerLauncher, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
-    /// What one start of the peer is to be.
+    /// The kind of one start of the peer.
     enum Life {
-        /// Its frames are those of a script; without one it takes everything that lies there for it, until it is told
-        /// to end.
+        /// The peer sends the frames of a script; without a script it takes everything that waits for it, until it is
+        /// told to end.
         case scripted(Script?)
-        /// It is honest, and what passes between it and its host is meddled with.
+        /// The peer is honest, but a meddler changes the frames between it and its host.
         case meddled(toHost: Script, toWorker: Script)
     }
 
@@ -32,7 +32,7 @@ final class HostStage: WorkerLauncher, @unchecked Sendable {
     private var present: ScriptedStream?
     private var startsOfOthers = 0
 
-    /// - Parameter peer: which of the workers it is.
+    /// - Parameter peer: the name of the worker that is the peer.
     init(_ workers: [InMemoryWorker], peer: String) {
         self.workers = workers
         honest = InMemoryLauncher(workers)
@@ -41,7 +41,7 @@ final class HostStage: WorkerLauncher, @unchecked Sendable {
         changed = Condition(lock: lock)
     }
 
-    /// How many others than the peer were started, each time that they were.
+    /// How many starts the workers other than the peer have had in all.
     var othersStarted: Int { lock.withLock { startsOfOthers } }
 
     func launch(
@@ -61,7 +61,7 @@ final class HostStage: WorkerLauncher, @unchecked Sendable {
         if isHonest { honest.launch(order, completion: completion) }
     }
 
-    /// The host starts the peer no more by itself.
+    /// Notes that the host no longer starts the peer by itself.
     func wasGivenUp() {
         lock.withLock {
             isGivenUp = true
@@ -69,11 +69,11 @@ final class HostStage: WorkerLauncher, @unchecked Sendable {
         }
     }
 
-    /// Returns when the peer's life before is over: true if the host wants to start it again, false if it was given up.
+    /// Returns when the peer's last life is over: true if the host wants to start it again, false if it was given up.
     func waitForOrder() -> Bool {
         lock.withLock {
             while waiting == nil, !isGivenUp { changed.wait() }
-            // Told once, as one that is asked for twice is ended in between.
+            // Reported once: a peer that is given up a second time was started in between.
             isGivenUp = false
             return waiting != nil
         }
@@ -91,7 +91,7 @@ final class HostStage: WorkerLauncher, @unchecked Sendable {
         if let order { honest.launch(order.order, completion: order.completion) }
     }
 
-    /// With the lock held.
+    /// The caller holds the lock.
     private func takeOrder() -> (order: LaunchOrder, completion: Completion)? {
         defer { waiting = nil }
         return waiting
@@ -99,7 +99,7 @@ final class HostStage: WorkerLauncher, @unchecked Sendable {
 
     /// Gives the peer the life that the host waits for.
     ///
-    /// - Parameter look: called whenever the host is about to read from it.
+    /// - Parameter look: called whenever the host is about to read from the peer.
     func begin(_ life: Life, look: @escaping @Sendable () -> Void) {
         guard let (order, completion) = lock.withLock({ takeOrder() }) else { return }
         switch life {

@@ -1,10 +1,10 @@
-/// A whole host with an honest worker, and beside it one life after the other of a worker that is not, or whose link is
-/// meddled with, and clients of that kind.
+/// A whole host with an honest worker, and beside it hostile clients and one life after the other of a worker that is
+/// hostile or whose link is meddled with.
 ///
-/// Nothing traps or hangs, and before each of their frames the host can be asked for all that it tells of itself. The
-/// honest worker notices nothing. Behind each input everything is settled and accounted for.
+/// Nothing traps or hangs, and before each hostile frame the host answers all questions about itself. The honest worker
+/// notices nothing. After each input everything is settled, and the counts balance.
 package final class HostTarget: FuzzTarget {
-    /// To begin and to end a host takes longer than a play.
+    /// How many plays use one host: starting and ending a host takes longer than a play.
     private static let playsOfScene = 64
 
     private var scene: HostScene?
@@ -12,12 +12,12 @@ package final class HostTarget: FuzzTarget {
 
     package init() {}
 
-    /// Ends the host, whose socket and directory would stay.
+    /// Ends the host, whose socket and directory would otherwise stay.
     deinit {
         try? scene?.end()
     }
 
-    /// Not for a thread of the cooperative pool.
+    /// Blocks; not for a thread of the cooperative pool.
     package func run(_ input: UnsafeRawBufferPointer) throws {
         let scene = try scene ?? HostScene()
         self.scene = scene

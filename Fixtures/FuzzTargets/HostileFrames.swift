@@ -3,10 +3,10 @@ import CBOR
 
 /// Frames of the right form, in any order and with any numbers.
 enum HostileFrames {
-    /// What events are called: what a host wants, what is ours, and what no name may be.
+    /// Names of events: wanted by a host, of the bridge itself, and not allowed as names.
     private static let names = ["a", "*", "b", "BridgeStatusRequested", "", "\u{E9}", "e\u{301}", "EventsDropped"]
 
-    /// Its numbers are the peer's, its name and its cookie are right.
+    /// A hello with the right name and cookie, and with numbers of the peer's choice.
     static func hello(_ cookie: String, _ script: inout Script) -> Hello {
         Hello(
             name: "peer",
@@ -19,7 +19,7 @@ enum HostileFrames {
         )
     }
 
-    /// - Parameter incarnation: the peer's, by which acknowledgements are known to be its own.
+    /// - Parameter incarnation: the peer's incarnation, which marks acknowledgements as the peer's own.
     static func writeFrame(into bytes: CBORBuffer, from incarnation: UInt64, _ script: inout Script) {
         switch script.choice(10) {
         case 0, 1: event(&script, into: bytes)
@@ -94,7 +94,7 @@ enum HostileFrames {
     private static func interest(_ script: inout Script) -> ControlMessage {
         let wanted = (0..<script.choice(3)).map { _ in
             let name = names[script.choice(names.count)]
-            // What stands for all events has a number of its own.
+            // The name that stands for all events has a number of its own.
             return Interest.Name(number: script.number(near: name == "*" ? 0 : 2), name: name)
         }
         return .interest(Interest(wanted: wanted, unwanted: script.choice(4) == 3 ? [script.number(near: 2)] : []))

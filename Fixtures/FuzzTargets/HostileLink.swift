@@ -5,8 +5,8 @@ import CBOR
 import DomainEvents
 import Locks
 
-/// A whole link of a host whose peer sends frames in any order, with any numbers and any features, and shares memory in
-/// which any numbers stand: nothing traps, and the tally adds up after each step.
+/// A whole link of a host. Its peer sends frames in any order, with any numbers and any features, and shares memory
+/// with any numbers in it: nothing traps, and the tally adds up after each step.
 enum HostileLink {
     static func run(_ script: inout Script) throws {
         let (accepted, acceptedBytes) = (script.number(near: 0), script.number(near: 0))
@@ -39,7 +39,7 @@ enum HostileLink {
     private static var limits: LinkLimits {
         var limits = LinkLimits()
         limits.windowEvents = 8
-        // What is placed is copied: no more than the fuzzer lets be taken at once.
+        // Placed events are copied: this keeps a copy within the fuzzer's limit for one allocation.
         limits.frameBytes = 64 << 10
         limits.outboxBytes = 4 * LinkLimits.minimumCharge
         limits.outboxHardBytes = 8 * LinkLimits.minimumCharge
@@ -55,8 +55,8 @@ private enum Peers {
     static let poller = try? Poller(name: "fuzz")
 }
 
-/// The other end of the link and its owner at once: has said everything beforehand, and looks at the tally after each
-/// step.
+/// The other end of the link and also its owner: all its frames are there beforehand, and it looks at the tally after
+/// each step.
 private final class Peer: ByteStream, LinkDelegate, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     let memory: MemoryFile?
@@ -79,14 +79,14 @@ private final class Peer: ByteStream, LinkDelegate, @unchecked Sendable {
         changed = Condition(lock: lock)
     }
 
-    /// What was found not to hold.
+    /// The condition that did not hold, if any.
     var broken: String? { lock.withLock { found } }
 
     func waitForEnd() {
         lock.withLock { while !isOver { changed.wait() } }
     }
 
-    /// Notes from now on how its events get on.
+    /// Traces the link's events from now on.
     func trace(_ link: Link) {
         recorder.turn(on: true)
         link.setTrace(recorder)
@@ -104,7 +104,7 @@ private final class Peer: ByteStream, LinkDelegate, @unchecked Sendable {
         link.flush(at: WallClock.now())
     }
 
-    /// After each step, as a caller that asks for the status of a host does.
+    /// Reads the link's state after each step, as a caller that asks for the status of a host does.
     func look(at link: Link) {
         let (tally, waiting, bytes) = link.tally
         let settled = tally.handled + tally.unwanted + tally.unconfirmed + tally.refused

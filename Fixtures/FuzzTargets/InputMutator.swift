@@ -1,4 +1,4 @@
-/// Makes inputs out of others: what libFuzzer does, without looking at what they reach.
+/// Makes inputs out of others, as libFuzzer does, but without looking at the code that they reach.
 ///
 /// The same seed and the same corpus make the same inputs.
 package struct InputMutator: Sendable {
@@ -6,13 +6,13 @@ package struct InputMutator: Sendable {
     private let longest: Int
     private var state: UInt64
 
-    /// Bytes that mean something in CBOR, in lengths and in scripts.
+    /// Bytes with a meaning in CBOR, in lengths and in scripts.
     private static let telling: [UInt8] = [
         0x00, 0x01, 0x17, 0x18, 0x19, 0x1A, 0x1B, 0x20, 0x3B, 0x40, 0x5B, 0x60, 0x7B, 0x7F, 0x80, 0x9B, 0xA0, 0xBF,
         0xF6, 0xFB, 0xFF,
     ]
 
-    /// - Parameter longest: in bytes; an input is never longer.
+    /// - Parameter longest: the greatest length of an input, in bytes.
     package init(corpus: [[UInt8]], longest: Int = 512, seed: UInt64) {
         self.corpus = corpus.filter { !$0.isEmpty }
         self.longest = longest

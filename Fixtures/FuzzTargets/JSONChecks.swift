@@ -1,10 +1,10 @@
 import CBOR
 import JSONText
 
-/// What holds for any JSON text, and for any value that is written as one.
+/// Checks that hold for any JSON text, and for any value that is written as JSON.
 enum JSONChecks {
-    /// What a value becomes is JSON, unless it is of a kind that JSON's readers refuse: two keys that become one, or
-    /// numbers beyond their range.
+    /// Checks that a value is written as JSON that the readers take, unless two keys become one or a number is beyond
+    /// the readers' range.
     static func check(writing value: CBORValue) throws {
         let text = JSONWriter().text(value)
         try require(text.utf8.allSatisfy { $0 >= 0x20 }, "a control character in \(text)")
@@ -22,7 +22,7 @@ enum JSONChecks {
         try require(try JSONReader().read(again).cborValue == read, "\(text), read and written: \(again)")
     }
 
-    /// Reads a text in both grammars; what is read can be written, in JSON and in CBOR, and read again.
+    /// Reads a text in both grammars; a value that was read can be written, in JSON and in CBOR, and read again.
     static func check(reading bytes: [UInt8]) throws {
         let strict = Result { () throws(JSONError) in try JSONReader().read(bytes) }
         let loose = Result { () throws(JSONError) in try JSONReader(dialect: .json5).read(bytes) }

@@ -3,8 +3,8 @@ import JournalFormat
 
 /// Segments of a journal: a head, records, and anything in their places.
 ///
-/// Whatever the bytes are, they are read or told, in windows of any length the same; what is read is written and read
-/// again as the same.
+/// Any bytes are read or reported, with the same result in windows of any length; a record that was read is the same
+/// after it was written and read again.
 package final class JournalTarget: FuzzTarget {
     private let head = SegmentHead(
         journal: 7,
@@ -25,7 +25,7 @@ package final class JournalTarget: FuzzTarget {
 
     // MARK: - Heads
 
-    /// The input as the beginning of a head, and as that of one whose mark is right.
+    /// Checks the input as the beginning of a head, as it is and with the right mark.
     private func checkHead(_ input: UnsafeRawBufferPointer) throws {
         var bytes = Array(input.prefix(SegmentHead.byteCount))
         bytes += [UInt8](repeating: 0, count: SegmentHead.byteCount - bytes.count)
@@ -46,7 +46,7 @@ package final class JournalTarget: FuzzTarget {
     /// The input with the right checksum wherever a record may begin.
     private func repaired(_ input: UnsafeRawBufferPointer) -> [UInt8] {
         var bytes = Array(input)
-        // From the end: a record covers those within it.
+        // From the end: the checksum of a record covers the records within it.
         for offset in stride(from: 0, to: bytes.count, by: 8).reversed() {
             let length = bytes[offset...].prefix(4).reversed().reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
             let byteCount = Int(length & 0x0FFF_FFFF)
@@ -69,7 +69,7 @@ package final class JournalTarget: FuzzTarget {
         try require(whole == inPieces, "otherwise in pieces: \(whole) \(inPieces)")
     }
 
-    /// What a walk over a segment's records says, in words.
+    /// The results of a walk over a segment's records, in words.
     private func walk(_ bytes: [UInt8], window: Int) throws -> [String] {
         let memory = try GuardedBytes(bytes)
         let records = UnsafeRawBufferPointer(memory.bytes)
@@ -104,7 +104,7 @@ package final class JournalTarget: FuzzTarget {
         }
     }
 
-    /// What was read is written, and read again as the same.
+    /// Checks that the record is the same after it was written and read again.
     private func checkWriting(_ record: RecordView) throws {
         guard let (context, payload) = record.event() else { return }
         let again: EventRecord

@@ -2,8 +2,8 @@ import BridgeProtocol
 import CBOR
 import JSONText
 
-/// Lines of a worker: what they become are frames that a link reads, in whatever pieces they arrive; what the link then
-/// says comes back as lines, each one JSON object.
+/// Lines of a worker: they become frames that a link reads, in whatever pieces the lines arrive. The link's answers
+/// come back as lines, each a JSON object.
 package final class LinesTarget: FuzzTarget {
     private let frames = CBORBuffer()
     private var limits = LinkLimits()
@@ -62,7 +62,7 @@ package final class LinesTarget: FuzzTarget {
         let bytes = frames.copied()
         outcome.frames += bytes
         var rest = bytes[...]
-        // As a link reads them; nothing but what it would say of a peer in frames, too, may be wrong with them.
+        // As a link reads frames: only mistakes that a peer in frames can make too may be found in them.
         let decoder = FrameDecoder(limit: limits.frameBytes + (64 << 10))
         while case .frame(let length) = try rest.withUnsafeBytes({ try decoder.next(in: $0) }) {
             let body = Array(rest.prefix(length).dropFirst(FrameDecoder.headBytes))
@@ -144,7 +144,7 @@ package final class LinesTarget: FuzzTarget {
         try hear(&translator, &outcome)
     }
 
-    /// What the host has said, in lines that are JSON each.
+    /// Checks that the host's frames become lines that are each JSON.
     private func hear(_ translator: inout LinesTranslator, _ outcome: inout Outcome) throws {
         var lines: [UInt8] = []
         let body = Array(frames.copied().dropFirst(FrameDecoder.headBytes))

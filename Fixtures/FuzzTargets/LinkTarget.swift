@@ -1,8 +1,7 @@
 import BridgeProtocol
 import DomainEvents
 
-/// The state machines of a link, and a whole one: the bytes say what is done with them, with each machine beside a
-/// plain model of itself.
+/// The state machines of a link, each beside a plain model of itself, and a whole link: the bytes are the steps.
 package final class LinkTarget: FuzzTarget {
     package init() {}
 
@@ -18,7 +17,7 @@ package final class LinkTarget: FuzzTarget {
     }
 }
 
-/// Two sides that keep to the protocol never find that the other does not, whatever the order of what they do.
+/// Two sides that keep to the protocol never find a violation of the other, in whatever order they act.
 private enum HonestPeers {
     static func run(_ script: inout Script) throws {
         var limits = LinkLimits()
@@ -46,7 +45,7 @@ private enum HonestPeers {
                 outbox.compose(into: &pieces, maximumBytes: isEnding ? .max : script.choice(64) * 64 + 1)
                 outbox.composedWasWritten()
                 for sequence in before..<outbox.lastComposed {
-                    // Throws where the receiver's window is smaller than the sender takes it for.
+                    // Throws if the receiver's window is smaller than the sender believes.
                     try window.eventReceived(
                         sequence: UntrustedNumber(sequence + 1),
                         frameLength: lengths[Int(sequence)]
@@ -68,7 +67,7 @@ private enum HonestPeers {
     }
 }
 
-/// A receiver that acknowledges and refuses what it likes: it is named, or taken at its word, and the books stay right.
+/// A receiver that acknowledges and refuses anything: the sender reports it or believes it, and the counts stay right.
 private enum HostileReceiver {
     private struct Kept {
         let charge: Int
@@ -132,20 +131,20 @@ private enum HostileReceiver {
         var acknowledgement = Acknowledgement(mark: script.number(near: last))
         for _ in 0..<script.choice(5) {
             let (one, other) = (script.number(near: last), script.number(near: last))
-            // The frame's parser has seen to that.
+            // The frame's parser has checked the order.
             acknowledgement.ranges.append(UntrustedNumber(min(one, other))...UntrustedNumber(max(one, other)))
         }
         return acknowledgement
     }
 
-    /// Those that an acknowledgement names which has been taken, so that there are not many.
+    /// The events that an accepted acknowledgement names; since it was accepted, there are not many.
     private static func named(_ acknowledgement: CheckedAcknowledgement) -> [UInt64] {
         let upToMark = acknowledgement.mark > 0 ? Array(1...acknowledgement.mark) : []
         return upToMark + acknowledgement.ranges.flatMap { Array($0) }
     }
 }
 
-/// A sender that numbers and sizes its events as it likes: what is taken is the next, and no more than was granted.
+/// A sender with any numbers and sizes of events: the receiver takes only the next event, within the granted window.
 private enum HostileSender {
     static func run(_ script: inout Script) throws {
         let windowEvents = script.choice(100) + 1
@@ -188,7 +187,7 @@ private enum HostileSender {
     }
 }
 
-/// Which frames may come when, what a worker says about itself, and which names are wanted.
+/// The order of frames, the hello of a worker, and the interest in names.
 private enum Handshakes {
     static func run(_ script: inout Script) throws {
         let role: LinkPhaseMachine.Role = script.choice(2) == 0 ? .host : .worker

@@ -4,15 +4,15 @@ import BridgeTransport
 import CBOR
 import Locks
 
-/// A third party between two real ends of a link: drops, repeats, holds back, cuts and alters their frames, and says
-/// its own.
+/// A third party between two real ends of a link: drops, repeats, holds back, cuts and alters their frames, and sends
+/// frames of its own.
 ///
-/// It has a script for each direction. When both ends wait for the other, the scripts go on; when they are at their
-/// end, so is the link.
+/// It has a script for each direction. When both ends wait for the other, the scripts go on; the link ends with the
+/// scripts.
 final class Meddler: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
-    /// Which end a frame goes to.
+    /// The end that a frame goes to.
     enum Side: Int {
         case host
         case worker
@@ -20,12 +20,12 @@ final class Meddler: @unchecked Sendable {
         var other: Side { self == .host ? .worker : .host }
     }
 
-    /// What goes to one of the ends.
+    /// The bytes that go to one of the ends.
     private struct Direction {
         var script: Script
         /// Written by the other end, and not yet a frame.
         var arriving: [UInt8] = []
-        /// Kept until another has gone ahead of it.
+        /// A frame that is kept until another has gone ahead of it.
         var heldBack: [UInt8] = []
         /// What the end reads next.
         var departing: ArraySlice<UInt8> = []
@@ -41,17 +41,17 @@ final class Meddler: @unchecked Sendable {
     private let lock: Lock
     private let changed: Condition
     private var directions: [Direction]
-    /// As the host's welcome gave it out.
+    /// The worker's incarnation, from the host's welcome.
     private var incarnation: UInt64 = 0
-    /// Whether the worker has nothing more to do by itself: it is ready, or may never be, as its handshake was meddled
-    /// with.
+    /// Whether the worker has nothing more to do by itself: it is ready, or may never be because its handshake was
+    /// meddled with.
     private var isSettled = false
 
     /// Two connected ends; the first is the host's.
     ///
     /// - Parameters:
-    ///   - toHost: the script for what goes to the host.
-    ///   - toWorker: the script for what goes to the worker.
+    ///   - toHost: the script for the frames to the host.
+    ///   - toWorker: the script for the frames to the worker.
     ///   - look: called before each read of the host, on the thread that reads.
     static func pair(
         toHost: Script,
@@ -93,7 +93,7 @@ final class Meddler: @unchecked Sendable {
         }
     }
 
-    /// Everything is taken at once: how much is on its way is bounded by the ends' windows.
+    /// Takes everything at once: the ends' windows limit how much is on its way.
     fileprivate func write(from side: Side, _ pieces: [UnsafeRawBufferPointer]) -> IOOutcome {
         let target = side.other
         return lock.withLock {
@@ -108,7 +108,7 @@ final class Meddler: @unchecked Sendable {
 
     fileprivate func whenWritable(_ body: @escaping @Sendable () -> Void) { poller.perform(body) }
 
-    /// Nothing more goes to this end.
+    /// Sends nothing more to this end.
     fileprivate func end(to side: Side) {
         lock.withLock {
             directions[side.rawValue].isEnded = true
@@ -126,7 +126,7 @@ final class Meddler: @unchecked Sendable {
 
     // MARK: - Meddling
 
-    /// With the lock held.
+    /// The caller holds the lock.
     private func nextFrame(_ side: Side) -> [UInt8]? {
         let arriving = directions[side.rawValue].arriving
         let step = arriving.withUnsafeBytes { try? FrameDecoder(limit: 1 << 30).next(in: $0) }
@@ -135,7 +135,7 @@ final class Meddler: @unchecked Sendable {
         return Array(arriving.prefix(length))
     }
 
-    /// With the lock held.
+    /// The caller holds the lock.
     private func pass(_ frame: [UInt8], to side: Side) {
         frame.withUnsafeBytes { bytes in
             let body = UnsafeRawBufferPointer(rebasing: bytes[FrameDecoder.headBytes...])
@@ -153,7 +153,7 @@ final class Meddler: @unchecked Sendable {
             direction.departing += frame.prefix(direction.script.choice(frame.count))
             direction.isEnded = true
         case 5:
-            // A part of it is missing, and what follows is taken for the rest.
+            // A part of the frame is missing, and the reader takes the next bytes for the rest.
             let count = direction.script.choice(frame.count)
             direction.departing += frame.dropLast(count)
         case 6:
@@ -182,17 +182,17 @@ final class Meddler: @unchecked Sendable {
 
     /// Whether both ends wait for the other, and nothing is on its way.
     ///
-    /// With the lock held.
+    /// The caller holds the lock.
     private var isAtRest: Bool {
         isSettled && directions.allSatisfy { $0.isReaderWaiting && $0.departing.isEmpty && !$0.isEnded }
     }
 
-    /// Says something to one of the ends, or ends the link when there is nothing more to say.
+    /// Sends something to one of the ends, or ends the link when both scripts are at their end.
     ///
-    /// With the lock held.
+    /// The caller holds the lock.
     private func goOn() {
         for index in directions.indices where !directions[index].script.isAtEnd {
-            // What an end does by itself, it does within two milliseconds.
+            // An end that acts by itself does so within two milliseconds.
             let waits = directions[index].script.choice(8) == 7
             if waits, changed.wait(untilNanoseconds: MonotonicClock.now() + 3_000_000) { return }
             directions[index].departing += directions[index].heldBack + invented(&directions[index].script)

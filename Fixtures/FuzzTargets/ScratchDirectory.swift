@@ -6,7 +6,7 @@ import Glibc
 import Darwin
 #endif
 
-/// A new directory of this user alone, which goes with this object if it is empty by then.
+/// A new directory for this user alone, which is removed with this object if it is empty by then.
 final class ScratchDirectory {
     let path: String
 

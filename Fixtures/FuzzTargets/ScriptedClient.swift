@@ -2,7 +2,7 @@ import BridgePlatform
 import BridgeProtocol
 import CBOR
 
-/// A client of the control socket that says the frames of a script, over a real socket.
+/// A client of the control socket that sends the frames of a script, over a real socket.
 enum ScriptedClient {
     /// Returns when the host has ended the connection.
     ///
@@ -11,7 +11,7 @@ enum ScriptedClient {
         guard let socket = try? UnixSocket.connect(to: path) else { return }
         let bytes = CBORBuffer()
         var incarnation: UInt64 = 0
-        // Mostly as it should be: otherwise nothing else would be seen.
+        // Mostly a right hello: otherwise the host would never get to the other frames.
         if script.choice(16) != 15 {
             ControlMessage.hello(HostileFrames.hello("", &script)).encode(into: bytes)
             send(bytes.copied(), over: socket.rawValue)

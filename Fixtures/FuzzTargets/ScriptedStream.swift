@@ -6,7 +6,7 @@ import DomainEvents
 import EventBridge
 import Locks
 
-/// A worker's end of a link of which a script makes frame after frame, and lets a target look before each.
+/// A worker's end of a link: a script makes frame after frame, and the target may look before each.
 ///
 /// Without a script it is a worker that takes everything and acknowledges nothing, until it is told to end.
 final class ScriptedStream: ByteStream, @unchecked Sendable {
@@ -23,13 +23,13 @@ final class ScriptedStream: ByteStream, @unchecked Sendable {
     private var frame: ArraySlice<UInt8> = []
     private var frames = 0
     private var isOver = false
-    /// As the host's welcome gives it out.
+    /// The worker's incarnation, from the host's welcome.
     private var incarnation: UInt64 = 0
 
     /// - Parameters:
-    ///   - order: what the host has asked for.
+    ///   - order: the host's launch order.
     ///   - look: called before each frame, on the thread that reads.
-    ///   - whenOver: called when the script is at its end, or the host has ended the link.
+    ///   - whenOver: called when the script has ended, or the host has ended the link.
     init(
         _ script: Script?,
         _ order: LaunchOrder,
@@ -63,12 +63,12 @@ final class ScriptedStream: ByteStream, @unchecked Sendable {
         return .transferred(count)
     }
 
-    /// Empty at the end.
+    /// The next frame; empty at the end of the script.
     private func nextFrame() -> [UInt8] {
         defer { frames += 1 }
         let bytes = CBORBuffer()
         switch frames {
-        // Mostly as it should be: otherwise nothing else would be seen.
+        // Mostly a right hello: otherwise the host would never get to the other frames.
         case 0 where !hasScript: ControlMessage.hello(Self.greedy(cookie)).encode(into: bytes)
         case 0 where script.choice(16) != 15:
             ControlMessage.hello(HostileFrames.hello(cookie, &script)).encode(into: bytes)
@@ -76,7 +76,7 @@ final class ScriptedStream: ByteStream, @unchecked Sendable {
         case 2 where script.choice(8) != 7: ControlMessage.ready.encode(into: bytes)
         default:
             while !hasScript, !isOver { changed.wait() }
-            // An empty one is none.
+            // A frame without bytes does not count.
             while !script.isAtEnd, bytes.count == 0 {
                 HostileFrames.writeFrame(into: bytes, from: incarnation, &script)
             }
@@ -84,7 +84,7 @@ final class ScriptedStream: ByteStream, @unchecked Sendable {
         return bytes.copied()
     }
 
-    /// What its specification says that it subscribes to.
+    /// The interest that its specification declares.
     private static let needed = Interest(
         wanted: [.init(number: 1, name: Posed.eventName), .init(number: 2, name: Heard.eventName)]
     )
@@ -113,7 +113,7 @@ final class ScriptedStream: ByteStream, @unchecked Sendable {
     func finishReading() { end() }
     func close() { end() }
 
-    /// It says nothing more.
+    /// Ends the script: no further frames come.
     func end() {
         lock.withLock {
             isOver = true

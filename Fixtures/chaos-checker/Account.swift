@@ -1,22 +1,22 @@
 import ChaosLedger
 
-/// What is missing of a kind of events at one receiver, beside what was announced about it: each event has one fate.
+/// The missing events of a kind at one receiver, compared with the announcements: each event has one fate.
 struct Account {
     let kind: ChaosKind
     let receiver: Party
     let tally: Tally
     /// Announced as dropped, by name and count.
     let dropped: Int
-    /// Left out for a later one, as the policy says.
+    /// Left out for later events, as the policy says.
     let coalesced: Int
-    /// What the shutdown has reported as left for this receiver, and no other account has used up.
+    /// The events that the shutdown reported as left for this receiver, less those that other accounts have used up.
     let left: Int
-    /// A caller that dies cannot write down what it was told.
+    /// How often the asker died: a dead caller cannot write down what it was told.
     let askersDeaths: Int
 
     private var isAttached: Bool { receiver == .client || kind == .fromClient }
 
-    /// Missing, and not announced as dropped or coalesced.
+    /// How many are missing, and not announced as dropped or coalesced.
     var unannounced: Int { isAttached ? 0 : max(0, tally.missing - dropped - coalesced) }
 
     var lost: Int {
@@ -24,17 +24,17 @@ struct Account {
         return max(0, unannounced - left) + newest + silent
     }
 
-    /// Refused, and no publisher was told.
+    /// How many were refused without a report to a publisher.
     private var silent: Int {
         let mayBeForgotten = kind == .errand || kind == .question ? askersDeaths : 0
         return max(0, tally.untold - mayBeForgotten - left)
     }
 
-    /// Announced as dropped, and handled all the same.
+    /// How many were announced as dropped, and handled all the same.
     var droppedAndHandled: Int { isAttached ? 0 : max(0, dropped - tally.mayBeMissing) }
 
     var isSettled: Bool { lost == 0 && droppedAndHandled == 0 }
 
-    /// Whether there is anything to tell of it.
+    /// Whether the table needs a row for this account.
     var isWorthARow: Bool { tally.missing + dropped + tally.untold > 0 || !isSettled }
 }

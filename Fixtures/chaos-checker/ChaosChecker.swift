@@ -10,11 +10,11 @@ import Darwin
 /// Proves or disproves what a bridge promises, from the ledgers of a run alone: `chaos-checker FOLDER`.
 ///
 /// It knows nothing of the bridge. It reads along while the run lasts, so that ledgers need not be kept, and ends when
-/// the board says that all others have ended: with status 0 if every accepted event has met one of the fates that are
-/// promised, in order, and none came again but after a death.
+/// the board says that all other processes have ended. The status is 0 if every accepted event has met one of the
+/// promised fates, in order, and events came again only after a death.
 @main
 struct ChaosChecker {
-    /// Exit statuses, of sysexits.h but for the first.
+    /// Exit statuses; all but the first are from sysexits.h.
     private enum ExitCode {
         static let fault: CInt = 1
         static let usage: CInt = 64

@@ -1,18 +1,18 @@
 import ChaosLedger
 
-/// What a run has shown, as tables.
+/// The results of a run, as tables.
 struct CheckReport {
     let totals: Totals
-    /// How many events came again to a party though the process before had not died.
+    /// How many events came again to a party although its last process had not died.
     let takenBack: [Party: Int]
     let unknown: Int
     let faults: [String]
     let announcements: Announcements
     let attachments: Int
 
-    /// For each 100 deaths: fewer mean that they have hit nothing.
+    /// The least redeliveries for each 100 deaths: fewer mean that the deaths hit no work.
     private static let leastRedeliveries = 20
-    /// Fewer deaths may all have been of workers that had nothing to do.
+    /// The least deaths for that rule: fewer may all have hit idle workers by chance.
     private static let enoughDeaths = 20
 
     private var sum: Tally { totals.tallies.reduce(into: Tally()) { $0 += $1 } }
@@ -34,7 +34,7 @@ struct CheckReport {
         return (lines + failures.map { "  FAILED  " + $0 }).joined(separator: "\n")
     }
 
-    /// What makes the run a bad one, a sentence each.
+    /// The failures of the run, a sentence each.
     private var failures: [String] {
         var failures: [String] = []
         func expect(_ count: Int, _ text: String) {
@@ -92,7 +92,7 @@ struct CheckReport {
         return [stream, receiver] + numbers.map(String.init)
     }
 
-    // MARK: - What is missing, and was announced
+    // MARK: - Missing and announced events
 
     private var accounts: [Account] {
         var left = Dictionary(uniqueKeysWithValues: Party.allCases.map { ($0, announcements.left(to: $0)) })
@@ -108,7 +108,7 @@ struct CheckReport {
                     left: left[receiver] ?? 0,
                     askersDeaths: announcements.deaths.count { $0.party == .asker }
                 )
-                // What was left at the end stands in for what is missing once only.
+                // An event that was left at the end explains only one missing event.
                 left[receiver] = max(0, account.left - account.unannounced)
                 return account
             }

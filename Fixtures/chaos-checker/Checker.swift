@@ -1,7 +1,7 @@
 import ChaosLedger
 import FoundationEssentials
 
-/// Reads the ledgers of a run while it lasts, deletes what is read, and says at the end what became of every event.
+/// Reads the ledgers of a run while it lasts, deletes them when read, and reports at the end what became of all events.
 struct Checker {
     private let folder: String
     private var receivers: [Receiver] = []
@@ -75,7 +75,7 @@ struct Checker {
                 unknown += 1
                 note(record, life, Fault.settledLongAgo.rawValue)
             } else {
-                // Its ledger may have come after the last look.
+                // The sender's ledger may have come after the last look.
                 try? look()
                 if senders[record.incarnation] != nil { return add(record, receiver, life: life) }
                 unknown += 1
@@ -105,7 +105,7 @@ struct Checker {
         )
     }
 
-    /// Lets go of lives of which nothing more can come.
+    /// Forgets the lives whose events are all settled.
     private mutating func sweep() {
         recordsAtSweep = times.reduce(0, +)
         let newest = Dictionary(senders.values.map { ($0.party, $0.ordinal) }) { max($0, $1) }
@@ -124,7 +124,7 @@ struct Checker {
         try? FileManager.default.removeItem(atPath: sender.path)
     }
 
-    /// Takes stock when all has been read.
+    /// Makes the report when everything has been read.
     mutating func finish(_ announcements: Announcements, attachments: Int) -> CheckReport {
         let dead = Set(announcements.deaths.map(\.process))
         for sender in senders.values.sorted(by: { $0.ordinal < $1.ordinal }) { close(sender, dead: dead) }
@@ -138,7 +138,7 @@ struct Checker {
         )
     }
 
-    /// How many events were handled again, or given up, though the process that had begun them did not die of anything.
+    /// How many events were handled again, or given up, although the process that had begun them did not die.
     private mutating func takenBackFromLiving(_ dead: Set<Int32>) -> [Party: Int] {
         var result: [Party: Int] = [:]
         for receiver in receivers {

@@ -1,15 +1,14 @@
 import ChaosLedger
 
-/// What one receiver has seen of one stream, and what is wrong with it.
+/// What one receiver has seen of one stream, and the faults in that.
 ///
-/// Numbers are handled in ascending order, first by the life that there is, then again, from where it broke off, by the
-/// next incarnation. So it is enough to know the highest number, what is missing below it, and how the newest of them
-/// went.
+/// One life handles numbers in ascending order; after a death the next incarnation goes on where the last one broke
+/// off. So it is enough to know the highest number, the missing numbers below it, and how the newest numbers went.
 struct Flow {
-    /// A repeat further back than this is of an event that had been settled for long: a sender keeps less than that.
+    /// A repeat further back than this is of an event that was settled long ago: a sender keeps fewer events.
     static let memory: UInt64 = 65_536
 
-    /// More cannot be lost at once: no ledger is believed to say so.
+    /// A larger gap cannot be real: a ledger with one is damaged.
     private static let widestGap: UInt64 = 10_000_000
 
     private struct Last {
@@ -19,21 +18,21 @@ struct Flow {
     }
 
     private(set) var tally = Tally()
-    /// When the receiver handed out an event of it for the last time, in records of the receiver.
+    /// When the receiver last handed out an event of the stream, counted in the receiver's records.
     private(set) var lastSeen: Int
     private(set) var highest: UInt64 = 0
-    /// How many events each life of the receiver had begun that came again, or became dead letters: it must have died
-    /// over them.
+    /// For each life of the receiver, how many events it had begun that came again or became dead letters: the life
+    /// must have ended by a death.
     private(set) var takenBack: [UInt64: Int] = [:]
     private let promise: ChaosPromise
-    /// Numbers, where few are missing.
+    /// The missing numbers, if the promise allows only few.
     private var missing: Set<UInt64> = []
-    /// How many, where dropping is what a policy is for.
+    /// How many numbers are missing, if a policy drops events.
     private var missingCount = 0
     private var unended: Set<UInt64> = []
     private var refused: Set<UInt64> = []
     private var deadLettered: Set<UInt64> = []
-    /// How the numbers from `firstKept` went when they were handled last.
+    /// How the last handling of each number from `firstKept` on went.
     private var kept: [Last] = []
     private var firstKept: UInt64 = 1
     private var receiver: UInt64 = 0
@@ -48,10 +47,10 @@ struct Flow {
     }
 
     /// - Parameters:
-    ///   - receiver: which life of the receiver.
-    ///   - lane: which of several receivers that share the stream.
+    ///   - receiver: the life of the receiver.
+    ///   - lane: the number of the receiver among several that share the stream.
     ///   - time: how many records that receiver has written so far.
-    /// - Returns: What is wrong about it, if anything is.
+    /// - Returns: The fault of the record, if any.
     mutating func add(_ record: HandledRecord, receiver life: UInt64, lane: Int = 0, time: Int) -> Fault? {
         lastSeen = time
         switch record.handling {
@@ -93,7 +92,7 @@ struct Flow {
         marked = 0
     }
 
-    /// Between two events of one attachment no more may be missing than it was told of.
+    /// Checks that no more events are missing between two events of one attachment than the client was told of.
     private mutating func look(at number: UInt64) -> Fault? {
         defer { marked = 0 }
         guard lastInThisLife > 0, number > lastInThisLife + 1 else { return nil }
@@ -108,7 +107,7 @@ struct Flow {
         guard deadLettered.insert(number).inserted else { return nil }
         missing.remove(number)
         unended.remove(number)
-        // What was handled must have been acknowledged, unless that process has died.
+        // A handled event must have been acknowledged, unless its process has died.
         if number >= firstKept, number <= highest, !refused.contains(number) {
             let last = kept[Int(number - firstKept)]
             if last.receiver != 0 { takenBack[last.receiver, default: 0] += 1 }
@@ -186,11 +185,11 @@ struct Flow {
     /// Whether everything that was accepted has been settled.
     func isComplete(accepted: UInt64) -> Bool { highest >= accepted && missing.isEmpty && unended.isEmpty }
 
-    /// Takes stock, when the sender is known to have ended.
+    /// Counts the fates of the stream's events, when the sender has ended.
     ///
     /// - Parameters:
-    ///   - told: of which the caller was told that they were refused.
-    ///   - doubtful: of which the caller was told nothing.
+    ///   - told: the events whose caller was told of a refusal.
+    ///   - doubtful: the events whose caller was told nothing.
     func total(
         accepted: UInt64,
         offered: UInt64,
@@ -226,7 +225,7 @@ struct Flow {
         return Int(clamping: last - lowest) - deadLettered.union(doubtful).count { isBetween($0) }
     }
 
-    /// Some of what is missing, for the report.
+    /// Some of the missing numbers, for the report.
     func missingNumbers(accepted: UInt64) -> String {
         let neverBegun = missing.filter { $0 <= accepted }.sorted().prefix(5).map(String.init)
         let neverEnded = unended.filter { $0 <= accepted }.sorted().prefix(5).map(String.init)

@@ -4,15 +4,15 @@ import ChaosLedger
 final class Receiver {
     private struct Life {
         let ordinal: UInt64
-        /// In which look at the folder it was found.
+        /// The number of the look at the folder that found it.
         let look: Int
         var segments: [UInt64]
     }
 
     let party: Party
-    /// Which of several receivers of a party.
+    /// The number of this receiver among the receivers of a party.
     let lane: Int
-    /// The lives that are known and not read to their end: which segments of them there are.
+    /// The known lives that are not read to their end, with their segments.
     private var lives: [Life] = []
     private var open: (ordinal: UInt64, number: UInt64, segment: HandledSegment)?
     private var position = 0
@@ -24,7 +24,7 @@ final class Receiver {
         self.lane = lane
     }
 
-    /// Takes note of a segment; those of a life come in their order, and lives in theirs.
+    /// Notes a segment; segments of a life come in their order, and so do lives.
     func found(_ segment: UInt64, of ordinal: UInt64, look: Int) {
         if let index = lives.firstIndex(where: { $0.ordinal == ordinal }) {
             lives[index].segments.append(segment)
@@ -37,9 +37,9 @@ final class Receiver {
     ///
     /// - Parameters:
     ///   - isOver: whether all processes have ended.
-    ///   - look: which look at the folder was the last one.
-    ///   - body: is given each record with the life that wrote it.
-    ///   - finished: is given each segment that is read to its end.
+    ///   - look: the number of the last look at the folder.
+    ///   - body: called with each record and the life that wrote it.
+    ///   - finished: called with the path of each segment that is read to its end.
     func read(
         isOver: Bool,
         look: Int,
@@ -49,8 +49,8 @@ final class Receiver {
     ) throws -> Bool {
         var hasRead = false
         while let life = lives.first {
-            // Before the next life begins, this one has ended; a look under way at that time may have missed its last
-            // segment.
+            // This life has ended before the next one begins; but a look that was under way at that time may have
+            // missed this life's last segment.
             let isFinal = isOver || (lives.count > 1 && lives[1].look < look)
             guard let number = life.segments.first else {
                 guard isFinal, lives.count > 1 else { break }
@@ -76,7 +76,7 @@ final class Receiver {
         return hasRead
     }
 
-    /// - Returns: Whether the segment will never hold more than what was read.
+    /// - Returns: Whether all records that the segment will ever hold were read.
     private func readRecords(
         _ segment: HandledSegment,
         isFinal: Bool,
@@ -87,7 +87,7 @@ final class Receiver {
         let count = segment.count
         while position < count {
             let record = segment.record(position)
-            // The life that there is may still end it.
+            // The present life may still end this event's handling.
             if record.handling == .begun, !isFinal { return false }
             position += 1
             hasRead = true

@@ -1,6 +1,6 @@
 import ChaosLedger
 
-/// One life of a party as a sender: its ledger, and how its streams fare with each of their receivers.
+/// One life of a party as a sender: its ledger, and the flow of each stream to each receiver.
 final class Sender {
     let party: Party
     let ordinal: UInt64
@@ -25,12 +25,12 @@ final class Sender {
         }
     }
 
-    /// Where the tally of a stream and receiver lies.
+    /// The index of the tally for a stream and a receiver.
     static func index(_ stream: ChaosStream, _ receiver: Party) -> Int {
         Int(stream.rawValue) * Party.allCases.count + Int(receiver.rawValue)
     }
 
-    /// - Returns: What is wrong; also that the receiver should not have got it at all, as nil in nil.
+    /// - Returns: The fault of the record, if any; a failure if the receiver should not have got the event at all.
     func add(_ record: HandledRecord, life: UInt64, lane: Int, time: Int) -> Result<Fault?, NotForReceiver> {
         guard let stream = ChaosStream(rawValue: record.stream), stream.origin == party,
             flows[Self.index(stream, record.receiver)] != nil
@@ -41,8 +41,8 @@ final class Sender {
 
     struct NotForReceiver: Error {}
 
-    /// Whether nothing more can come of its streams: all is settled, and the receivers have handled so much since that
-    /// no sender still keeps an event of it.
+    /// Whether its streams are finished: all events are settled, and the receivers have handled so much since then that
+    /// no sender still keeps one of these events.
     func isRetirable(times: [Int]) -> Bool {
         forAllFlows { stream, receiver, flow in
             flow.isComplete(accepted: ledger.accepted(stream))
@@ -58,7 +58,7 @@ final class Sender {
         }
     }
 
-    /// Adds up how all of its streams have fared.
+    /// Adds up the tallies of all its streams.
     ///
     /// - Parameter dead: the processes that have died.
     func close(into totals: inout Totals, dead: Set<Int32>, report: (String) -> Void) {
@@ -86,11 +86,11 @@ final class Sender {
     }
 }
 
-/// How all streams have fared, over all lives of their senders.
+/// The tallies of all streams, over all lives of their senders.
 struct Totals {
     var tallies = Array(repeating: Tally(), count: ChaosStream.allCases.count * Party.allCases.count)
     var accepted = Array(repeating: 0, count: ChaosStream.allCases.count)
-    /// How many events each life of a receiver had begun that were taken back from it.
+    /// For each life of a receiver, how many events it had begun that were taken back from it.
     var takenBack: [UInt64: Int] = [:]
 
     func tally(_ stream: ChaosStream, _ receiver: Party) -> Tally { tallies[Sender.index(stream, receiver)] }

@@ -1,4 +1,4 @@
-/// What became of events, counted.
+/// The counts of what became of events.
 struct Tally {
     var firsts = 0
     var handled = 0
@@ -7,15 +7,15 @@ struct Tally {
     var deadLettered = 0
     var redeliveries = 0
     var highestAttempt: UInt32 = 0
-    /// Accepted, and never handled to an end: each has to be announced.
+    /// Accepted, and never handled to the end: each of these has to be announced.
     var missing = 0
-    /// The same, with those of which the sender does not know whether they were accepted.
+    /// The same, with the events that the sender does not know to be accepted or not.
     var mayBeMissing = 0
-    /// The newest event of which only the newest counts, if it was not handled.
+    /// Newest events that were not handled, of streams in which only the newest event counts.
     var newestMissing = 0
     /// Refused, and neither a dead letter nor told to the caller.
     var untold = 0
-    // What must be 0.
+    // These must be 0.
     var unmarked = 0
     var unannounced = 0
     var stale = 0
@@ -24,7 +24,7 @@ struct Tally {
     var neverOffered = 0
     var elsewhere = 0
 
-    /// What must be 0, each with what it would mean.
+    /// The counts that must be 0, each with what another value would mean.
     var faultCounts: [(count: Int, meaning: String)] {
         [
             (unannounced + stale, "events came again and should not have"),

@@ -1,8 +1,8 @@
 import BridgePlatform
 import ChaosLedger
 
-/// Ends workers in all the ways that there are, under full load, and proves that each accepted event meets one of the
-/// fates that are promised, in order, and that the host's memory stays in its bounds:
+/// Ends workers in all possible ways, under full load, and proves that each accepted event meets one of the promised
+/// fates, in order, and that the host's memory stays in its bounds:
 /// `chaos-driver [--ends COUNT] [--seed NUMBER] [--folder DIRECTORY] [--outbox KIB]`.
 @main
 struct ChaosDriver {

@@ -11,22 +11,22 @@ import Glibc
 import Darwin
 #endif
 
-/// One run: a bridge with its workers under load, which meet one end after the other, a client, and a checker that
-/// reads what all write.
+/// One run: a bridge with workers under load that meet one end after the other, a client, and a checker that reads
+/// all ledgers.
 struct ChaosRun {
-    /// After so many ends, and a tenth of all, memory is measured for the first time: each thread has grown what it
+    /// Memory is first measured after this many ends and a tenth of all: by then each thread has all the memory that it
     /// keeps.
     private static let warmUp = 50
-    /// How many times more it is measured, at the most.
+    /// How many more times memory is measured at most.
     private static let samples = 4
-    /// Some 256 KiB for each worker: what its link keeps depends on what it had last.
+    /// About 256 KiB for each worker: the memory that a link keeps depends on its last events.
     private static let memoryGrowth = 4 << 20
     private static let leastLoadedPercent = 80.0
-    /// Of fewer deaths under full load chance may leave less than that.
+    /// With fewer deaths under full load, chance alone may leave less than that.
     private static let enoughDeaths = 20
-    /// Of fewer ends memory at rest says nothing.
+    /// With fewer ends, memory at rest says nothing.
     private static let enoughEnds = 100
-    /// With more ledgers unread than this the load waits for the checker, so that a run fits in a few hundred
+    /// If more ledgers than this are unread, the load waits for the checker, so that a run fits in a few hundred
     /// megabytes.
     private static let mostLedgers = 300
     /// How long threads may take to let go of what they hold at the end, in nanoseconds.
@@ -38,11 +38,11 @@ struct ChaosRun {
     private let announcements: Announcements
     private let memory = MemoryWatch()
 
-    /// Ends begin, and go on after a pause, when so many events wait for two workers: a quarter of what there is room
-    /// for, at 256 bytes each.
+    /// Ends begin, and go on after a pause, when this many events wait for two workers: a quarter of their room, at 256
+    /// bytes an event.
     private var fullLoad: Int { options.outbox }
 
-    /// Whether the host shuts down in the middle of its load: in one run of two.
+    /// Whether the host shuts down in the middle of its load: in every second run.
     private var endsUnderLoad: Bool {
         var random = SplitMix64(seed: options.seed)
         return random.next() & 1 == 1
@@ -54,21 +54,21 @@ struct ChaosRun {
         try FileManager.default.createDirectory(
             atPath: folder,
             withIntermediateDirectories: true,
-            // The control socket lies in it, and is of this run alone.
+            // The control socket lies in this folder, and is for this run alone.
             attributes: [.posixPermissions: 0o700]
         )
         board = try Board.make(in: folder)
         announcements = try Announcements.make(in: folder)
-        // So much that most of the room is left to the host, which has only that to go by.
+        // This leaves most of the room to the host, whose load is limited only by room.
         board.share = UInt64(options.outbox / 4)
     }
 
-    /// - Returns: Whether all went as promised.
+    /// - Returns: Whether everything went as promised.
     func run() async throws -> Bool {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         say("chaos: \(options.ends) ends, --seed \(options.seed)")
         let checker = try CompanionProcess.checker(folder: folder)
-        // The first sleep of a task makes the descriptors that all tasks sleep by from then on.
+        // The first sleep of a task opens the descriptors that all later sleeps use.
         try await Task.sleep(for: .milliseconds(1))
         let before = try CurrentProcess.openDescriptorCount()
         let outcome = try await withBridge()
@@ -94,7 +94,7 @@ struct ChaosRun {
             publisher: publisher,
             workers: roster.specifications,
             intensity: RestartIntensity(restarts: 100_000, within: .seconds(1)),
-            // What a guest leaves behind comes at once, and is read and thrown away at once.
+            // A guest's leftovers come all at once, and are read and discarded at once.
             deadLetters: DeadLetterLimits(letters: 1_000_000, bytes: 1 << 30),
             control: ControlSocket(socket, outbox: 256 << 10)
         )
@@ -127,7 +127,7 @@ struct ChaosRun {
         let isFinished = await end(with: ender, bridge, watch, &heap)
         let seconds = Double(MonotonicClock.now() - begin) / 1e9
         if isFinished, endsUnderLoad {
-            // Events are on their way all the same, and what they lead to.
+            // Events and their consequences are on their way all the same.
             await shutDown(bridge)
             board.phase = .stopped
         } else {
@@ -158,7 +158,7 @@ struct ChaosRun {
 
     // MARK: - Ends
 
-    /// Brings about as many as was asked for, with pauses in which memory is measured.
+    /// Brings about as many ends as the options say, with pauses in which memory is measured.
     private func end(
         with ender: Ender,
         _ bridge: BridgeHost,
@@ -193,7 +193,7 @@ struct ChaosRun {
         return true
     }
 
-    /// At rest: what is on its way is no leak.
+    /// Measures at rest, because events on their way are no leak.
     private func measure(_ bridge: BridgeHost, _ ender: Ender, _ heap: inout [Int]) async {
         await ender.settle()
         board.phase = .paused
@@ -212,7 +212,7 @@ struct ChaosRun {
         board.phase = .publishing
     }
 
-    // MARK: - What came of it
+    // MARK: - The result
 
     private func report(_ ends: EndFigures, _ watch: WorkerWatch, _ seconds: Double, _ heap: [Int]) -> Bool {
         let (troubles, figures) = (watch.found, watch.figures)
@@ -256,7 +256,7 @@ struct ChaosRun {
     private func isClean(descriptorsBefore before: Int) throws -> Bool {
         let children = Leftovers.children()
         let orphans = Leftovers.orphans(folder: folder)
-        // A thread that has just reported the end of its link still has to let go of it.
+        // A thread that has just reported the end of its link still has to release the link.
         let deadline = MonotonicClock.now() + Self.patience
         while try CurrentProcess.openDescriptorCount() > before, MonotonicClock.now() < deadline { usleep(1_000) }
         let leaked = try CurrentProcess.openDescriptorCount() - before

@@ -1,7 +1,6 @@
 import BridgePlatform
 
-/// A process beside the workers that belongs to the run: the checker, which sees nothing but the ledgers, and the
-/// client.
+/// A process of the run that is no worker: the checker, which sees only the ledgers, or the client.
 struct CompanionProcess {
     private let child: ChildProcess
 
@@ -24,7 +23,7 @@ struct CompanionProcess {
         child = try ChildProcess.spawn(request)
     }
 
-    /// - Returns: Whether it has ended with status 0; of the checker that it has found everything as promised.
+    /// - Returns: Whether the process has ended with status 0; for the checker, that everything was as promised.
     func waitForEnd() -> Bool {
         child.waitForExit().status == .exited(code: 0)
     }

@@ -1,7 +1,7 @@
 import BridgePlatform
 import FoundationEssentials
 
-/// What the driver was asked for on its command line.
+/// The options of the driver's command line.
 struct DriverOptions: Sendable {
     static let usage = "usage: chaos-driver [--ends COUNT] [--seed NUMBER] [--folder DIRECTORY] [--outbox KIB]"
 
@@ -11,7 +11,7 @@ struct DriverOptions: Sendable {
     /// Where the ledgers lie while the run lasts; a folder of the run's own is made in it.
     private(set) var folder = FileManager.default.temporaryDirectory.path
 
-    /// Where waiting for room begins for each worker, in KiB: how much is on its way at full load.
+    /// Where waiting for room begins for each worker, in KiB: so much is on its way at full load.
     private(set) var outbox = 4_096
 
     init?(_ arguments: ArraySlice<String>) {

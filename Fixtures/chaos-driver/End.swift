@@ -1,29 +1,29 @@
 import ChaosLedger
 
-/// What a worker may meet, and the one place that says who meets what and which of it is a death.
+/// The ends that a worker may meet; only this type says which party meets which end, and which ends are deaths.
 enum End: String, CaseIterable, Sendable {
     case kill = "SIGKILL"
     case terminate = "SIGTERM"
-    /// Stopped and continued: nothing has ended, and nothing may come of it.
+    /// Stopped and continued: nothing ends, and nothing may happen because of it.
     case pause = "SIGSTOP and SIGCONT"
     case restart
     case replace
     /// Stopped on request, and started again.
     case stop = "stop and restart"
-    /// A worker on demand that has nothing to do.
+    /// A worker on demand ends because it has nothing to do.
     case idle = "idle exit"
     case reloadEqual = "reload, equal"
     case reloadChanged = "reload, changed"
-    /// One is removed, and another that wants the same is added, by one reload.
+    /// One reload removes a worker and adds another with the same interest.
     case swap = "removal and addition"
 
     /// Whether the process dies without a goodbye, so that what it had begun may come again.
     var isDeath: Bool { self == .kill || self == .terminate }
 
-    /// Whether only one of these can be under way at a time: calls of `apply` wait for each other.
+    /// Whether it is a reload; only one is under way at a time, because calls of `apply` wait for each other.
     var isReload: Bool { self == .reloadEqual || self == .reloadChanged || self == .swap }
 
-    /// Whether it is an orderly end of a process, in the middle of which that may be killed.
+    /// Whether it is an orderly end of a process; the process may be killed in the middle of it.
     var isOrderly: Bool {
         switch self {
         case .restart, .replace, .stop, .reloadChanged, .swap: true
@@ -37,7 +37,7 @@ enum End: String, CaseIterable, Sendable {
         case .swap: party == .guest
         // A pool is reloaded as a whole, and its members are picked one by one.
         case .reloadChanged: party != .pool
-        // One that is stopped is not started by events, which the others wait for.
+        // A stopped worker on demand is not started by events, and the other parties wait for its events.
         case .stop: party != .demand
         case .kill, .terminate, .pause, .restart, .replace, .reloadEqual: true
         }

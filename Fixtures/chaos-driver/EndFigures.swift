@@ -1,11 +1,11 @@
 import ChaosLedger
 
-/// How often workers have met what.
+/// How often workers have met each end.
 struct EndFigures: Sendable {
     private var counts: [End: [Party: Int]] = [:]
     /// How many events were on their way to workers under full load when they died.
     var histogram = Histogram()
-    /// How many were killed in the middle of their start.
+    /// How many processes were killed in the middle of their start.
     var early = 0
     /// Processes that were killed in the middle of an orderly end, or soon after it.
     var interrupted: Set<Int32> = []
@@ -14,7 +14,7 @@ struct EndFigures: Sendable {
 
     var total: Int { counts.values.reduce(0) { $0 + $1.values.reduce(0, +) } }
 
-    /// A line for each end: how often it was met, and by whom.
+    /// A line for each end: how often it was met, and by which parties.
     var lines: [String] {
         let width = End.allCases.map(\.rawValue.count).max() ?? 0
         return End.allCases.map { end in

@@ -9,14 +9,14 @@ import Glibc
 import Darwin
 #endif
 
-/// Ends workers at random, in all the ways that there are, a few at a time, and tells handlers to go wrong.
+/// Ends workers at random, in all possible ways, a few at a time, and tells handlers to go wrong.
 actor Ender {
     /// How many ends may be under way at once.
     private static let mostAtOnce = 8
-    /// Each death of a worker under full load waits until much is on its way, but for one of so many, which takes it as
-    /// it is.
+    /// A death of a worker under full load waits until many events are on their way; one death in this many does not
+    /// wait.
     private static let deathsBetweenIdleDeaths = 10
-    /// Of so many orderly ends one is cut short by SIGKILL.
+    /// One orderly end in this many is cut short by SIGKILL.
     private static let orderlyEndsBetweenInterruptions = 6
 
     private let bridge: BridgeHost
@@ -77,7 +77,7 @@ actor Ender {
         while running > 0, watch.found.unexpected.isEmpty { await rest(500...500) }
     }
 
-    /// A worker that may meet it; those under full load more often than the others.
+    /// Picks a worker that may meet the end; workers under full load more often than the others.
     private func pick(for end: End) -> String? {
         if end.isReload, isReloading { return nil }
         var names: [String] = []
@@ -156,7 +156,7 @@ actor Ender {
         }
     }
 
-    /// What fails is a fault, unless the process was killed in the middle.
+    /// Reports a failure as a fault, unless the process was killed in the middle.
     private func complain(_ text: String, _ process: Int32) {
         if figures.interrupted.contains(process) { return }
         watch.complain(text)
@@ -185,7 +185,7 @@ actor Ender {
         Signal.send(end == .kill ? SIGKILL : SIGTERM, to: process)
         var newest = process
         if chance(1, in: 10) {
-            // The next incarnation in the middle of its start.
+            // Kill the next incarnation in the middle of its start.
             await wait(for: worker) { $0.pid != nil && $0.pid != process || $0.state == .dormant }
             await rest(upTo: 10_000)
             if let next = status(of: worker)?.pid, next != process {
@@ -206,8 +206,8 @@ actor Ender {
         }
     }
 
-    /// Kills all workers, which is to happen at rest, and waits until they are back: no link then holds on to memory
-    /// for a load that it once had.
+    /// Kills all workers and waits until they are back; called at rest. Then no link keeps the memory of an earlier
+    /// load.
     func renewAll() async {
         for worker in roster.workers {
             guard let process = status(of: worker)?.pid else { continue }
@@ -233,13 +233,13 @@ actor Ender {
         }
     }
 
-    /// The process of a worker once it is ready; of one on demand also nil, as long as nothing has started it.
+    /// The process of a worker, once it is ready; nil for a worker on demand that nothing has started yet.
     private func readyProcess(of worker: String) async -> Int32? {
         await wait(for: worker) { $0.state == .ready && $0.replacement == nil || $0.state == .dormant }
         return status(of: worker)?.pid
     }
 
-    /// Whether a death meets events on their way is not left to chance: a run of few ends would sometimes prove little.
+    /// Waits until events are on their way to the worker: by chance alone, a run of few ends might prove little.
     private func waitForLoad(of worker: String) async -> Bool {
         while eventsOnTheirWay(to: worker) < Histogram.leastLoad {
             guard watch.found.unexpected.isEmpty, board.phase == .publishing else { return false }
@@ -284,5 +284,5 @@ private enum Signal {
     }
 }
 
-// Under its own name the call is hidden by the method that makes it.
+// The method `kill` would hide the system call of the same name.
 private func systemKill(_ process: Int32, _ signal: CInt) -> CInt { kill(process, signal) }

@@ -36,7 +36,7 @@ final class HostLoad: Sendable {
         self.watch = watch
     }
 
-    /// Handles what comes from workers and the client: inline, and in tasks, which finish out of order.
+    /// Handles the events of workers and the client: inline, and in tasks, which finish out of order.
     static func subscribe(_ publisher: EventPublisher, _ handled: HandledLedger) -> [Subscription] {
         func handle<E: ChaosEvent>(_ type: E.Type) -> Subscription {
             publisher.subscribe(to: type) { event in try handled.handle(event.payload) { wait(event.payload) } }
@@ -55,7 +55,7 @@ final class HostLoad: Sendable {
 
     /// Begins to publish, each stream in a task of its own.
     ///
-    /// - Returns: What ends when the board says so, or the bridge takes nothing more.
+    /// - Returns: The tasks; they end when the board says so, or when the bridge accepts nothing more.
     func begin() -> [Task<Void, Never>] {
         [
             publish(.hostToA, ForA.self, leadingTo: FromA.eventName),
@@ -78,9 +78,10 @@ final class HostLoad: Sendable {
     private static let pause = Duration.milliseconds(4)
 
     /// - Parameters:
-    ///   - consequence: what a worker's handler publishes over each of them: nothing but this holds that back.
-    ///   - burst: how many come at once, where a stream does not come as fast as there is room.
-    ///   - isWanted: whether there is to be anything now.
+    ///   - consequence: the event that a worker's handler publishes for each event; waiting here for its room is the
+    ///     only limit on it.
+    ///   - burst: how many events come at once; nil for a stream that comes as fast as there is room.
+    ///   - isWanted: whether events are to be published now.
     private func publish<E: ChaosEvent>(
         _ stream: ChaosStream,
         _ type: E.Type,

@@ -1,7 +1,7 @@
 import BridgePlatform
 import FoundationEssentials
 
-/// What a run leaves behind in the system: nothing.
+/// Finds what a run has left behind in the system; it must be nothing.
 enum Leftovers {
     /// Children of this process that have ended and were not collected, and those that still run.
     static func children() -> (zombies: Int, running: Int) {
@@ -9,7 +9,7 @@ enum Leftovers {
         var zombies = 0
         var running = 0
         for process in processes() {
-            // Behind the name, which may have spaces and brackets: state and parent.
+            // After the name, which may have spaces and brackets, come state and parent.
             guard let text = contents("/proc/\(process)/stat"), let end = text.lastIndex(of: ")") else { continue }
             let fields = text[text.index(after: end)...].split(separator: " ")
             guard fields.count > 1, Int32(fields[1]) == own else { continue }
@@ -18,7 +18,7 @@ enum Leftovers {
         return (zombies, running)
     }
 
-    /// Processes of this run, whosever children they are.
+    /// The number of processes of this run, with any parent.
     static func orphans(folder: String) -> Int {
         let own = CurrentProcess.identifier
         return processes().count { process in
@@ -35,7 +35,7 @@ enum Leftovers {
         try? String(contentsOfFile: path, encoding: .utf8)
     }
 
-    /// What the open descriptors of this process are, each kind with its count.
+    /// The kinds of open descriptors of this process, each with its count.
     static func descriptors() -> String {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
         let kinds = names.compactMap { name in
@@ -45,7 +45,7 @@ enum Leftovers {
         return Dictionary(grouping: kinds) { $0 }.map { "\($0.value.count) \($0.key)" }.sorted().joined(separator: ", ")
     }
 
-    /// How many kilobytes of its own this process has in memory, shared files left out.
+    /// How many kilobytes of private memory this process has, without shared files.
     static func anonymousKilobytes() -> Int? {
         for line in (contents("/proc/self/smaps_rollup") ?? "").split(separator: "\n")
         where line.hasPrefix("Anonymous:") {

@@ -2,7 +2,7 @@ import CBOR
 import ChaosLedger
 import EventBridge
 
-/// Writes down which events were given up, and for whom, and throws the letters away: the bridge keeps them until then.
+/// Writes down which events were given up, and their receivers, and discards the letters, which the bridge keeps.
 struct LetterReader: Sendable {
     private struct Content: Decodable {
         let payload: ChaosPayload
@@ -18,7 +18,7 @@ struct LetterReader: Sendable {
         self.watch = watch
     }
 
-    /// Reads on until it is cancelled.
+    /// Starts a task that reads letters until it is cancelled.
     func begin() -> Task<Void, Never> {
         Task.detached {
             while !Task.isCancelled {

@@ -2,16 +2,16 @@ import BridgeProtocol
 import ChaosLedger
 import EventBridge
 
-/// How much the host may hold for its workers at the most, from their limits and from who publishes for them.
+/// How much the host may hold for its workers at most, from their limits and their publishers.
 enum MemoryBound {
-    /// What control frames may take that a worker does not read.
+    /// The most memory of control frames that a worker does not read.
     private static let control = 4 << 20
 
-    /// For one worker.
+    /// The bound for one worker.
     ///
-    /// The hard limit, twice while it is down, as what a dead worker has left for it is taken up to that; the window of
-    /// each worker that publishes for it, and once more the outbox of each for which it publishes in its turn: workers
-    /// in a circle are not made to wait for each other.
+    /// It is the sum of the hard limit, twice if workers publish for this one, because the events that a dead worker
+    /// has left are taken up to that; the window of each worker that publishes for this one; and the outbox of each of
+    /// those for which this one also publishes, because workers in a circle do not wait for each other.
     static func bytes(for specification: WorkerSpecification) -> Int {
         guard let party = Party(name: specification.name) else { return 0 }
         let limits = LinkLimits()
@@ -21,7 +21,7 @@ enum MemoryBound {
         return waiting + publishers.count * limits.windowBytes + circle.count * limits.outboxBytes + control
     }
 
-    /// The workers that publish what a party gets.
+    /// The workers that publish events for a party.
     private static func publishers(for party: Party) -> Set<Party> {
         let origins = ChaosStream.allCases.filter { $0.receivers.contains(party) }.map(\.origin)
         return Set(origins).subtracting([.host, .client, party])

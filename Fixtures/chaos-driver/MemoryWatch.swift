@@ -3,20 +3,20 @@ import ChaosLedger
 import EventBridge
 import Synchronization
 
-/// Looks all through a run at what the host holds for each worker, and at its memory as a whole.
+/// Looks throughout a run at the host's memory for each worker, and at the memory of the whole process.
 final class MemoryWatch: Sendable {
-    /// How much the host may have beside what waits for workers: code, threads, tables, and what an allocator keeps for
-    /// later.
+    /// How much memory the host may have beside the events that wait for workers: code, threads, tables, and the
+    /// allocator's reserve.
     private static let own = 192 << 20
     private static let interval: UInt32 = 20
-    /// So many looks at what waits for each worker to one at the memory of the process, which takes longer.
+    /// How many looks at the workers' events there are for one look at the process's memory, which takes longer.
     private static let looksBetweenSizes = 20
-    /// So much beyond its bound, and it has none: a run that goes on would take the machine's memory.
+    /// Memory at this many times its bound has no bound: a run that goes on would take the machine's memory.
     private static let hopeless = 4
 
     private struct Found: Sendable {
         var looks = 0
-        /// What waited for a worker when it came closest to its bound.
+        /// The worker that came closest to its bound, with the bytes that waited for it then.
         var closest: (worker: String, bytes: Int, bound: Int) = ("", 0, 1)
         var resident = 0
         var residentBound = 0
@@ -28,7 +28,7 @@ final class MemoryWatch: Sendable {
 
     /// Begins to look.
     ///
-    /// - Returns: What ends after ``end()``.
+    /// - Returns: The thread, which ends after ``end()``.
     func begin(_ bridge: BridgeHost, _ roster: WorkerRoster) throws -> PlatformThread {
         var bounds: [Party: Int] = [:]
         var whole = Self.own
@@ -74,10 +74,10 @@ final class MemoryWatch: Sendable {
         }
     }
 
-    /// Whether there is no bound at all.
+    /// Whether memory is so far beyond its bound that the run must end.
     var isHopeless: Bool { found.withLock { $0.isHopeless } }
 
-    /// What came of it: two sentences, and whether each is good.
+    /// The result: two sentences, and whether each is good.
     var summary: [(isGood: Bool, text: String)] {
         let found = found.withLock { $0 }
         let closest = found.closest

@@ -1,7 +1,7 @@
 import ChaosLedger
 import Synchronization
 
-/// What the handlers of the next events from the host are to do wrong.
+/// The mistakes that the handlers of the next events from the host are to make.
 final class Mischief: Sendable {
     private let refusals = Atomic<Int>(0)
     private let delays = Atomic<Int>(0)
@@ -16,9 +16,9 @@ final class Mischief: Sendable {
         delays.store(count, ordering: .relaxed)
     }
 
-    /// For one event.
+    /// The mistake for one event.
     func take() -> HandlerMischief {
-        // Mostly there is none, and publishers do not meet here.
+        // Mostly there is none, and then publishers do not contend for the counter.
         if refusals.load(ordering: .relaxed) > 0, refusals.wrappingSubtract(1, ordering: .relaxed).oldValue > 0 {
             return .refuses
         }

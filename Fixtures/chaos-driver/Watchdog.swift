@@ -11,9 +11,9 @@ import Darwin
 
 /// Ends a run that has stood still, and says where.
 enum Watchdog {
-    /// If nothing was handled for so many seconds, nothing will be any more, also under a sanitizer.
+    /// If nothing was handled for this many seconds, the run hangs, also under a sanitizer.
     private static let patience = 100
-    /// An end that takes so many seconds will not be over any more, though events flow all the while.
+    /// An end that takes this many seconds hangs, even if events flow meanwhile.
     private static let longestEnd = 500
 
     static func begin(_ bridge: BridgeHost, _ watch: WorkerWatch, _ board: Board) throws {

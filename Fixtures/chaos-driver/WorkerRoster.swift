@@ -9,11 +9,11 @@ struct WorkerRoster: Sendable {
     /// How long a worker on demand has nothing to do before it ends.
     private static let idleTime = Duration.milliseconds(60)
     private static let poolMembers = 3
-    /// How long a worker has to finish what it has; then it is ended by SIGTERM, and has died.
+    /// How long a worker has to finish its events; then SIGTERM ends it, which is a death.
     static let grace = Duration.seconds(10)
-    /// For one that never has nothing on its way, and so never says goodbye.
+    /// The grace of a worker that always has events on their way, and so never says goodbye.
     private static let shortGrace = Duration.seconds(2)
-    /// Where the overflow policies act.
+    /// The outbox at which the overflow policies act, in bytes.
     private static let lossyOutbox = 128 << 10
     private static let slowOutbox = 1 << 20
 
@@ -32,7 +32,7 @@ struct WorkerRoster: Sendable {
     /// The names of the specifications, as a reload tells them.
     var names: Set<String> { Set(specifications.map(\.name)) }
 
-    /// The names of all workers, of a pool those of its members.
+    /// The names of all workers; for a pool the names of its members.
     var workers: [String] {
         specifications.flatMap { specification in
             specification.pool.map { $0.memberNames(of: specification.name) } ?? [specification.name]
@@ -47,9 +47,9 @@ struct WorkerRoster: Sendable {
         }
     }
 
-    /// Takes the guest out, and puts another in.
+    /// Takes the guest out, and puts a new guest in.
     ///
-    /// - Returns: The name of the other.
+    /// - Returns: The name of the new guest.
     mutating func swapGuest(_ worker: String) -> String {
         guests += 1
         specifications.removeAll { $0.name == worker }
@@ -57,12 +57,12 @@ struct WorkerRoster: Sendable {
         return "guest.\(guests)"
     }
 
-    /// Nil for who is no worker.
+    /// The specification of a party; nil for a party that is no worker.
     private func specification(_ party: Party) -> WorkerSpecification? {
         var limits = WorkerLimits(
             outbox: options.outbox << 10,
             outboxHardLimit: options.outbox << 14,
-            // No event is to blame for these deaths, however often it meets them.
+            // No event may be blamed for these deaths, however many it meets.
             strikes: 1_000_000
         )
         var onDemand: OnDemand?
@@ -78,7 +78,7 @@ struct WorkerRoster: Sendable {
                 Oldest.eventName: .dropOldest, Newest.eventName: .dropNewest, Latest.eventName: .latest(by: "key"),
             ]
         case .witness:
-            // Who wants everything and takes it slowly is to slow no process, but for those who wait for it.
+            // The witness wants everything and is slow; it must slow only the processes that wait for its handling.
             limits.overflow = [
                 "*": .dropOldest, Errand.eventName: .wait, Question.eventName: .wait, Answer.eventName: .wait,
             ]
@@ -87,7 +87,7 @@ struct WorkerRoster: Sendable {
         case .pool: pool = WorkerPool(Self.poolMembers).keyed(Keyed.self, byField: "key")
         case .guest: name = "guest.\(guests)"
         case .middle, .last:
-            // Large events and a slow end: so much is handled in a second or two.
+            // Large events and a slow last worker: this much is handled in a second or two.
             limits.outbox = min(limits.outbox, Self.slowOutbox)
             limits.outboxHardLimit = 2 * limits.outbox
         case .a, .b, .source, .asker: break
@@ -103,7 +103,7 @@ struct WorkerRoster: Sendable {
             onDemand: onDemand,
             backoff: .exponential(from: .milliseconds(1), to: .milliseconds(1), startsAtOnce: true),
             handshakeTimeout: .seconds(240),
-            // One that is stopped, or has no processor for a while, is not to be taken for dead.
+            // A worker that is stopped, or gets no processor for a while, must not be taken for dead.
             heartbeat: Heartbeat(every: .seconds(5), tolerance: 12),
             shutdown: .draining(grace: grace, terminate: .seconds(240)),
             limits: limits,

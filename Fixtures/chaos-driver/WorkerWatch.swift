@@ -4,18 +4,17 @@ import DomainEvents
 import EventBridge
 import Locks
 
-/// What the bridge reports during a run: what the checker has to know is passed on to it, and what must not come about
-/// is kept.
+/// Takes the bridge's reports during a run: passes on what the checker has to know, and keeps what must not happen.
 final class WorkerWatch: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
-    /// What a run must not bring about, and what it has brought about besides.
+    /// The faults that a run must not have, and how many events were lost in outboxes.
     struct Troubles {
         var unexpected: [String] = []
         var lostInOutboxes: UInt64 = 0
     }
 
-    /// What may come about.
+    /// Counts of what may happen in a run.
     struct Figures {
         var recovered = 0
         var torn = 0
@@ -74,7 +73,7 @@ final class WorkerWatch: @unchecked Sendable {
             return complain("\(event.count) of \(event.event) dropped on the way to \(event.link): \(event.reason)")
         }
         lock.withLock { known.dropped += event.count }
-        // What a worker drops on its way to the host reaches no process.
+        // An event that a worker drops on its way to the host reaches no process.
         let receivers = event.link == "host" ? kind.receivers + [.witness] : [Party(name: event.link)].compactMap { $0 }
         for receiver in receivers { announcements.addDropped(event.count, kind, to: receiver) }
     }
@@ -83,7 +82,7 @@ final class WorkerWatch: @unchecked Sendable {
         lock.withLock { known.letters[cause, default: 0] += 1 }
     }
 
-    /// Takes note of what must not be.
+    /// Notes something that must not happen.
     func complain(_ text: String) {
         lock.withLock { troubles.unexpected.append(text) }
     }

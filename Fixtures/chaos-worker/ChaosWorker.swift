@@ -12,7 +12,8 @@ import Darwin
 
 /// A worker of the chaos driver, `chaos-worker FOLDER SEED`, and its client, `chaos-worker FOLDER SEED SOCKET`.
 ///
-/// Its name says which party it is. It publishes and handles as that does, writes down what it does, and is ended.
+/// Its name says which party it is. It publishes and handles events as that party, and writes down what it does, until
+/// it is ended.
 @main
 struct ChaosWorker {
     /// Exit statuses of sysexits.h.
@@ -64,7 +65,7 @@ struct ChaosWorker {
             board: board,
             sent: try SentLedger(in: folder, party: party, ordinal: ordinal, incarnation: source.incarnation),
             handled: try HandledLedger(in: folder, name: source.origin, board: board),
-            // Repeatable as far as a run is: the start that this is does not hang on chance.
+            // As repeatable as a run is: the number of this start does not depend on chance.
             seed: seed &+ ordinal
         )
         return try life.begin(as: party)

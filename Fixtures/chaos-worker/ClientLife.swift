@@ -4,8 +4,8 @@ import ChaosLedger
 import DomainEvents
 import Supervision
 
-/// The client of a run: attaches and detaches, each time under another name, and sees what it gets while it is
-/// attached.
+/// The client of a run: attaches and detaches, each time under another name, and writes down the events that it gets
+/// while it is attached.
 struct ClientLife: Sendable {
     private let folder: String
     private let board: Board

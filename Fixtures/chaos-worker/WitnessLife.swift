@@ -9,10 +9,11 @@ import Glibc
 import Darwin
 #endif
 
-/// One life of the witness: a worker that wants everything, and speaks in lines, as no other worker can want that.
+/// One life of the witness: a worker that wants everything. It speaks in lines, because only such a worker can want
+/// everything.
 struct WitnessLife {
     private static let pieceBytes = 65_536
-    /// How long it rests after each piece, in microseconds: it is not to take the processor from all others.
+    /// How long it rests after each piece, in microseconds, to leave the processor to the others.
     private static let rest: UInt32 = 20_000
 
     private let descriptor: CInt
@@ -45,7 +46,7 @@ struct WitnessLife {
         }
     }
 
-    /// - Returns: Whether the host wants more of it.
+    /// - Returns: False when the host asks it to end, or is gone.
     private mutating func takeLines() throws -> Bool {
         var start = 0
         var settled: UInt64 = 0

@@ -18,7 +18,7 @@ struct WorkerLife: Sendable {
     let handled: HandledLedger
     let seed: UInt64
 
-    /// What a slow handler takes for each event, in microseconds: some two thousand of a kilobyte each fit in a second.
+    /// How long a slow handler takes for each event, in microseconds: about two thousand events of a kilobyte a second.
     private static let slow: UInt32 = 300
 
     /// Begins what a worker of this party does.
@@ -81,7 +81,7 @@ struct WorkerLife: Sendable {
         _ ours: Ours.Type,
         _ theirs: Theirs.Type
     ) -> [Subscription] {
-        // The host has everybody else to hear.
+        // The host also has the events of all other workers to handle.
         send(toHost, ForHost.self, burst: 20)
         send(toPeer, peer)
         let consequences = Consequences(sender(fromHandler))
@@ -109,7 +109,7 @@ struct WorkerLife: Sendable {
     /// Sends as fast as there is room.
     ///
     /// - Parameters:
-    ///   - burst: after how many it rests; nil for never.
+    ///   - burst: after how many events it rests; nil for never.
     private func send<E: ChaosEvent>(
         _ stream: ChaosStream,
         _ type: E.Type,
@@ -153,7 +153,7 @@ struct WorkerLife: Sendable {
         return [handle(Errand.self), handle(Question.self) { _ in answers.publish(Answer.self) }]
     }
 
-    /// Whether a stream whose sender waits for no room is to rest for now, as long as nothing is to be published too.
+    /// Whether a stream whose sender waits for no room is to rest for now; also while nothing is to be published.
     private var isHeldBack: @Sendable (ChaosSender, ChaosStream) -> Bool {
         { [board, incarnation = publisher.source.incarnation] sender, stream in
             board.phase != .publishing || board.isAhead(sender.number, of: stream, from: incarnation)
@@ -181,9 +181,9 @@ struct WorkerLife: Sendable {
         }
     }
 
-    // MARK: - The one that waits for what it publishes
+    // MARK: - The asker, which waits for outcomes
 
-    /// What it gives its events in time, from far too little to more than enough, in milliseconds.
+    /// How long it waits for its events, from far too short to more than enough, in milliseconds.
     private static let patience = [1, 20, 2_000, 60_000]
 
     private func ask() {
@@ -220,7 +220,7 @@ struct WorkerLife: Sendable {
     }
 }
 
-/// What handlers publish.
+/// The senders of the events that handlers publish.
 private final class Consequences: @unchecked Sendable {
     // Sendable: guarded by `lock`. Never contended: the thread that reads the link runs these handlers.
     private let lock = Lock()
@@ -235,7 +235,7 @@ private final class Consequences: @unchecked Sendable {
     }
 }
 
-/// Takes as long as a handler was told to.
+/// Takes as long as the handler was told to take.
 private func takeTime(_ microseconds: UInt32) {
     if microseconds > 0 { usleep(microseconds) }
 }

@@ -3,10 +3,10 @@ import CAllocationCounter
 import Dispatch
 import DomainEvents
 
-/// Runs events through a bridge within one process, or through parts of it, and says how often memory was asked for on
-/// the way: `event-path JOURNEY COUNT [WARM-UP]`, for the guard in CI.
+/// Runs events through a bridge within one process, or through parts of it, and prints how many allocations they took:
+/// `event-path JOURNEY COUNT [WARM-UP]`, for the guard in CI.
 ///
-/// No asynchronous `main`: tools that count instructions do not survive how it gives the main thread up.
+/// `main` is not asynchronous: tools that count instructions fail when an asynchronous `main` gives up the main thread.
 @main
 enum EventPath {
     private static let usage =

@@ -1,6 +1,6 @@
 import DomainEvents
 
-/// How events travel.
+/// The way that events take.
 enum Journey: String, CaseIterable {
     /// As many as the worker can publish, one way.
     case flood
@@ -14,7 +14,7 @@ enum Journey: String, CaseIterable {
     case codec
 }
 
-/// What crosses the link: a number and 16 characters, one more than Swift keeps inline.
+/// An event that crosses the link: a number and 16 characters, one more than Swift keeps inline.
 protocol PathEvent: DomainEvent {
     var id: Int64 { get }
     var title: String { get }
@@ -41,7 +41,7 @@ struct PathReturned: DomainEvent {
     let title: String
 }
 
-/// Asks the worker for so many events, from a number on.
+/// Asks the worker for a count of events, from a number on.
 struct TravelBegun: DomainEvent {
     let first: Int64
     let count: Int64

@@ -3,7 +3,7 @@ import DomainEvents
 import EventBridge
 import EventBridgeTesting
 
-/// A bridge in one process, and who sends events through it and receives them.
+/// A bridge in one process, with the sender and the receiver of its events.
 final class Traveller<Event: PathEvent>: Sendable {
     private let isThereAndBack: Bool
     private let publisher = EventPublisher()
@@ -11,7 +11,7 @@ final class Traveller<Event: PathEvent>: Sendable {
     private let progress = Progress()
     private let subscription: Subscription
 
-    /// - Parameter isThereAndBack: whether an event goes after the one before has been answered.
+    /// - Parameter isThereAndBack: whether each event waits until the one before has been answered.
     init(isThereAndBack: Bool) async throws {
         self.isThereAndBack = isThereAndBack
         let worker = InMemoryWorker("traveller", subscribes: [TravelBegun.self, PathReturned.self]) { publisher in
@@ -38,7 +38,7 @@ final class Traveller<Event: PathEvent>: Sendable {
         }
     }
 
-    /// Lets so many events travel, and returns when all have arrived in order and nothing is on its way any more.
+    /// Lets `count` events travel, and returns when all have arrived in order and nothing is on its way any more.
     func travel(_ count: Int64) async {
         let (first, arrived) = progress.begin(count)
         if isThereAndBack {

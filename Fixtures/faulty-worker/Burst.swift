@@ -11,7 +11,7 @@ import Darwin
 
 /// Publishes far more than a window takes, and is meant to be killed over it.
 enum Burst {
-    /// What `scribble` overwrites the shared outbox with; set before the worker begins.
+    /// The shared outbox, which `scribble` overwrites; found before the worker begins.
     private static let scribbled = SharedMemory.find()
 
     static func isMeant(by misbehaviour: Misbehaviour) -> Bool {
@@ -24,7 +24,7 @@ enum Burst {
     }
 
     static func run(_ misbehaviour: Misbehaviour, _ event: WorkRequested, _ publisher: EventPublisher) {
-        // What killed the worker comes again; once is enough.
+        // The event that killed the worker comes again; once is enough.
         guard EventContext.current?.attempt == 1 else { return }
         if misbehaviour == .burstOutside {
             // A process that cannot start a thread is of no use to any test.
@@ -50,7 +50,7 @@ enum Burst {
     }
 }
 
-/// A number in a file, as a process that maps the file sees it at once.
+/// A number in a mapped file: other processes that map the file see each change at once.
 private struct Counter {
     private let place: UnsafeMutableRawPointer
 
@@ -69,9 +69,9 @@ private struct Counter {
     }
 }
 
-/// The shared outbox, through a mapping that its owner knows nothing of.
+/// The shared outbox, through a second mapping that the worker's runtime does not know.
 private struct SharedMemory: @unchecked Sendable {
-    // Sendable: one thread scribbles, and what comes of it is of no interest here.
+    // Sendable: one thread scribbles, and the result does not matter here.
     let mapping: MemoryMapping
 
     static func find() -> SharedMemory? {
@@ -82,7 +82,7 @@ private struct SharedMemory: @unchecked Sendable {
         return SharedMemory(mapping: mapping)
     }
 
-    /// Random bytes over the chunks, and now and then over the head, but for the mark at its beginning.
+    /// Writes random bytes over the chunks, and now and then over the head, but not over the mark at its beginning.
     func scribble(seed: UInt64) {
         var state = seed
         func next() -> UInt64 {

@@ -6,7 +6,7 @@ import Glibc
 import Darwin
 #endif
 
-/// Deaths: by SIGABRT, or as a mistake in Swift ends.
+/// Deaths: by SIGABRT, or by a trap of Swift.
 enum Crash {
     static func now() -> Never {
         // Without the runtime's own handler, which takes seconds to print a backtrace that no test wants.
@@ -16,14 +16,14 @@ enum Crash {
 
     /// A trap of Swift's own: there is no such character.
     ///
-    /// It says so before on standard output, which nothing flushes then.
+    /// It first prints that to standard output, which nothing flushes afterwards.
     static func trap(_ text: String) {
         print("about to trap")
         let characters = Array(text)
         _ = characters[characters.count]
     }
 
-    /// The first byte of a file of its own is one too many.
+    /// Writes the first byte of a new file, which is one too many.
     static func exceedFileSize() {
         CurrentProcess.limitFileSize(to: 0)
         guard let file = tmpfile() else { return }

@@ -29,15 +29,15 @@ enum FaultyHandlers {
         ]
     }
 
-    /// One handler answers in a task and one crashes inline, so that an event of the former can be open when the latter
-    /// does.
+    /// One handler answers in a task and the other crashes inline, so that the first can have an event open when the
+    /// second crashes.
     private static func crashBeside(_ text: String, _ publisher: EventPublisher) -> [Subscription] {
         [
             publisher.subscribe(to: WorkRequested.self) { event async in
                 guard event.text != text else { return }
                 let attempt = EventContext.current?.attempt ?? 1
                 if event.text == "waits" {
-                    // Later on only as long as it takes for another event to come in between, if one could.
+                    // On later attempts only long enough for another event to come in between, if one could.
                     try? await Task.sleep(for: attempt == 1 ? .seconds(3_600) : .milliseconds(100))
                 }
                 publisher.publish(WorkDone(number: event.number, text: event.text, attempt: attempt))

@@ -13,7 +13,7 @@ struct FaultyWorker {
     /// EX_USAGE of sysexits.h.
     private static let usage: CInt = 64
 
-    /// However a test ends, nothing of it stays longer than this.
+    /// The longest life in seconds: however a test ends, no worker of it stays longer.
     private static let longestLife: CUnsignedInt = 300
 
     static func main() async {
@@ -44,7 +44,7 @@ struct FaultyWorker {
         await BridgeWorker.main { publisher in FaultyHandlers.subscribe(misbehaviour, publisher) }
     }
 
-    /// Started by hand there is no link, and the ordinary worker below says so.
+    /// A worker that is started by hand has no link; the ordinary worker below reports that.
     private static func withLink(_ body: (inout RawLink) -> Never) {
         if var link = RawLink() { body(&link) }
     }

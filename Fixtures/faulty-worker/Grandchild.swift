@@ -6,7 +6,7 @@ import Glibc
 import Darwin
 #endif
 
-/// A process that outlives the worker which has started it.
+/// A process that outlives the worker that started it.
 enum Grandchild {
     /// Leaves a process behind that holds this one's standard output and standard error, and tells its number on the
     /// former.
@@ -31,10 +31,10 @@ enum Grandchild {
         )
     }
 
-    /// Lines of a shell that go on once the process in the background is this program, and has left the shell's group:
-    /// before, it would be ended with that.
+    /// Shell lines that wait until the process in the background runs this program and has left the shell's group:
+    /// until then, it would be ended with the group.
     ///
-    /// Without `/proc` they do not wait.
+    /// Without `/proc` the lines do not wait.
     private static func untilItIs(_ command: String) -> String {
         """
         command=/proc/$!/cmdline
@@ -42,13 +42,13 @@ enum Grandchild {
         """
     }
 
-    /// Leaves a process behind, in a session of its own, that writes to the link as soon as this one is dead, and
-    /// outlives that whether or not anybody still reads it.
+    /// Leaves a process behind, in a session of its own, that writes to the link as soon as this one is dead, and lives
+    /// on after that, whether or not the host still reads.
     static func leaveWriter() {
         guard let link = CurrentProcess.environment("EVENT_BRIDGE_FD").flatMap({ CInt($0) }),
             let pipe = try? FileDescriptor.pipe()
         else { return }
-        // It comes to its end when this process does, which alone holds the other one.
+        // The pipe ends with this process, which alone holds the writing end.
         let reading = dup(pipe.reading.rawValue)
         system(
             """

@@ -1,6 +1,6 @@
 /// The ways in which `faulty-worker` goes wrong, by the names that its `--misbehave` takes.
 ///
-/// EVENT in a name is `WorkRequested`, which means every request, or the text of the requests that are meant.
+/// EVENT in a name is `WorkRequested`, for every request, or the text of certain requests.
 enum Misbehaviour: Equatable {
     // MARK: Before the hello
 
@@ -23,9 +23,9 @@ enum Misbehaviour: Equatable {
     case hugeFrame
     /// `deep-payload`: sends an event whose payload is nested 100,000 deep.
     case deepPayload
-    /// `flood-window`: sends more events than it was granted, and no end of them.
+    /// `flood-window`: sends events without end, far more than it was granted.
     case floodWindow
-    /// `slow-frame`: sends a frame byte by byte, a few each second, and no end of it.
+    /// `slow-frame`: sends a frame byte by byte, a few each second, and never finishes it.
     case slowFrame
     /// `flood-control`: shows signs of life without end.
     case floodControl
@@ -54,8 +54,8 @@ enum Misbehaviour: Equatable {
     case burstOutside
     /// `burst-held`: as `burst`, after it has left a process behind that holds the link and the outbox.
     case burstHeld
-    /// `scribble`: as `burst`, but before it dies fills the memory that it shares with the host with what its number
-    /// says.
+    /// `scribble`: as `burst`, but before it dies it overwrites the memory that it shares with the host; the request's
+    /// number is the seed.
     case scribble
     /// `flood-stdout`: writes as many lines to standard output and standard error as the request's number says, then
     /// answers.
@@ -81,7 +81,7 @@ enum Misbehaviour: Equatable {
     case exceedFileSize
     /// `allocate`: takes memory without end, in the handler.
     case allocate
-    /// `reach`: tries what the request's text says, and answers with what came of it: see ``Reach``.
+    /// `reach`: tries what the request's text says, and answers with the result: see ``Reach``.
     case reach
     /// `slow:DURATION`: takes its time, such as `250ms` or `2s`, for each request.
     case slow(milliseconds: UInt32)
@@ -91,8 +91,8 @@ enum Misbehaviour: Equatable {
     case crashOnce(on: String)
     /// `trap-on:EVENT`: prints a line and traps in the handler, as an index that is out of range does, each time.
     case trap(on: String)
-    /// `crash-beside:EVENT`: dies of SIGABRT in the handler, each time. Others are answered by an async handler; the
-    /// first delivery of one with the text `waits` is never, so that it is open when the worker dies.
+    /// `crash-beside:EVENT`: dies of SIGABRT in the handler, each time. An async handler answers other requests; it
+    /// never answers the first delivery of a request with the text `waits`, which is open when the worker dies.
     case crashBeside(on: String)
     /// `crash-unless:PATH`: dies of SIGABRT in the handler, each time, while there is no file of this name.
     case crashUnless(path: String)
@@ -100,7 +100,7 @@ enum Misbehaviour: Equatable {
     case exit(on: String)
     /// `throw-on:EVENT`: the handler throws.
     case fail(on: String)
-    /// `violate-on:EVENT`: the handler writes to the link what is no frame, and answers.
+    /// `violate-on:EVENT`: the handler writes bytes to the link that are no frame, and answers.
     case violate(on: String)
 
     private static let plain: [String: Misbehaviour] = [

@@ -41,7 +41,7 @@ extension RawLink {
         readToTheEnd(status: 0)
     }
 
-    /// Events without a thought for what the host has granted; ends with the link.
+    /// Sends events without regard to the window that the host has granted; ends with the link.
     private func flood(beyond welcome: Welcome) -> Never {
         var sequence: UInt64 = 0
         while true {
@@ -54,7 +54,7 @@ extension RawLink {
         }
     }
 
-    /// A frame of a kibibyte, of which each byte is a sign of life.
+    /// Sends a frame of a kibibyte byte by byte; each byte is a sign of life.
     private func sendSlowly() -> Never {
         send([0, 0, 4, 0])
         while true {
@@ -63,7 +63,7 @@ extension RawLink {
         }
     }
 
-    /// One event after the other, each when the one before has been acknowledged.
+    /// Sends one event after the other, each when the one before has been acknowledged.
     private mutating func floodNames() -> Never {
         for sequence: UInt64 in 1 ... .max {
             var head = Self.head(sequence: sequence)
@@ -74,7 +74,7 @@ extension RawLink {
         exit(0)
     }
 
-    /// Shows signs of life, and does nothing that it is asked to; SIGKILL ends it, and the loss of its parent.
+    /// Shows signs of life, and follows no request; only SIGKILL and the death of its parent end it.
     private mutating func ignoreTermination() -> Never {
         signal(SIGTERM, SIG_IGN)
         let parent = CurrentProcess.parentIdentifier

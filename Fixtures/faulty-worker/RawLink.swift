@@ -8,7 +8,7 @@ import Glibc
 import Darwin
 #endif
 
-/// The link to the host without the runtime that keeps its rules: what is sent here is up to the caller.
+/// The link to the host without the runtime that keeps its rules: the caller may send anything.
 struct RawLink {
     private let descriptor: CInt
     private let name: String
@@ -28,7 +28,7 @@ struct RawLink {
 
     // MARK: - Sending
 
-    /// Sends bytes, whatever they are; ends the process if the host is gone.
+    /// Sends any bytes; ends the process if the host is gone.
     func send(_ bytes: UnsafeRawBufferPointer) {
         var rest = bytes
         while !rest.isEmpty {
@@ -63,7 +63,7 @@ struct RawLink {
 
     // MARK: - Receiving
 
-    /// The next frame's body; nil at the end of the link, or after so many milliseconds without a whole frame.
+    /// The next frame's body; nil at the end of the link, or after this many milliseconds without a whole frame.
     mutating func receive(milliseconds: CInt = -1) -> [UInt8]? {
         var chunk = [UInt8](repeating: 0, count: 65_536)
         while true {
@@ -89,7 +89,7 @@ struct RawLink {
         return Array(received[FrameDecoder.headBytes..<length])
     }
 
-    /// Returns false when the time is over.
+    /// Returns false if the time is over.
     @discardableResult
     private func wait(for events: CInt, milliseconds: CInt) -> Bool {
         var entry = pollfd(fd: descriptor, events: Int16(truncatingIfNeeded: events), revents: 0)

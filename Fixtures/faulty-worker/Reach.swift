@@ -6,7 +6,7 @@ import Glibc
 import Darwin
 #endif
 
-/// Tries what a worker in a box may not be able to, and says what came of it: `done`, or the name of the error.
+/// Tries an act that a box may forbid a worker, and returns the result: `done`, or the name of the error.
 enum Reach {
     /// - Parameter text: `read PATH`, `write PATH`, `grow PATH`, `connect`, `socketpair`, `open-files`,
     ///   `start-process`, `signal-parent` or `shell SCRIPT`.
@@ -60,9 +60,9 @@ enum Reach {
         return "done"
     }
 
-    /// To a port at which no process listens: a worker that gets that far has a network.
+    /// Connects to a port where no process listens: a worker that is refused there has a network.
     private static func connectToOwnMachine() -> String {
-        // SOCK_STREAM, whose type differs between systems and whose value does not.
+        // SOCK_STREAM: its type differs between systems, its value does not.
         let descriptor = socket(AF_INET, 1, 0)
         guard descriptor >= 0 else { return outcome(descriptor) }
         defer { close(descriptor) }
@@ -84,7 +84,7 @@ enum Reach {
         return "done"
     }
 
-    /// As many as there can be; they are closed again.
+    /// Opens as many files as it can, and closes them again.
     private static func openFiles() -> String {
         var opened: [CInt] = []
         defer { for descriptor in opened { close(descriptor) } }
@@ -120,7 +120,7 @@ enum Reach {
         }
     }
 
-    /// Memory without end, each page of it used.
+    /// Takes memory without end, and uses each page of it.
     static func allocate() -> Never {
         var pieces: [[UInt8]] = []
         while true { pieces.append([UInt8](repeating: 1, count: 1 << 20)) }

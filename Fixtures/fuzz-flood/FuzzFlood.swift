@@ -7,12 +7,12 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Feeds a fuzz target with as many inputs as a release build manages, without sanitizers and without a look at what
-/// they reach.
+/// Feeds a fuzz target with as many inputs as a release build manages, without sanitizers and without a look at the
+/// code that they reach.
 ///
-/// `fuzz-flood TARGET RUNS [SEED]`, from the top of the repository; a thread for each processor. Each input is made of
-/// the corpus by the seed and its number. What breaks is printed in hexadecimal, and ends the program with status 1. A
-/// trap ends it as traps do; the same seed comes to it again.
+/// `fuzz-flood TARGET RUNS [SEED]`, from the top of the repository; a thread for each processor. The seed and the
+/// input's number decide how each input is made from the corpus. An input that breaks an invariant is printed in
+/// hexadecimal, and ends the program with status 1. A trap ends the program at once; the same seed meets it again.
 @main
 enum FuzzFlood {
     private static let targets: [String: @Sendable () -> any FuzzTarget] = [

@@ -2,10 +2,11 @@ import CBOR
 import Foundation
 import JSONText
 
-/// Says what the readers make of documents, so that other readers can be compared with them: `reader-probe cbor|json`.
+/// Prints what the readers make of documents, to compare other readers with them: `reader-probe cbor|json`.
 ///
-/// Standard input holds one document after the other, each behind its length in four bytes, most significant first. For
-/// each a line is printed: the value in a notation with one spelling for each value, or `-` and why it was refused.
+/// Standard input holds one document after the other, each after its length in four bytes, most significant first. The
+/// program prints a line for each: the value in a notation with one spelling for each value, or `-` and the reason why
+/// the document was refused.
 @main
 enum ReaderProbe {
     private static let usageStatus: Int32 = 64
@@ -43,8 +44,7 @@ enum ReaderProbe {
         return found
     }
 
-    /// Texts and bytes in hexadecimal, floats by their bits: nothing that a reader of this could take for something
-    /// else.
+    /// Writes texts and bytes in hexadecimal, and floats by their bits, so that the line has only one reading.
     private static func append(_ value: CBORValue, to output: inout Data) {
         func add(_ text: String) { output.append(contentsOf: text.utf8) }
         switch value {
