@@ -29,9 +29,9 @@ extension PlatformTests {
             }
         }
 
-        /// What is tried, and what comes of it in each column; "?" is another part of the system's to say.
+        /// The attempts and their results in each column; "?" depends on other parts of the system.
         private static let table: [(attempt: String, answers: [String])] = [
-            // Landlock's: no look into a process outside, and no signal to it.
+            // Landlock forbids these: a look into a process outside, and a signal to it.
             ("signal", ["done", "EPERM", "EPERM", "EPERM"]),
             ("signal by descriptor", ["done", "EPERM", "EPERM", "EPERM"]),
             ("trace", ["?", "EPERM", "EPERM", "EPERM"]),
@@ -42,7 +42,7 @@ extension PlatformTests {
             ("migrate pages", ["?", "EPERM", "EPERM", "EPERM"]),
             ("environment", ["?", "EACCES", "EACCES", "EACCES"]),
             ("memory by file", ["?", "EACCES", "EACCES", "EACCES"]),
-            // The filter's: nothing that names another process by its number.
+            // The filter forbids these: calls that name another process by its number.
             ("set a limit", ["done", "EPERM", "EPERM", "EPERM"]),
             ("nice", ["done", "EPERM", "EPERM", "EPERM"]),
             ("nice of a user", ["ESRCH", "EPERM", "EPERM", "EPERM"]),
@@ -52,7 +52,7 @@ extension PlatformTests {
             ("scheduling attributes", ["done", "EPERM", "EPERM", "EPERM"]),
             ("affinity", ["done", "EPERM", "EPERM", "EPERM"]),
             ("priority of input and output", ["done", "EPERM", "EPERM", "EPERM"]),
-            // And nothing that all processes of a user share by number.
+            // The filter also forbids objects that all processes of a user share by number.
             ("add a key", ["?", "ENOSYS", "ENOSYS", "ENOSYS"]),
             ("read the user's keys", ["?", "ENOSYS", "ENOSYS", "ENOSYS"]),
             ("shared memory of System V", ["?", "ENOSYS", "ENOSYS", "ENOSYS"]),
@@ -69,12 +69,12 @@ extension PlatformTests {
             ("socket in the file system", ["done", "EACCES", "done", "EACCES"]),
             ("another machine", ["?", "EAFNOSUPPORT", "?", "EAFNOSUPPORT"]),
             ("rings", ["?", "ENOSYS", "?", "ENOSYS"]),
-            // What no box refuses.
+            // No box refuses these.
             ("datagram to a socket in the file system", ["done", "done", "done", "done"]),
             ("watch a directory", ["done", "done", "done", "done"]),
             ("status", ["done", "done", "done", "done"]),
             ("read a limit", ["done", "done", "done", "done"]),
-            // What a process may do to itself, and has to.
+            // A process may do these to itself, and has to.
             ("own limit", ["done", "done", "done", "done"]),
             ("own nice", ["done", "done", "done", "done"]),
             ("own scheduler", ["done", "done", "done", "done"]),

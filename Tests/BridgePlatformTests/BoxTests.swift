@@ -9,7 +9,7 @@ import Darwin
 #endif
 
 extension SpawnRequest {
-    /// The same by way of `bridge-launcher`, in a box.
+    /// The same request through `bridge-launcher`, in a box.
     fileprivate func inBox(_ change: (inout SpawnBox) -> Void) throws -> SpawnRequest {
         var box = SpawnBox()
         change(&box)
@@ -19,7 +19,7 @@ extension SpawnRequest {
     }
 }
 
-/// Whether the system can do what the box wants; says what is not tested where it cannot.
+/// Whether the system can make the box; if not, reports what is not tested.
 private func canDo(_ row: String, _ change: (inout SpawnBox) -> Void) throws -> Bool {
     do throws(SpawnError) {
         guard let request = try? shell("exit 0").inBox(change) else { return false }
@@ -108,7 +108,7 @@ extension PlatformTests {
                                     "no", "no", "no", "no", "no", "no", "yes", "yes", "yes", "no", "no", "yes", "yes",
                                 ]
                             )
-                            // Where Landlock knows how (Linux 6.12).
+                            // Only where Landlock can forbid it (Linux 6.12).
                             print("a signal to a process outside: \(answers.last ?? "")")
                             let reading = try shell("cat \(inside)/given; echo x > \(inside)/given || echo refused")
                                 .inBox { $0.files = .init(readOnly: [inside], writable: []) }
@@ -150,7 +150,7 @@ extension PlatformTests {
                     let script = "cp /usr/bin/id \(program) && chown 0:0 \(program) && chmod 4755 \(program)"
                     #expect(try run(shell(script)).exit.status == .exited(code: 0))
                     let who = shell("exec setpriv --reuid 65534 --regid 65534 --clear-groups \(program) -u")
-                    // What is mounted without such rights would show nothing.
+                    // On a file system without set-user-ID the test would show nothing: check that first.
                     try #require(try run(try who.throughLauncher()).output == "0\n")
                     #expect(try run(try who.inBox { _ in }).output == "65534\n")
                 }
@@ -179,7 +179,7 @@ extension PlatformTests {
         func kernelLacks() async throws {
             guard try canDo("B8", { $0.refusesNetwork = true }) else { return }
             await #expect(processExitsWith: .success) {
-                // As on a kernel that has neither.
+                // As on a kernel without Landlock and without filters.
                 try #require(MissingSystemCalls.install())
                 try leavingNothingBehind {
                     let wishes: [(String, (inout SpawnBox) -> Void)] = [

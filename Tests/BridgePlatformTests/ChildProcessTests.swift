@@ -263,8 +263,8 @@ extension PlatformTests {
                         let error = #expect(throws: SpawnError.self) { _ = try ChildProcess.spawn(request) }
                         #expect(error?.description.contains("in the working directory \(directory)/missing") == true)
                         request = shell("exit 0")
-                        // More than the kernel takes even where the stack, a quarter of which they may fill, has no
-                        // limit.
+                        // More than the kernel takes, even without a limit on the stack, of which arguments may fill a
+                        // quarter.
                         request.arguments += [String](repeating: String(repeating: "x", count: 100_000), count: 100)
                         let tooBig = #expect(throws: SpawnError.self) { _ = try ChildProcess.spawn(request) }
                         #expect(tooBig?.code == E2BIG)
@@ -314,7 +314,7 @@ extension PlatformTests {
                     let thread = try PlatformThread.startJoinable(name: "asker") {
                         var bytes = [UInt8](repeating: 0, count: 10)
                         guard let child = try? ChildProcess.spawn(asked) else { return }
-                        // Its answer means that the signal is armed.
+                        // The child's answer means that the signal is armed.
                         writeAll(inputNumber, [1])
                         _ = read(outputNumber, &bytes, bytes.count)
                         spawned.put(child)
@@ -464,7 +464,7 @@ extension PlatformTests {
                         pipe.writing.close()
                         let exits = Mailbox<ChildExit>()
                         try child.onExit(on: poller) { exits.put($0) }
-                        // The grandchild holds the pipe: it can end only because the grandchild does.
+                        // The grandchild holds the pipe, so the pipe can end only because the grandchild ends.
                         #expect(readToEnd(pipe.reading.rawValue).isEmpty)
                         #expect(try exits.wait()[0].status == .exited(code: 5))
                     }
@@ -553,7 +553,7 @@ extension PlatformTests {
                     let results = try answers.wait(for: 2)
                     #expect(try results[0].get().waitForExit().status == .exited(code: 9))
                     #expect(throws: SpawnError.self) { try results[1].get() }
-                    // Once the spawner has answered something else, it has let go of the first child.
+                    // When the spawner has answered the next request, it has released the first child.
                     _ = try ChildProcess.spawn(shell("exit 0")).waitForExit()
                 }
             }

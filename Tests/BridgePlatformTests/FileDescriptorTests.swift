@@ -109,7 +109,7 @@ extension PlatformTests {
             let memory = UnsafeMutableRawPointer.allocate(byteCount: size, alignment: 4_096)
             defer { memory.deallocate() }
             memory.initializeMemory(as: UInt8.self, repeating: 7, count: size)
-            // Others may have given some back meanwhile.
+            // Other tests may have freed some memory meanwhile.
             #expect(try #require(CurrentProcess.residentBytes()) > before + size / 2)
         }
 

@@ -3,7 +3,7 @@ import Testing
 
 extension PlatformTests {
     struct HeapTests {
-        /// What the threads of a host do that gets large frames.
+        /// Does what the threads of a host do that gets large frames.
         private static func useAndFree(_ byteCount: Int) {
             let block = UnsafeMutableRawPointer.allocate(byteCount: byteCount, alignment: 1)
             block.initializeMemory(as: UInt8.self, repeating: 1, count: byteCount)
@@ -15,14 +15,14 @@ extension PlatformTests {
             await #expect(processExitsWith: .success) {
                 CurrentProcess.keepLittleFreeMemory()
                 let before = try #require(CurrentProcess.residentBytes())
-                // Under a sanitizer memory is not malloc's.
+                // Under a sanitizer, memory does not come from malloc.
                 guard CurrentProcess.heapBytesInUse() != nil else { return }
-                // The C library takes the largest block that was freed for the size that is worth keeping.
+                // The C library finds memory worth keeping up to the size of the largest block that was freed.
                 Self.useAndFree(24 << 20)
                 let threads = try (0..<6).map { number in
                     try PlatformThread.startJoinable(name: "busy \(number)") {
                         Self.useAndFree(16 << 20)
-                        // None ends before each has an arena of its own.
+                        // No thread ends before each has an arena of its own.
                         CurrentProcess.pause(milliseconds: 100)
                     }
                 }

@@ -13,7 +13,7 @@ func launcherPath() throws -> String {
 }
 
 extension SpawnRequest {
-    /// The same by way of `bridge-launcher`.
+    /// The same request through `bridge-launcher`.
     func throughLauncher(guardedBy guardDescriptor: CInt? = nil) throws -> SpawnRequest {
         var request = self
         request.launcher = .init(path: try launcherPath(), guardDescriptor: guardDescriptor)
@@ -110,7 +110,7 @@ extension PlatformTests {
                         writeAll(file, whole)
                         let busy = #expect(throws: SpawnError.self) { _ = try ChildProcess.spawn(request) }
                         #expect(busy?.code == ETXTBSY)
-                        // Half of the head, which is what the kernel looks at.
+                        // Half of the head, which the kernel checks.
                         ftruncate(file, 32)
                         close(file)
                         let half = #expect(throws: SpawnError.self) { _ = try ChildProcess.spawn(request) }
@@ -222,7 +222,7 @@ extension PlatformTests {
             await #expect(processExitsWith: .success) {
                 let poller = try Poller(name: "guard test")
                 let guarding = try ProcessGuard.start(launcher: try launcherPath(), on: poller)
-                // More than it has room for at first, most of which is soon forgotten.
+                // More processes than the guard has room for at first; it soon forgets most of them.
                 let left = try (0..<3).map { _ in try Self.leaveBehind(guarding) }
                 for _ in 0..<100 {
                     let descriptor = try #require(guarding.descriptor)

@@ -21,7 +21,7 @@ extension PlatformTests {
                     request.arguments = ["-c", again, again]
                     request.environment = [MarkedProcesses.Mark.variable: value]
                     let child = try ChildProcess.spawn(request)
-                    // Each time it has no environment for a moment, which one look in fifty would meet.
+                    // With each exec it has no environment for a moment, which one look in fifty would meet.
                     let seen = (0..<3_000).count { _ in MarkedProcesses.mark(of: child.processIdentifier) == value }
                     try child.signal(SIGKILL)
                     _ = child.waitForExit()

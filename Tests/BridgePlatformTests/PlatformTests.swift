@@ -11,8 +11,8 @@ import Darwin
 
 /// All tests of this module that touch descriptors, children or signals.
 ///
-/// They run one after the other, because signals belong to the process. Those that count descriptors or children do it
-/// in exit tests, as nothing else runs there.
+/// They run one after the other, because signals belong to the process. Tests that count descriptors or children are
+/// exit tests, because nothing else runs there.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 enum PlatformTests {}
 
@@ -77,8 +77,8 @@ func leavingNothingBehind(
     sourceLocation: SourceLocation = #_sourceLocation,
     _ body: () throws -> Void
 ) throws {
-    // The runtime is still starting up in an exit test. After its first timer Dispatch has what it keeps open, and what
-    // it opens for a moment may be gone afterwards: only what is new counts.
+    // The runtime is still starting up in an exit test. After the first timer Dispatch has opened all that it keeps.
+    // Descriptors that it opens for a moment may be gone afterwards, so only new descriptors count.
     let started = Mailbox<Bool>()
     DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(1)) { started.put(true) }
     try started.wait()
@@ -91,7 +91,7 @@ func leavingNothingBehind(
     #expect(found == -1 && errno == ECHILD, "a child was left", sourceLocation: sourceLocation)
 }
 
-/// All descriptors and what they lead to, except for the timers that Dispatch opens, one for each clock.
+/// All descriptors with their targets, except for the timers that Dispatch opens, one for each clock.
 private func openDescriptors() throws -> Set<String> {
     Set(try CurrentProcess.openDescriptors().map(target).filter { !$0.hasSuffix("[timerfd]") })
 }

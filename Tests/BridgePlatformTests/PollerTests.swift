@@ -145,10 +145,10 @@ extension PlatformTests {
             }
         }
 
-        /// The race is forced: the descriptor is always readable, so that the handler runs back to back while another
-        /// thread cancels.
+        /// The race is forced: the descriptor is always readable, so the handler runs back to back while another thread
+        /// cancels.
         ///
-        /// The handler checks that it is not alive after `cancel()` has returned.
+        /// The handler checks that it does not run after `cancel()` has returned.
         @Test
         func noHandlerRunsAfterCancelHasReturned() async {
             await #expect(processExitsWith: .success) {
@@ -211,7 +211,7 @@ extension PlatformTests {
                 let wanted = [9, 3, 7, 3, 1, 9, 5].map { [now = MonotonicClock.now()] offset in
                     now + 20_000_000 + offset * 1_000_000
                 }
-                // Made in one piece on the poller's thread, so that none is called before all are there.
+                // Made in one call on the poller's thread, so that no timer is called before all are there.
                 poller.perform {
                     let timers = wanted.enumerated().map { index, deadline in
                         poller.schedule(at: deadline) { called.put((index, MonotonicClock.now())) }
@@ -219,7 +219,7 @@ extension PlatformTests {
                     made.put(timers.map(\.deadline))
                 }
                 let order = try called.wait(for: wanted.count)
-                // Where the thread had to wait for a processor, some were due already when they were made: due then.
+                // If the thread had to wait for a processor, some timers were already due when they were made.
                 let deadlines = try made.wait()[0]
                 #expect(zip(deadlines, wanted).allSatisfy { $0 >= $1 })
                 #expect(order.map(\.index) == wanted.indices.sorted { (deadlines[$0], $0) < (deadlines[$1], $1) })
@@ -317,7 +317,7 @@ extension PlatformTests {
                 if model.isEmpty || Int.random(in: 0..<5, using: &generator) < 3 {
                     let timer = Poller.Timer(poller, UInt64.random(in: 0..<50, using: &generator)) {}
                     heap.insert(timer)
-                    // Behind those with the same deadline.
+                    // After the timers with the same deadline.
                     model.insert(timer, at: model.firstIndex { $0.deadline > timer.deadline } ?? model.count)
                 } else {
                     let index = Bool.random(using: &generator) ? 0 : Int.random(in: 0..<model.count, using: &generator)

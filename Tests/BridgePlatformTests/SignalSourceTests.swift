@@ -19,7 +19,7 @@ extension PlatformTests {
                 }
                 for (index, signal) in [SIGUSR2, SIGUSR1, SIGUSR1].enumerated() {
                     kill(getpid(), signal)
-                    // The next is sent after the one before has arrived, as the kernel merges equal ones.
+                    // Each signal is sent after the last has arrived, because the kernel merges equal pending signals.
                     let arrived = try seen.wait(for: index + 1)
                     #expect(arrived[index].signal == signal)
                 }
@@ -48,9 +48,9 @@ extension PlatformTests {
 
         @Test
         func cancellingPutsTheFormerDispositionBack() async {
-            // In a process of its own, which ignores the signal to its end. Elsewhere the main thread may still be
-            // inside the handler of the signal before, with all others blocked; a blocked one is not dropped but waits,
-            // and would meet the disposition that comes after this test: the process would die of it.
+            // In a process of its own, which ignores the signal to its end. In a shared process the main thread may
+            // still be inside the handler of an earlier signal, with all others blocked. A blocked signal waits, and
+            // would meet the disposition after this test: the process would die of it.
             await #expect(processExitsWith: .success) {
                 try withPoller { poller in
                     signal(SIGUSR1, SIG_IGN)

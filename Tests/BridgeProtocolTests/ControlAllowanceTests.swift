@@ -9,7 +9,7 @@ struct ControlAllowanceTests {
         "it sends control messages that answer no event without end; the limit is 10 a second, and 40 at once"
     )
 
-    /// How many are taken at this moment, of very many.
+    /// How many of very many messages are taken at this moment.
     private func taken(
         _ allowance: inout ControlAllowance,
         _ kind: FrameKind? = .heartbeat,
@@ -33,7 +33,7 @@ struct ControlAllowanceTests {
         #expect(taken(&allowance, at: 0) == 40)
         #expect(taken(&allowance, at: Self.second / 2) == 5)
         #expect(taken(&allowance, at: Self.second / 2 + Self.second / 20) == 0)
-        // What was not a whole message then is not lost.
+        // A fraction of a message from then is not lost.
         #expect(taken(&allowance, at: Self.second / 2 + Self.second / 10) == 1)
         #expect(taken(&allowance, at: 100 * Self.second) == 40)
     }
@@ -55,7 +55,7 @@ struct ControlAllowanceTests {
         for event: UInt64 in 1...100_000 {
             for _ in 0..<3 { try allowance.received(kind, events: event, now: 0) }
         }
-        // Beyond that they are messages like others.
+        // Beyond that limit they count like other messages.
         #expect(taken(&allowance, kind, events: 100_000, at: 0) == 40)
         #expect(taken(&allowance, kind, events: 100_001, at: 0) == 3)
     }

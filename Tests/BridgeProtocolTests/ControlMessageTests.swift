@@ -117,7 +117,7 @@ struct ControlMessageTests {
         }
     }
 
-    /// Of those that have any.
+    /// For all messages that have further elements.
     @Test(
         "a message with too few elements says how many there are",
         arguments: sampleMessages.filter { $0 != .ready && $0 != .heartbeat }

@@ -3,7 +3,7 @@ import CBOR
 import TestSupport
 import Testing
 
-/// Event heads that between them have every form of every part.
+/// Event heads that together have every form of every part.
 let sampleEvents: [EventHead] = {
     var plain = EventHead(
         sequence: 7,

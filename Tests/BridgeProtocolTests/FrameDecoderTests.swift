@@ -160,7 +160,7 @@ struct ReceiveBufferTests {
         fill(&buffer, [UInt8](repeating: 6, count: (1 << 20) - 2))
         #expect(buffer.writable.isEmpty)
         buffer.consume((1 << 20) - 1)
-        // Large frames mostly come in rows: the room is kept for a while.
+        // Large frames mostly come in rows, so the buffer keeps the room for a while.
         buffer.makeRoom(for: FrameDecoder.headBytes)
         #expect(buffer.writable.count == (1 << 20) - 1)
         for _ in 0..<ReceiveBuffer.shrinkAfter { buffer.makeRoom(for: FrameDecoder.headBytes) }

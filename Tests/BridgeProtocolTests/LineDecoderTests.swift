@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Lines in a stream")
 struct LineDecoderTests {
-    /// The lines, cut in pieces of so many bytes.
+    /// The lines of a text that arrives in pieces of `size` bytes.
     private func lines(_ text: String, limit: Int = 100, pieces size: Int) throws -> [String] {
         var decoder = LineDecoder(limit: limit)
         var buffer: [UInt8] = []

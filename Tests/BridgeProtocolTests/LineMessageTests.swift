@@ -85,7 +85,7 @@ struct LineMessageTests {
     func leastEvent() throws {
         let event = try event(#"{"type":"Saved"}"#)
         #expect(event.time == nil && event.cause == nil && event.traceparent == nil && event.payload == [0xA0])
-        // What is no trace context is ignored.
+        // A text that is no trace context is ignored.
         #expect(try self.event(#"{"type":"S","traceparent":"garbage","data":[]}"#).traceparent == nil)
     }
 

@@ -244,7 +244,7 @@ struct LinesTranslatorTests {
         }
         let receipt = ControlMessage.receipt(Receipt(id: .receiver(number: 102), process: "py", handlers: 1))
         #expect(try talk.messages(#"{"bridge":"ack","sequence":2}"#) == [receipt, Self.acknowledge(2)])
-        // What is settled is settled.
+        // A second acknowledgement changes nothing.
         #expect(try talk.messages(#"{"bridge":"ack","sequence":1}"#).isEmpty)
         #expect(try talk.messages(#"{"bridge":"ack","sequence":3}"#) == [Self.acknowledge(3)])
         #expect(throws: LinkViolation("acknowledged event 4, but 3 is the newest that it was sent")) {
@@ -342,7 +342,7 @@ struct LinesTranslatorTests {
             _ = try talk.say(#"{"type":"A"}"#)
             sent += 1
         }
-        // Of 256 bytes each.
+        // The events count 256 bytes each.
         #expect(sent == 4)
         _ = try talk.hear(.acknowledge(Acknowledgement(mark: 1), incarnation: 0xAA))
         #expect(talk.translator.hasRoom)

@@ -3,9 +3,9 @@ import DomainEvents
 import TestSupport
 import Testing
 
-/// Events whose frames hold their own sequence over and over, so that what is handed out can be checked.
+/// Events whose frames repeat their own sequence, so that the bytes handed out can be checked.
 ///
-/// A class in front of what cannot be copied, which `#expect` cannot look into.
+/// A class around a value that cannot be copied, because `#expect` cannot look into such a value.
 private final class Sender {
     private var outbox: Outbox
     private let source = EventSource(origin: "a", incarnation: 1)
@@ -35,14 +35,14 @@ private final class Sender {
         memory?.initializeMemory(as: UInt8.self, repeating: UInt8(truncatingIfNeeded: sequence), count: length)
     }
 
-    /// The bytes that the window lets out, as the pieces that they are handed out in.
+    /// The bytes that the window lets out, in the pieces that are handed out.
     func compose(maximumBytes: Int = .max) -> [[UInt8]] {
         var pieces: [UnsafeRawBufferPointer] = []
         outbox.compose(into: &pieces, maximumBytes: maximumBytes)
         return pieces.map { Array($0) }
     }
 
-    /// Composes and writes; says how many events that were.
+    /// Composes and writes; returns how many events that was.
     func write(maximumBytes: Int = .max) -> UInt64 {
         let before = outbox.lastComposed
         _ = compose(maximumBytes: maximumBytes)
@@ -292,7 +292,7 @@ struct OutboxTests {
         sender.release()
         #expect(!sender.hasWritable)
         #expect(sender.write() == 0)
-        // Once, though it is settled already.
+        // Counted once: the event is settled already.
         #expect(try sender.acknowledge(1) == 0)
         #expect(sender.write() == 1)
         #expect(try sender.acknowledge(3) == 2)
@@ -453,8 +453,8 @@ struct OutboxTests {
         let count: UInt64 = 200_000
         for _ in 1...count { sender.append() }
         #expect(sender.write() == count)
-        // The first event is never handled, the others from the back: each range is announced with all that came
-        // before.
+        // The first event is never handled, the others from the back: each range is announced with all events that
+        // came before.
         var settled = 0
         for first in stride(from: count, to: 2, by: -10) {
             settled += try sender.acknowledge(0, [first...count])
@@ -483,7 +483,7 @@ struct OutboxTests {
                 }
                 _ = sender.write()
                 guard sender.lastWritten > mark else { continue }
-                // What is known and something new, in at most as many ranges as there may be.
+                // Known numbers and some new ones, in at most the allowed number of ranges.
                 for _ in 0..<Int.random(in: 0...10, using: &random) {
                     let event = UInt64.random(in: (mark + 1)...sender.lastWritten, using: &random)
                     if Bool.random(using: &random), try sender.refuse(UntrustedNumber(event)) != nil {

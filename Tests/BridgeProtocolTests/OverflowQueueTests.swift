@@ -32,7 +32,7 @@ struct OverflowQueueTests {
         #expect(queue.dropOldest(of: "\u{212A}") == nil && queue.chargedBytes(of: "K") > 0)
     }
 
-    /// The same in the simplest way: a list, and every gap on its own.
+    /// The simplest model: a list, with every gap on its own.
     private struct Model {
         enum Item: Equatable {
             case event(UInt64, name: String, key: UInt8?)
@@ -41,7 +41,7 @@ struct OverflowQueueTests {
 
         var items: [Item] = []
 
-        /// For each run of gaps between two events, what is missing of each name.
+        /// For each run of gaps between two events, how many events of each name are missing.
         var shape: [String] {
             var shape: [String] = []
             var run: [String: [UInt64]] = [:]
@@ -78,7 +78,7 @@ struct OverflowQueueTests {
             var queue = OverflowQueue()
             var model = Model()
             var number: UInt64 = 0
-            // Now and then it runs empty, and begins again.
+            // Now and then the queue runs empty, and begins again.
             let fillings = Int.random(in: 1...6, using: &random)
             for _ in 0..<(fillings * 40) {
                 let name = ["A", "B", "C"].randomElement(using: &random) ?? "A"

@@ -55,7 +55,7 @@ struct PlacedFrameTests {
             )
         }
         #expect(throws: (any Error).self) { try decode(Array(numbers([16, 1, 2, 1 << 40]).dropLast())) }
-        // It is nothing that a control message could be.
+        // A control message cannot be like this.
         #expect(throws: LinkViolation.self) { try decodeMessage(numbers([16, 1, 2, 3])) }
     }
 
@@ -137,7 +137,7 @@ private final class PlacingSender {
     private var outbox: Outbox
     private let source = EventSource(origin: "a", incarnation: 1)
 
-    /// Whether the memory is no worker's outbox, but takes a host's large events only.
+    /// Whether the memory takes only a host's large events, and is no worker's outbox.
     private let isShelf: Bool
 
     init(windowBytes: Int = 1 << 40, isShared: Bool = true, isShelf: Bool = false) {
@@ -152,10 +152,10 @@ private final class PlacingSender {
 
     func beginPlacing() { outbox.beginPlacing() }
 
-    /// What an event is full of: its number, in a byte that is not 0.
+    /// The byte that fills an event: its number, in a byte that is not 0.
     static func mark(of sequence: UInt64) -> UInt8 { UInt8(truncatingIfNeeded: (sequence - 1) % 255 + 1) }
 
-    /// Puts an event of so many bytes in, each of which is its number.
+    /// Puts in an event of `count` bytes that are all its mark.
     func put(_ count: Int) {
         let sequence = outbox.lastSequence + 1
         let frame = outbox.append(frameLength: count, source: source, number: sequence)
@@ -163,7 +163,7 @@ private final class PlacingSender {
         outbox.frameWasWritten(frameLength: count)
     }
 
-    /// What leaves next.
+    /// The bytes that leave next.
     func compose() -> [UInt8] {
         var pieces: [UnsafeRawBufferPointer] = []
         outbox.compose(into: &pieces, maximumBytes: .max)
@@ -180,7 +180,7 @@ private final class PlacingSender {
         _ = outbox.settle(try outbox.credit(Acknowledgement(mark: mark)))
     }
 
-    /// What lies where a frame says.
+    /// The bytes at the place that a frame names.
     func bytes(at placed: PlacedFrame) throws -> [UInt8] {
         Array(memory.bytes[try placed.range(in: memory.bytes.count, limit: 16 << 20)])
     }
@@ -213,14 +213,14 @@ struct PlacingOutboxTests {
         (placed, rest) = try self.placed(in: rest.dropFirst(Self.large - 1))
         #expect(try sender.bytes(at: placed) == [UInt8](repeating: 5, count: 300_000))
         #expect(rest.isEmpty)
-        // In the books an event is as large as ever.
+        // A placed event counts with its whole size.
         #expect(sender.composedBytes == UInt64(8 + 3 * Self.large + 300_000))
     }
 
     @Test("whole frames leave as long as the peer has not said that it takes others", arguments: [true, false])
     func notAgreed(isShared: Bool) {
         let sender = PlacingSender(isShared: isShared)
-        // Memory of its own the peer does not see, whatever it takes.
+        // The peer does not see memory that is not shared, whatever features it has.
         if !isShared { sender.beginPlacing() }
         sender.put(Self.large)
         #expect(sender.compose() == [UInt8](repeating: 1, count: Self.large))
@@ -248,7 +248,7 @@ struct PlacingOutboxTests {
         let first = sender.lastComposed
         #expect((64..<150).contains(first))
         #expect(sender.hasWritable)
-        // Nothing is named over what is still being written.
+        // No further frames are composed while the last batch is still being written.
         #expect(sender.compose().isEmpty)
         for sequence in 1...first {
             let placed: PlacedFrame
@@ -270,7 +270,7 @@ struct ShelvingOutboxTests {
         return sender
     }
 
-    /// What left: the numbers of the events, and how many of them were placed.
+    /// The numbers of the events that left, and how many of them were placed.
     private func read(
         _ bytes: [UInt8],
         from sender: PlacingSender,
@@ -312,7 +312,7 @@ struct ShelvingOutboxTests {
     func full() throws {
         let sender = makeSender()
         sender.shelve()
-        // Sixty-four slots, each with room for two of them.
+        // Sixty-four slots, each with room for two such events.
         let length = 100_000
         for _ in 1...150 { sender.put(length) }
         var numbers: [UInt8] = []
@@ -326,7 +326,7 @@ struct ShelvingOutboxTests {
         #expect(numbers == Array(1...150))
         #expect((100...128).contains(placed))
         try sender.settle(through: 150)
-        // Larger than any of the chunks that are kept: they make the room together.
+        // Larger than any of the kept chunks, which together make the room.
         for _ in 151...153 { sender.put(3 << 20) }
         let found = try read(sender.compose(), from: sender, length: 3 << 20)
         #expect(found.numbers == [151, 152, 153])

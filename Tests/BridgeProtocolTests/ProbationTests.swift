@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Who pays for a crash")
 struct ProbationTests {
-    /// One crash: which events were open, and what comes of it.
+    /// One crash: the open events, and the result.
     struct Step: Sendable {
         let open: [UInt64]
         let verdict: CrashLedger.Verdict
@@ -53,7 +53,7 @@ struct ProbationTests {
                 Step(open: [2], verdict: .deadLetter, settled: [2]),
                 Step(open: [3], verdict: .strike), Step(open: [3], verdict: .strike),
                 Step(open: [3], verdict: .broken, settled: [3]),
-                // Its restart was asked for.
+                // A restart of the worker was asked for.
                 Step(open: [4], verdict: .strike), Step(open: [4], verdict: .strike),
                 Step(open: [4], verdict: .deadLetter),
             ]

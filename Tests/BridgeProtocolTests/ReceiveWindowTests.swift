@@ -72,7 +72,7 @@ struct ReceiveWindowTests {
     func overrunInEvents() throws {
         var window = try window(events: 3, received: 3)
         #expect(throws: LinkViolation.self) { try window.eventReceived(sequence: 4, frameLength: 1) }
-        // Handling alone does not help, as the sender cannot know of it.
+        // Handling alone does not help, because the sender cannot know of it.
         _ = window.eventHandled(sequence: 1)
         #expect(throws: LinkViolation.self) { try window.eventReceived(sequence: 4, frameLength: 1) }
         _ = window.takeAcknowledgement(after: 0)
@@ -106,10 +106,10 @@ struct ReceiveWindowTests {
         let first = try #require(firstTaken)
         #expect(first.mark == 0)
         #expect(first.ranges.map(\.asWritten) == (1...64).map { UInt64($0) * 2...UInt64($0) * 2 })
-        // Nothing new can be said now, though there is something to say.
+        // Nothing new can be announced now, although there is something to announce.
         #expect(window.hasUnannounced)
         #expect(window.takeAcknowledgement(after: 0) == nil)
-        // So it is no reason to hurry, though it is more than a quarter of the window.
+        // So there is no need to acknowledge at once, although it is more than a quarter of the window.
         #expect(window.eventHandled(sequence: 299) == .soon)
         _ = window.eventHandled(sequence: 1)
         let secondTaken = window.takeAcknowledgement(after: 0)
@@ -155,7 +155,7 @@ struct ReceiveWindowTests {
             var window = ReceiveWindow(windowBytes: .max, windowEvents: windowEvents)
             var received: UInt64 = 0
             var unhandled: Set<UInt64> = []
-            /// What the sender knows to be handled.
+            /// The events that the sender knows to be handled.
             var told: Set<UInt64> = []
             var toldMark: UInt64 = 0
             let comment = Comment(rawValue: "seed \(random.seed), round \(round)")

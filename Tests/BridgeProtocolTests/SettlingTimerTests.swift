@@ -4,7 +4,7 @@ import Testing
 
 @Suite("How long a receiver takes to settle events")
 struct SettlingTimerTests {
-    /// As an outbox finds it that has handed out nine events.
+    /// The acknowledgement, checked as by an outbox that has handed out nine events.
     private func checked(_ acknowledgement: Acknowledgement) throws -> CheckedAcknowledgement {
         try CheckedAcknowledgement(acknowledgement, lastComposed: 9)
     }

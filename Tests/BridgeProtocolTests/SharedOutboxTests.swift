@@ -78,7 +78,7 @@ private final class SharedSender {
         head = try #require(shared)
     }
 
-    /// Puts an event in whose payload has so many bytes; false if there is no room.
+    /// Puts in an event with a payload of this many bytes; false if there is no room.
     @discardableResult
     func put(_ payloadBytes: Int = 20, isWhole: Bool = true) -> Bool {
         let sequence = outbox.lastSequence + 1
@@ -101,7 +101,7 @@ private final class SharedSender {
         return true
     }
 
-    /// Puts a gap in that stands for so many events.
+    /// Puts in a gap that stands for `count` events.
     func putGap(of count: UInt64) {
         let sequence = outbox.lastSequence + 1
         let buffer = CBORBuffer()
@@ -114,7 +114,7 @@ private final class SharedSender {
         outbox.frameWasWritten(frameLength: frame.count)
     }
 
-    /// Everything is written to the stream, and the host has handled all up to `mark`.
+    /// Writes everything to the stream, and lets the host handle all events up to `mark`.
     func settle(through mark: UInt64) throws {
         var pieces: [UnsafeRawBufferPointer] = []
         outbox.compose(into: &pieces, maximumBytes: .max)
@@ -124,7 +124,7 @@ private final class SharedSender {
 
     var lastSequence: UInt64 { outbox.lastSequence }
 
-    /// What a host finds that has received all up to `received`.
+    /// The events that a host recovers which has received all events up to `received`.
     func recovery(after received: UInt64) throws -> [(sequence: UInt64, payload: [UInt8])] {
         try read(memory, after: received)
     }
@@ -301,7 +301,7 @@ struct HostileOutboxTests {
         return sender
     }
 
-    /// Reads it, whatever it is: an error is an answer.
+    /// Reads any memory; an error is a right answer.
     private func survive(_ memory: TestMemory, after received: UInt64 = 0) {
         let before = memory.copied
         guard OutboxState(memory) != nil else { return }
@@ -343,7 +343,7 @@ struct HostileOutboxTests {
         let sound = Array(sender.memory.bytes)
         for _ in 0..<3_000 {
             for _ in 0..<Int.random(in: 1...4, using: &random) {
-                // Where it matters: the head, the heads of chunks, the heads of frames.
+                // At the places that matter: the head, the heads of chunks, the heads of frames.
                 let base = [0, OutboxLayout.headBytes, OutboxLayout.headBytes + OutboxLayout.slotBytes].randomElement(
                     using: &random
                 )
@@ -408,7 +408,7 @@ struct HostileOutboxTests {
         func read(allowed: Int) throws {
             found = []
             var recovery = OutboxRecovery(sender.memory, state: state, limits: LinkLimits(), allowed: allowed)
-            // What had come is not charged.
+            // Events that had arrived are not counted.
             try recovery.forEach(after: 2) { sequence, _ in found.append(sequence) }
         }
         try read(allowed: 10 * LinkLimits.minimumCharge)

@@ -2,7 +2,7 @@ import CBOR
 import TestSupport
 import Testing
 
-/// The ways in which an item can be read say the same about it.
+/// All ways to read an item give the same result.
 @Suite("Skipping, values and types agree")
 struct AgreementTests {
     @Test("D21: a random value is what it was when it was written and read")
@@ -45,7 +45,7 @@ struct AgreementTests {
             }
         }
         guard value?.code == skipped?.code, value?.offset == skipped?.offset else { return false }
-        // A type that takes any item: whatever it refuses is refused for what it is.
+        // This type takes any item, so the decoder refuses an item only because of its bytes.
         let typed = cborError { _ = try CBORDecoder().decode(AnyItem.self, from: input) }
         return typed == value
     }

@@ -16,7 +16,7 @@ struct AppendixVector: Decodable, Sendable, CustomStringConvertible {
     var description: String { hex }
     var bytes: [UInt8] { [UInt8](hexadecimal: hex) }
 
-    /// The one example of the file, which is that of RFC 7049, that RFC 8949 took out: simple values below 32 in two
+    /// Whether it is the one example that RFC 8949 took out: the file is from RFC 7049. Simple values below 32 in two
     /// bytes are no longer well-formed (section 3.3).
     var isWithdrawn: Bool { hex == "f818" }
 
@@ -28,12 +28,12 @@ struct AppendixVector: Decodable, Sendable, CustomStringConvertible {
     }
 }
 
-/// What JSON can say about a decoded item.
+/// The JSON form of a decoded item.
 enum Expectation: Decodable, Sendable {
     case null
     case bool(Bool)
     case number(Decimal)
-    /// What has more digits or a higher exponent than a decimal.
+    /// A number with more digits or a higher exponent than a decimal has.
     case double(Double)
     case text(String)
     case array([Expectation])

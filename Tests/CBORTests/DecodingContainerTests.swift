@@ -38,13 +38,13 @@ private struct OpenMaps: Decodable {
         }
         levels = open.count
         var number = 0
-        // From within to without, and back: each still stands where it stood.
+        // From the inside to the outside, and back: each container still has its place.
         for container in open.reversed() + open { number += try container.decode(Int.self, forKey: AnyKey("n")) }
         self.number = number
     }
 }
 
-/// Reads a nested map through a container of its own, then what lies far behind it.
+/// Reads a nested map through a container of its own, then a value far behind it.
 private struct Passing: Decodable {
     let inner: Int
     let far: Int

@@ -2,17 +2,17 @@ import BridgePlatform
 import CBOR
 import Testing
 
-/// Carries what a thread found out to the one that waits for it.
+/// Carries the findings of a thread to the thread that waits for it.
 private final class Findings: @unchecked Sendable {
     // @unchecked: written by the thread, and read when it has ended.
     var error: (any Error)?
     var count = 0
 }
 
-/// Runs on a thread with as much stack as the smallest that the systems start for others.
+/// Runs `body` on a thread with the smallest stack that the systems give to threads.
 private func withSmallStack(_ body: @escaping @Sendable () throws -> Int) throws -> Int {
     let findings = Findings()
-    // What a sanitizer adds makes each frame several times as large.
+    // A sanitizer makes each frame several times as large.
     let isSanitized = ["TSAN_OPTIONS", "ASAN_OPTIONS"].contains { CurrentProcess.environment($0) != nil }
     let stackSize = isSanitized ? 4 << 20 : 512 << 10
     let thread = try PlatformThread.startJoinable(name: "small stack", stackSize: stackSize) {
@@ -40,7 +40,7 @@ private struct Chain: Codable {
 /// How deep input may nest, whatever it nests by, with little stack.
 @Suite("Nesting")
 struct DepthTests {
-    /// What each level is opened with, and what stands behind all of them.
+    /// The bytes that open each level.
     private static let units = ["81", "a100", "c6", "9f", "bf00", "81c6a1009f", "d9d9f781", "a18100"]
 
     @Test("D10: a mebibyte of openings is refused at the limit, on 512 KiB of stack", arguments: units)

@@ -114,7 +114,7 @@ struct KeptContainerTests {
                 #expect(try CBORValue(decoding: buffer.bytes) == expected)
             }
         }
-        // The encoder is gone by now.
+        // The encoder is released by now.
         for index in Hoarder.encoding.indices {
             #expect(throws: CBORError.self) { try Hoarder.encoding[index].encode(7, forKey: AnyKey("late")) }
             let nested = Hoarder.encoding[index].superEncoder()

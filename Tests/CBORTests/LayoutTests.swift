@@ -108,7 +108,7 @@ private struct Everything: Codable, Sendable {
     )
 }
 
-/// Whose initializer refuses what `Codable` would take.
+/// A value whose initializer refuses values that `Codable` would take.
 private struct Range: Codable, Sendable {
     struct IsEmpty: Error, CustomStringConvertible { let description = "the range is empty" }
 
@@ -126,7 +126,7 @@ private struct Range: Codable, Sendable {
     )
 }
 
-/// A field that counts how many of it there are, and can be told to fail or to write out of order.
+/// A field that counts its living instances, and can be told to fail or to write out of order.
 private final class Counted: Codable, Sendable {
     nonisolated(unsafe) static var living = 0
     nonisolated(unsafe) static var reentrant: CBOREncoder?
@@ -179,7 +179,7 @@ private struct Pair: Codable, Sendable {
     )
 }
 
-/// Reads bytes both ways and compares what comes of it: the same value, or the same error to the letter.
+/// Reads bytes both ways and compares the results: the same value, or exactly the same error.
 private func compare<Event: Codable>(
     _ coder: LaidOutCoder<Event>,
     _ bytes: [UInt8],

@@ -53,14 +53,14 @@ struct ManyItemsTests {
             #expect(found == nil)
             table.insert(hash: hash, offset: number, entry: 0)
         }
-        // Two of them have the same 32 bits now and then.
+        // Now and then two keys have the same 32 bits.
         #expect(compared < 50)
         #expect(table.count == 50_000)
     }
 
     @Test("D18: keys that a peer chose so that their fingerprints are all the same are told apart all the same")
     func collisions() throws {
-        // Of 8 bytes or more, the first and the last eight and the length are what the fingerprint is made of.
+        // For 8 bytes or more, the fingerprint is made from the first eight bytes, the last eight and the length.
         let entries = (0..<5_000).map { number in
             let middle = String(number + 10_000)
             return CBORValue.Entry(key: .text("same begin\(middle)same ending"), value: .null)

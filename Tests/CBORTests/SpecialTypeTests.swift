@@ -20,7 +20,7 @@ struct SpecialTypeTests {
 
     @Test("a date that no double of seconds since 1970 can hold is tag 1001, with nanoseconds or as it is")
     func extendedDateForms() throws {
-        // 2⁻²³ s, a step that only a double of seconds since 2001 has in these years.
+        // 2⁻²³ s, a step that for present-day dates only a double of seconds since 2001 has.
         let step = 1 / 0x1p23
         let fine = Date(timeIntervalSinceReferenceDate: 700_000_000 + step)
         #expect(try hex(fine) == "d903e9a2011a6408ef80281877")
@@ -73,7 +73,7 @@ struct SpecialTypeTests {
             ("d903e9a3010128012001", nil), ("d903e901", nil), ("d903e9a101f97e00", nil),
             ("d903e9a201016973696e636532303031f97c00", nil), ("d903e9a201016161f90000", nil),
             ("d903e9a1013b7fffffffffffffff", nil),
-            // Two times that are not one.
+            // Two times that differ.
             ("d903e9a201006973696e636532303031fb41cdcd6500000000", nil),
         ] as [(String, Double?)]
     )
@@ -155,7 +155,7 @@ struct SpecialTypeTests {
             let decimal = Decimal(sign: .minus, exponent: exponent, significand: 7)
             #expect(try roundTrip(decimal) == decimal)
         }
-        // A zero is written as one number, however it was come by: as a text, or as the double 0.0.
+        // A zero is always written as the same number, whether it comes from a text or from the double 0.0.
         for zero in [Decimal(0), try #require(Decimal(string: "0.000")), try decoded(hex: "fb0000000000000000")] {
             #expect(try hex(zero) == "c4820000")
         }
@@ -173,7 +173,7 @@ struct SpecialTypeTests {
         let limits = CBORLimits(maximumDepth: 2)
         _ = try CBOREncoder(limits: limits).encode([UUID()])
         #expect(throws: CBORError.self) { try CBOREncoder(limits: limits).encode([[UUID()]]) }
-        // A date counts as what it may need, whichever form it gets.
+        // A date counts with the most levels that it may need, whatever form it gets.
         _ = try CBOREncoder(limits: limits).encode(Date(timeIntervalSince1970: 0))
         #expect(throws: CBORError.self) { try CBOREncoder(limits: limits).encode([Date(timeIntervalSince1970: 0)]) }
         #expect(throws: CBORError.self) { try CBOREncoder(limits: limits).encode([Decimal(1)]) }

@@ -1,16 +1,16 @@
 import CBOR
 import Testing
 
-/// Text of every way to be wrong: what is taken for UTF-8 is what Unicode says is (table 3-7).
+/// Text that is wrong in every possible way: only what Unicode calls UTF-8 (table 3-7) is taken for UTF-8.
 @Suite("UTF-8")
 struct UTF8Tests {
-    /// What the standard library says, which repairs what is wrong.
+    /// The verdict of the standard library, which repairs wrong text.
     private func isValid(_ bytes: [UInt8]) -> Bool {
         Array(String(decoding: bytes, as: UTF8.self).utf8) == bytes
     }
 
     private func check(_ text: [UInt8], _ before: Int) {
-        // Behind so much ASCII that it lies in a word, at the end of one, or across two.
+        // After as much ASCII as puts the text into a word, at the end of a word, or across two words.
         let content = [UInt8](repeating: 0x61, count: before) + text
         let head: [UInt8] = content.count < 24 ? [0x60 | UInt8(content.count)] : [0x78, UInt8(content.count)]
         let error = refusal(of: head + content)

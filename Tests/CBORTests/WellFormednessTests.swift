@@ -64,7 +64,7 @@ struct WellFormednessTests {
         items += [[0x1F], [0x3F], [0xDF], [0xFF]]
         items += (UInt8(0)..<32).map { [0xF8, $0] }
         for string in [UInt8(0x5F), 0x7F] {
-            // All but an empty chunk of its own kind, which only lacks its continuation, and the break.
+            // All bytes but the break and an empty chunk of the string's own kind, which only lacks its continuation.
             let emptyChunk = string & 0xE0
             items += (UInt8.min...UInt8.max).filter { $0 != 0xFF && $0 != emptyChunk }.map { [string, $0] }
         }
@@ -103,7 +103,7 @@ struct WellFormednessTests {
             ("bf616100616100ff", .duplicateKey("\"a\""), 4),
             ("a26161007f6161ff00", .duplicateKey("\"a\""), 4),
             ("a2410100410100", .duplicateKey("h'01'"), 4),
-            // One array, map or tagged item is one key in whatever spelling.
+            // An array, map or tagged item is the same key in any spelling.
             ("a29fff018003", .duplicateKey("h'80'"), 4),
             ("a2817f6161ff0081616100", .duplicateKey("h'816161'"), 7),
             ("a281f93e000081fb3ff800000000000000", .duplicateKey("h'81f93e00'"), 6),

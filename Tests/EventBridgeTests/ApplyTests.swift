@@ -130,7 +130,7 @@ struct ApplyTests {
         #expect(ledger.complaints.isEmpty)
         #expect(ledger["stays"] == Array(1...last))
         #expect(ledger["changes"] == Array(1...last))
-        // One took up where the other had ended.
+        // The new worker went on where the old one had ended.
         #expect(ledger["goes"] + ledger["new"] == Array(1...last))
         #expect(!ledger["goes"].isEmpty && !ledger["new"].isEmpty)
         #expect(bridge.deadLetters.isEmpty)
@@ -154,8 +154,8 @@ struct ApplyTests {
         let rounds = rounds(120)
         try await comeAndGo(8..<8 + Int64(rounds))
         var after = CurrentProcess.heapBytesInUse()
-        // Links that are just coming or going have buffers of some hundred KiB at either look; those that go let go of
-        // them a little later.
+        // Links that are starting or ending have buffers of some hundred KiB at either look; an ending link frees them
+        // a little later.
         let deadline = MonotonicClock.now() + 60_000_000_000
         while let before, let now = after, (now - before) / rounds >= 12 << 10, MonotonicClock.now() < deadline {
             await Task.yield()
@@ -283,7 +283,7 @@ struct ApplyTests {
         #expect(late?.code == .wrongState)
     }
 
-    // MARK: - What does not come about
+    // MARK: - Changes that fail
 
     @Test(
         "A new worker that does not become ready is named with the reason, and keeps nobody from anything",
@@ -345,7 +345,7 @@ struct ApplyTests {
         await bridge.shutdown()
     }
 
-    // MARK: - What is left
+    // MARK: - Events that are left
 
     @Test(
         "What a worker has not handled when it is gone is kept as dead letters, for one of its name",
@@ -355,7 +355,7 @@ struct ApplyTests {
         let reports = WorkerReports(publisher)
         let killing = ShutdownSequence.draining(grace: .milliseconds(1), terminate: .milliseconds(1))
         let bridge = try await bridge([worker("a"), worker("goes", "hang-on:hang", shutdown: killing)])
-        // What has not left when the worker is asked to end has no attempt behind it.
+        // An event that has not left when the worker is asked to end counts no attempt.
         for number in Int64(1)...3 {
             let before = bridge.statistics[1].sent.bytes
             publisher.publish(WorkRequested(number: number, text: "hang"))

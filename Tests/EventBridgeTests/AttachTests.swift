@@ -52,7 +52,7 @@ struct AttachHome {
         return (try await BridgeHost.inMemory(publisher, workers: workers, control: control), subscriptions)
     }
 
-    /// Attaches a client and waits until the host knows what it wants.
+    /// Attaches a client and waits until the host knows the client's interest.
     func attach(_ publisher: EventPublisher, name: String = "test") async throws -> BridgeClient {
         let before = attached.all.count
         let client = try await BridgeClient.connect(to: path, publisher: publisher, name: name)
@@ -96,7 +96,7 @@ struct AttachTests {
         first.publish(ParcelOrdered(label: "Books"))
         #expect(await provisioned.wait { $0.count == 1 } == [ParcelPacked(label: "Books")])
         #expect(await ordered.wait { $0.count == 1 } == [ParcelOrdered(label: "Books")])
-        // The cause is the event that this very publisher has published.
+        // The cause is the event that this same publisher has published.
         #expect(causes.all.first??.incarnation == first.source.incarnation)
         home.publisher.publish(ParcelOrdered(label: "Plates"))
         await provisioned.wait { $0.count == 2 }
@@ -254,7 +254,7 @@ struct AttachTests {
         raw.send(.interest(Interest(wanted: [.init(number: 1, name: ParcelPacked.eventName)])))
         raw.send(.ready)
         await home.attached.wait { $0.count == 1 }
-        // Lies there unacknowledged for ever.
+        // The event stays unacknowledged for ever.
         home.publisher.publish(ParcelOrdered(label: "Books"))
         await bridge.waitUntilIdle()
         raw.send([0, 0, 1, 0, 0x87, 8, 1])
@@ -284,7 +284,7 @@ struct AttachTests {
         func isDropped() -> Bool {
             dropped.all.contains { $0.event == ParcelWeighed.eventName && $0.link == "recorder" }
         }
-        // However slowly the host reads: until there is no room, and once more.
+        // Writes until there is no room, and once more, however slowly the host reads.
         var rounds = 0
         while rounds < 4 || !isDropped() {
             let publisher = EventPublisher()
@@ -382,7 +382,7 @@ struct AttachTests {
         ]
         let client = try await home.attach(publisher)
         #expect(try await publisher.deliver(ParcelOrdered(label: "Books"), within: .seconds(60)).handlers["liar"] == 1)
-        // Behind whatever the liar has caused.
+        // The answer comes after everything that the liar has caused.
         home.publisher.publish(ParcelOrdered(label: "Plates"))
         await ordered.wait { $0.contains { $0.label == "Plates" } }
         #expect(lost.all.isEmpty)
@@ -485,7 +485,7 @@ struct AttachTests {
         let client = try await home.attach(EventPublisher())
         await client.close()
         await bridge.shutdown()
-        // When that has ended, the second one may.
+        // When the first host has ended, the second may start.
         try await second.start()
         await second.shutdown()
         withExtendedLifetime(kept) {}
@@ -521,7 +521,7 @@ struct AttachTests {
         let loss = try #require(await lost.wait { $0.count == 1 }.first)
         #expect(loss.reason.hasSuffix("the host has ended") && !loss.isFinal)
         #expect(!client.isAttached)
-        // Waits in the outbox, as the host wanted such before.
+        // The event waits in the outbox, because the host wanted its name before.
         publisher.publish(ParcelOrdered(label: "between"))
         let next = try AttachHome(at: home)
         let (second, keptToo) = try await next.start(workers: [AttachHome.provisioning])
@@ -530,7 +530,7 @@ struct AttachTests {
         #expect(gain.mayHaveMissed.contains(ParcelPacked.eventName))
         #expect(!gain.mayHaveMissed.contains(ParcelOrdered.eventName))
         #expect(gain.lastEvent?.hasPrefix("provisioning-") == true)
-        // What the first host had not acknowledged when it ended comes again, ahead of it.
+        // Events that the first host had not acknowledged when it ended come again, before this one.
         await provisioned.wait { $0.last == ParcelPacked(label: "between") }
         publisher.publish(ParcelOrdered(label: "after"))
         await provisioned.wait { $0.last == ParcelPacked(label: "after") }

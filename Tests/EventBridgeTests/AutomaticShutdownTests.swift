@@ -30,7 +30,7 @@ struct AutomaticShutdownTests {
         #expect(endings.all.map(\.worker) == ["job"])
         #expect(reports.exits.all.map(\.worker) == ["job", "keeper"])
         #expect(reports.exits.all.map(\.wasAsked) == [false, true])
-        // What the keeper had got before was handled: it was asked to drain.
+        // The keeper handled the events that it had got before, because it was asked to drain.
         #expect(reports.done.all.map(\.number) == [1])
         await bridge.shutdown()
         withExtendedLifetime(subscription) { reports.end() }
@@ -50,7 +50,7 @@ struct AutomaticShutdownTests {
             automaticShutdown: .anySignificant
         )
         try await bridge.start()
-        // Three megabytes, of which a megabyte is on its way at most.
+        // Three megabytes, of which at most one is on its way.
         let text = String(repeating: "x", count: 10_000)
         for number: Int64 in 1...300 { publisher.publish(WorkRequested(number: number, text: text)) }
         publisher.publish(WorkRequested(number: 301, text: "finish"))

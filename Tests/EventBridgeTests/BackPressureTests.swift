@@ -11,7 +11,7 @@ struct BackPressureTests {
 
     private static let filler = String(repeating: "x", count: 4_000)
 
-    /// What lies in an outbox of the host at most: its limit, a window of what another worker had sent, and an event.
+    /// The most bytes in an outbox of the host: its limit, one window of another worker's events, and one event.
     private static let bound = (4 << 20) + (1 << 20) + 8_192
 
     /// Counts up without waiting.
@@ -21,7 +21,7 @@ struct BackPressureTests {
         func add() { value.wrappingAdd(1, ordering: .relaxed) }
     }
 
-    /// A worker that sends so many parcels from a task of its own, as fast as there is room.
+    /// A worker that sends `count` parcels from a task of its own, as fast as there is room.
     private static func source(_ name: String, _ count: Int, _ sent: Counter) -> InMemoryWorker {
         InMemoryWorker(name, subscribes: [ErrandsBegun.self]) { publisher in
             [
@@ -68,7 +68,7 @@ struct BackPressureTests {
             ]
         )
         publisher.publish(ErrandsBegun())
-        // Long enough for it to come to a stand; if that were too short, less would be shown.
+        // Long enough for the sender to stop; if the wait were too short, the test would show less.
         var before = 0
         repeat {
             before = sent.count
@@ -164,7 +164,7 @@ struct BackPressureTests {
         subscription.cancel()
     }
 
-    /// A worker that sends so many parcels to the other, answers each that it gets, and hears of the answers to its
+    /// A worker that sends parcels to the other worker, answers each parcel that it gets, and gets the answers to its
     /// own.
     private func flooding<Sent: Parcel, Own: Parcel, Answer: DomainEvent, Answered: DomainEvent>(
         _ name: String,

@@ -30,7 +30,7 @@ struct BoxScenarioTests {
         let presenter = BoxListPresenter(publisher: publisher)
         let backend = try await Backend(home, publisher: publisher, store: directory.path + "/boxes.json")
 
-        // Identifiers that no Double can tell apart.
+        // Identifiers that a `Double` cannot tell apart.
         let books = BoxID(9_007_199_254_740_993)
         let tools = BoxID(9_007_199_254_740_995)
         publisher.publish(BoxOrdered(label: "Books", capacity: 5, boxID: books))
@@ -63,7 +63,7 @@ struct BoxScenarioTests {
         let publisher = EventPublisher()
         let backend = try await Backend(home, publisher: publisher, store: directory.path + "/boxes.json")
 
-        // Many at once, and others' events between them: each gets its own.
+        // Many requests at once, with other events between them: each gets its own answer.
         try await withThrowingTaskGroup(of: (String, BoxProvisioned).self) { group in
             for number in 1...20 {
                 group.addTask {

@@ -9,7 +9,7 @@ import Testing
 
 /// An event whose encoding lasts as long as its test likes.
 private struct Portrait: DomainEvent {
-    /// What the encoding of one event goes by.
+    /// What controls the encoding of one event.
     final class Sitting: Sendable {
         let hasBegun = Collected<Void>()
         let mayEnd = Barrier()
@@ -29,7 +29,7 @@ private struct Portrait: DomainEvent {
     }
 }
 
-/// An object that is looked for when it should be there, and when it should not.
+/// An object whose life the tests check.
 private final class Witness: Sendable {}
 
 @Suite("A bridge that goes while another thread is publishing", .serialized)
@@ -49,7 +49,7 @@ struct BridgeGoneTests {
         #expect(isThere(), "the thread that is publishing would find what has been released")
         sitting.mayEnd.open()
         await published
-        // The threads of links and poller let go of it in their own time.
+        // The threads of links and of the poller release it in their own time.
         while isThere() { await Task.yield() }
     }
 
@@ -95,7 +95,7 @@ struct BridgeGoneTests {
             publisher: publisher,
             name: "test",
             wantsEverything: false,
-            // The router alone keeps it.
+            // Only the router keeps the witness.
             tap: { [witness] _ in withExtendedLifetime(witness) {} },
             gapTap: nil
         )

@@ -62,7 +62,7 @@ struct BridgeRunTests {
     @Test("ends with the first signal, and is escalated by those that follow")
     func signals() async throws {
         let reports = WorkerReports(publisher)
-        // What is sent when the call has returned must not end the tests: what a signal did before it does again.
+        // After the call the signals have their former effect again: a late signal must not end the tests.
         ProcessSignal.ignoreTermination(true)
         defer { ProcessSignal.ignoreTermination(false) }
         let stubborn = faulty("ignore-sigterm", subscribes: [])
@@ -71,7 +71,7 @@ struct BridgeRunTests {
         await reports.ready.wait { $0.count == 1 }
         let hasEnded = Collected<Bool>()
         let signalling = Task {
-            // The worker has minutes for each step: what ends it is the third one.
+            // The worker has minutes for each step: only the third signal ends it.
             var count = 0
             while hasEnded.all.isEmpty {
                 #expect(ProcessSignal.terminate(CurrentProcess.identifier))

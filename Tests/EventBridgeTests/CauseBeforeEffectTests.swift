@@ -22,7 +22,7 @@ private struct Step: DomainEvent, Equatable {
 /// Makes a handler publish the cause.
 private struct Begun: DomainEvent {}
 
-/// A stream to a worker whose writer does not come back from the write that brings the cause before the effect is seen.
+/// A stream to a worker; the write that brings the cause does not return before the effect is seen.
 private final class AnsweredStream: ByteStream {
     private let base: any ByteStream
     private let poller: Poller
@@ -42,7 +42,7 @@ private final class AnsweredStream: ByteStream {
     func write(_ pieces: [UnsafeRawBufferPointer]) -> IOOutcome {
         let bytes = Array(pieces.joined())
         let outcome = base.write(pieces)
-        // An idle link is written by who publishes. The poller has more to do than to wait.
+        // The publishing thread writes an idle link. The poller must not wait.
         if bytes.contains(Array(Step.cause.name.utf8)), !poller.isCurrent { isSeen.wait() }
         return outcome
     }
@@ -222,7 +222,7 @@ struct CauseBeforeEffectTests {
 }
 
 extension Subscription {
-    /// Returns when what lies on the queue has been handled.
+    /// Returns when the queue has handled everything that waits on it.
     fileprivate func cancelAndWait(after queue: DispatchQueue) async {
         await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
         await cancelAndWait()

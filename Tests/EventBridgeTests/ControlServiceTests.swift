@@ -89,7 +89,7 @@ struct ControlServiceTests {
         let client = try await home.attach(asking)
         try await client.restart("store")
         asking.publish(CrateSealed(number: 1))
-        // In order behind the answer, had there been one.
+        // This event would come after the answer, if there were one.
         await sealed.wait { $0.count == 1 }
         #expect(overheard.all.isEmpty && commands.all.isEmpty)
         await client.close()
@@ -108,14 +108,14 @@ struct ControlServiceTests {
         let error = await #expect(throws: DeliveryError.self) { try await home.publisher.send(CrateSealed(number: 1)) }
         #expect(error?.code == .workerUnavailable)
         #expect(error?.description.contains("it was stopped") == true)
-        // Again is no mistake.
+        // A second stop is no mistake.
         try await client.stop("store")
         try await client.restart("store")
         #expect(state(bridge) == .ready)
         #expect(bridge.status.first?.starts == 2 && bridge.status.first?.restarts == 0)
         try await home.publisher.deliver(CrateSealed(number: 2), within: .seconds(60))
         #expect(seen.all == [2, 2])
-        // One that runs is stopped first.
+        // A worker that runs is stopped first.
         try await client.restart("store")
         #expect(bridge.status.first?.starts == 3)
         await client.close()
@@ -239,7 +239,7 @@ struct ControlServiceTests {
         let listening = other.subscribe(to: ConfigurationReloaded.self) { overheard.add($0) }
         let (asking, idle) = (try await home.attach(EventPublisher()), try await home.attach(other))
         #expect(try await asking.reload(within: .seconds(120)) == outcome)
-        // Behind what it could have overheard.
+        // The report comes after everything that the client could have overheard.
         _ = try await idle.status()
         #expect(overheard.all.isEmpty)
         for client in [client, asking, idle] { await client.close() }
@@ -253,7 +253,7 @@ struct ControlServiceTests {
         let (bridge, kept) = try await home.start(workers: [store(), store("render", pool: WorkerPool(2))])
         let asking = EventPublisher()
         let many = EventName.set((0..<1_200).map { "Many\($0)" })
-        // They stand in the order of their bytes, which is not that of their numbers.
+        // The names are sorted by their bytes, not by their numbers.
         let sorted = many.map(\.text).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
         let client = try await BridgeClient.connect(
             to: home.path,
@@ -266,7 +266,7 @@ struct ControlServiceTests {
         )
         let names = try await client.eventNames(within: .seconds(120))
         let crate = try #require(names.first { $0.name == CrateSealed.eventName })
-        // A client that wants everything does not stand at each name.
+        // A client that wants everything is not listed at each name.
         #expect(crate.wantedBy == ["store", "render"])
         #expect(names.filter { $0.name.hasPrefix("Many") }.map(\.name) == sorted)
         #expect(names.filter { $0.name.hasPrefix("Many") }.allSatisfy { $0.wantedBy == ["client-1"] })
@@ -327,7 +327,7 @@ struct ControlServiceTests {
         try raw.publish(WorkerStopRequested(worker: "store"), sequence: 1, attempt: 2)
         await handled.wait { $0 == [2] }
         #expect(state(bridge) == .ready)
-        // The same that comes for the first time is done.
+        // The same command at its first attempt is carried out.
         try raw.publish(WorkerStopRequested(worker: "store"), sequence: 2, attempt: 1)
         for await update in bridge.statusUpdates where update.workers[0].state == .stopped { break }
         raw.close()
@@ -378,7 +378,7 @@ struct ControlServiceTests {
         home.publisher.publish(CrateSealed(number: 1))
         await begun.wait { !$0.isEmpty }
         let ending = Task { await bridge.shutdown(drainingWithin: .seconds(240)) }
-        // It lets what is on its way arrive first, for which nothing is told; the next report says that.
+        // The host first lets events on their way arrive; no update tells of that, but the next report does.
         while try await !client.status().isStopping { await Task.yield() }
         gate.open()
         do {

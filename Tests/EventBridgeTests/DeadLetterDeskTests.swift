@@ -40,7 +40,7 @@ struct DeadLetterServiceTests {
         InMemoryWorker(name, subscribes: [CratePacked.self]) { [mood] publisher in
             [
                 publisher.subscribe(to: CratePacked.self) { crate in
-                    // What the host makes of it is a letter of the host.
+                    // If the host's handler refuses this event, the letter belongs to the host.
                     publisher.publish(CrateLost(number: crate.number))
                     try mood.handle(crate.number)
                 }
@@ -48,7 +48,7 @@ struct DeadLetterServiceTests {
         }
     }
 
-    /// Runs `body` with a host that has letters of crates 1 to `count` for its worker.
+    /// Runs `body` with a host that has dead letters of crates 1 to `count` for its worker.
     private func withLetters(
         _ count: Int,
         text: String = "",

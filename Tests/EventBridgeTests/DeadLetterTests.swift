@@ -109,7 +109,7 @@ struct DeadLetterTests {
         await bridge.waitUntilIdle()
         #expect(bridge.deadLetters.map(\.worker) == ["picky"])
         #expect(bridge.deadLetters.map(\.eventID.origin) == ["origin"])
-        // Refused once more: its attempts are counted on.
+        // Refused once more: the count of attempts goes on.
         #expect(try bridge.redeliverDeadLetters(of: "picky") == 1)
         await bridge.waitUntilIdle()
         #expect(bridge.deadLetters.map(\.attempts) == [2])
@@ -223,7 +223,7 @@ struct DeadLetterTests {
             workers: [Picky { $0 == 2 }.worker("picky"), origin],
             deadLetters: DeadLetterLimits(letters: 1)
         )
-        // The host's letter takes all the room there is, and the worker's comes beyond it.
+        // The host's letter takes all the room, and the worker's letter comes beyond it.
         for number in 1...2 {
             publisher.publish(Job(number: number))
             await letters.wait { $0.count == number }
@@ -352,11 +352,11 @@ struct DeadLetterTests {
         #expect(bridge.leftovers.map(\.events) == [3])
         #expect(bridge.discardDeadLetter(bridge.deadLetters[0].id))
         await picky.handled.wait { $0.map(\.number) == [10, 11] }
-        // The third was refused in its turn, and filled the letters again.
+        // The third event was refused in its turn, and the room for letters is full again.
         await full.wait { $0.count == 2 }
         #expect(bridge.deadLetters.count == 2)
         #expect(!bridge.discardDeadLetter(.max))
-        // What comes back takes no room away from itself.
+        // An event that is put back does not take the room that it needs itself.
         picky.isWilling.store(true, ordering: .relaxed)
         #expect(try bridge.redeliverDeadLetters(of: "picky") == 2)
         await picky.handled.wait { $0.count == 4 }

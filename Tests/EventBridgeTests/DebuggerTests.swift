@@ -22,7 +22,7 @@ private final class Debugger: Sendable {
 
     /// Nil if this machine does not let a process hold another one.
     init?(holding process: Int32) async {
-        // Variadic in its header, and so not there for Swift.
+        // `ptrace` is variadic in its header, so Swift does not import it.
         typealias Trace = @convention(c) (Int, Int, UnsafeMutableRawPointer?, UnsafeMutableRawPointer?) -> Int
         guard let symbol = dlsym(nil, "ptrace") else { return nil }
         let trace = unsafeBitCast(symbol, to: Trace.self)
@@ -54,7 +54,7 @@ struct DebuggerTests {
         let reports = WorkerReports(publisher)
         var specification = faulty(
             "none",
-            // Time enough that no worker seems silent which only waits for a processor.
+            // Enough time that a worker which only waits for a processor does not seem silent.
             heartbeat: Heartbeat(every: .milliseconds(100), tolerance: 20),
             subscribes: [WorkRequested.self]
         )
@@ -66,7 +66,7 @@ struct DebuggerTests {
         if let debugger = await Debugger(holding: pid) {
             #expect(ProcessTracing.isTraced(pid))
             publisher.publish(WorkRequested(number: 1, text: ""))
-            // Well beyond what its heartbeat and its handlers' deadline allow.
+            // Well beyond the worker's heartbeat tolerance and its handlers' deadline.
             try await Task.sleep(for: .milliseconds(2_600))
             #expect(bridge.status.map(\.state) == [.ready])
             #expect(reports.done.all.isEmpty)

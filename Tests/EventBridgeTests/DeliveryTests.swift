@@ -147,7 +147,7 @@ struct DeliveryTests {
         let worker = InMemoryWorker(subscribes: [ErrandGiven.self]) { publisher in
             [publisher.subscribe(to: ErrandGiven.self) { publisher.publish(ErrandDone(number: $0.number)) }]
         }
-        // There is no subscriber, and there was no bridge: that is no error of `send`.
+        // There is no subscriber, and there was no bridge: `send` does not throw for that.
         try await publisher.send(ErrandGiven(number: 0))
         let bridge = try await BridgeHost.inMemory(publisher, workers: [worker])
         try await publisher.send(ErrandGiven(number: 1))
@@ -165,7 +165,7 @@ struct DeliveryTests {
         for error in errors {
             #expect(error?.code == .shuttingDown && error?.event == "ErrandGiven" && error?.id != nil)
         }
-        // What a handler of this process subscribes to goes on.
+        // Deliveries to this process's own subscribers go on.
         let subscription = publisher.subscribe(to: ErrandsBegun.self) { _ in }
         try await publisher.send(ErrandsBegun())
         subscription.cancel()
@@ -201,7 +201,7 @@ struct DeliveryTests {
         await other.shutdown()
         let error = await #expect(throws: DeliveryError.self) { try await publisher.send(ErrandGiven(number: 2)) }
         #expect(error?.description.contains("no bridge carries it any more") == true)
-        // Also where a transaction would hold it.
+        // Also inside a transaction, which would hold the event.
         let held = await #expect(throws: DeliveryError.self) {
             try await publisher.transaction { try await publisher.send(ErrandGiven(number: 3)) }
         }

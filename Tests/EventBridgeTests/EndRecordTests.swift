@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Whether an event may be to blame for the end of a worker's process")
 struct EndRecordTests {
-    /// What is found of a process's end, in the order in which it is.
+    /// A finding about a process's end; a case lists the findings in their order.
     enum Step: Sendable {
         case goodbye, signal, request, violation, overrun
     }
@@ -24,7 +24,7 @@ struct EndRecordTests {
         ([.request, .signal], false, nil),
         ([.goodbye], false, nil),
         ([.goodbye, .signal], false, nil),
-        // The host's signal follows the violation, and is not what it is ended for.
+        // The host's signal follows the violation, and is not the reason of the end.
         ([.violation], true, violation),
         ([.violation, .signal], true, violation),
         ([.overrun, .signal], true, overrun),
@@ -33,10 +33,10 @@ struct EndRecordTests {
         ([.request, .violation, .signal], false, nil),
         ([.violation, .request, .signal], false, nil),
         ([.overrun, .request, .signal], false, nil),
-        // What was found first is what it was.
+        // The first finding is the reason.
         ([.violation, .overrun, .signal], true, violation),
         ([.overrun, .violation, .signal], true, overrun),
-        // It had finished what it had.
+        // The process had finished its events.
         ([.goodbye, .violation, .signal], false, nil),
         ([.overrun, .goodbye, .signal], false, overrun),
     ]

@@ -96,7 +96,7 @@ struct EndedProcessTests {
                 }
             ]
         )
-        // Its events are handled by others only here; the worker's handlers are done.
+        // The worker's own handlers are done; only other receivers still handle its events.
         try await publisher.deliver(ErrandGiven(number: 1), within: .seconds(120))
         await entered.wait(for: 1)
         try #require(sessions.all[0]).abandon()
@@ -111,7 +111,7 @@ struct EndedProcessTests {
     /// Room for 64 events.
     private static let narrow = WorkerLimits(outbox: 1 << 10, outboxHardLimit: 16 << 10)
 
-    /// A bridge in which what "source" has left waits for room at "slow", whose handlers wait for the gate.
+    /// A bridge in which the events that "source" has left wait for room at "slow", whose handlers wait for the gate.
     private func waitingRecovery(_ gate: Collected<Void>, _ handled: Collected<Int>) async throws -> BridgeHost {
         let sessions = Collected<WorkerSession?>()
         let bridge = try await BridgeHost.inMemory(
@@ -136,7 +136,7 @@ struct EndedProcessTests {
                 },
             ]
         )
-        // More than the window of the one lets out, and far more than the outbox of the other holds.
+        // More than the window of "source" lets out, and far more than the outbox of "slow" holds.
         try await publisher.deliver(LeftAnnounced(count: 10_000), within: .seconds(120))
         try #require(sessions.all[0]).abandon()
         while bridge.status.first(where: { $0.name == "source" })?.waitsFor == nil { await Task.yield() }

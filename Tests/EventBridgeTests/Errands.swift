@@ -25,7 +25,7 @@ struct ErrandBroken: Error, CustomStringConvertible {
     let description = "the shelf is broken"
 }
 
-/// Lets handlers wait, and says how many do.
+/// Lets handlers wait, and counts the waiting handlers.
 final class ErrandGate: Sendable {
     private let opened = Collected<Void>()
 

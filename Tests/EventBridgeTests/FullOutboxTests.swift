@@ -7,7 +7,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// One ball of many that two parties throw to each other.
+/// A ball that two parties throw to each other.
 private struct BallThrownLeft: DomainEvent {
     let generation: Int
 }
@@ -35,7 +35,7 @@ private final class ThrowLedger: Sendable {
         publisher.publish(event)
     }
 
-    /// Throws two back for each ball, up to a generation.
+    /// Throws two balls back for each ball, up to a generation.
     func left(_ publisher: EventPublisher, generations: Int) -> Subscription {
         publisher.subscribe(to: BallThrownLeft.self) { ball in
             self.handled.wrappingAdd(1, ordering: .relaxed)
@@ -84,7 +84,7 @@ struct FullOutboxTests {
         ledger.publish(BallThrownLeft(generation: 0), on: publisher)
         ledger.publish(BallThrownRight(generation: 0), on: publisher)
         await bridge.waitUntilIdle()
-        // Losses are told when they have been gathered for a moment, or at the end.
+        // Losses are announced after they have been gathered for a moment, or at the end.
         await bridge.shutdown()
         #expect(ledger.difference == 0)
         if limits == Self.roomiest {
@@ -139,13 +139,13 @@ struct FullOutboxTests {
         )
         for number in 0..<20 { publisher.publish(CrateAnnounced(number: number)) }
         while depth(of: "receiver", in: bridge) < Self.crowd { await Task.yield() }
-        // Each of these goes there and back: what may pass has passed.
+        // Each of these goes there and back, so all events that can pass have passed.
         var deepest = 0
         for _ in 0..<100 {
             try await publisher.deliver(CrateAnnounced(number: -1), within: .seconds(240))
             deepest = max(deepest, depth(of: "receiver", in: bridge))
         }
-        // Its own limit, and a window of the sender that is unacknowledged.
+        // The outbox's own limit, and an unacknowledged window of the sender.
         #expect(deepest <= Self.crowd + 4_096)
         gate.add(())
         #expect(await handled.wait { $0.count == 20_000 } == Array(0..<20_000))
@@ -177,7 +177,7 @@ struct FullOutboxTests {
         await sent.wait { $0.count > 60 }
         for number in 0..<2_000 { try await publisher.send(CrateAnnounced(number: number)) }
         #expect(await atOther.wait { $0.count == 2_000 } == Array(0..<2_000))
-        // 64 KiB hold 65 of more than 1,000 bytes each, the last of them in part.
+        // 64 KiB hold 65 events of more than 1,000 bytes each, the last of them in part.
         #expect(sent.all.count <= 66)
         gate.add(())
         try await producer.value
@@ -206,7 +206,7 @@ struct FullOutboxTests {
                 }
             }
         }
-        // No room, and none to come: each of these throws.
+        // There is no room, and none will come: each of these sends throws.
         for number in -4..<0 { publisher.publish(CrateSent(number: number, filler: "")) }
         let hopeless = (0..<100).map(sending)
         for task in hopeless { task.cancel() }
@@ -262,7 +262,7 @@ struct FullOutboxTests {
             publisher,
             workers: [
                 Self.gated("roomy", open, first, limits: WorkerLimits()),
-                // Room for a handful. It handles nothing before one has been refused.
+                // The worker has room for a few events, and handles nothing before one has been refused.
                 Self.gated(
                     "narrow",
                     full,
@@ -315,7 +315,7 @@ struct FullOutboxTests {
                     sessions.add(WorkerSession.current)
                     return [
                         publisher.subscribe(to: CrateAnnounced.self) { announced in
-                            // It comes again if its worker dies before the acknowledgement has arrived.
+                            // The event comes again if its worker dies before the acknowledgement has arrived.
                             guard EventContext.current?.attempt == 1 else { return }
                             for number in 0..<announced.number {
                                 publisher.publish(CrateSent(number: number, filler: ""))
@@ -327,10 +327,10 @@ struct FullOutboxTests {
         )
         let subscriptions = [
             publisher.subscribe(to: EventsDropped.self) { dropped.add($0) },
-            // When all that it has left has been routed.
+            // Reported when all events that the worker has left have been routed.
             publisher.subscribe(to: WorkerExited.self) { exits.add(($0, depth(of: "slow", in: bridge))) },
         ]
-        // More than the window of the one lets out, and far more than the outbox of the other holds.
+        // More than the window of the sender lets out, and far more than the outbox of the slow worker holds.
         let count = 10_000
         try await publisher.deliver(CrateAnnounced(number: count), within: .seconds(120))
         try #require(sessions.all[0]).abandon()
@@ -341,7 +341,7 @@ struct FullOutboxTests {
         #expect(disorder.isEmpty && handled.all.first == 0, "\(disorder.prefix(5)) of \(handled.all.count)")
         let end = try #require(await exits.wait { !$0.isEmpty }.first)
         #expect(end.exit.outbox?.delivered ?? 0 > 0)
-        // Nowhere near all that was left: as much as its outbox holds, and the event that waited.
+        // Far less than all events that were left: as many as the outbox holds, and the event that waited.
         #expect(end.depth <= 65)
         await bridge.waitUntilIdle()
         #expect(dropped.all.isEmpty)
@@ -409,7 +409,7 @@ struct FullOutboxTests {
         await bridge.waitUntilIdle()
         let expected = (0..<500).flatMap { ["announced \($0)", "sent \($0)"] }
         for log in seen { #expect(log.all == expected) }
-        // What comes back from a worker, too, lies on a queue here behind what has led to it.
+        // An event from a worker, too, comes on a queue after the event that caused it.
         let all = await queued.wait(for: 1_500)
         #expect(all.filter { !$0.hasPrefix("stowed") } == expected)
         var announced: Set<Substring> = []
@@ -428,7 +428,7 @@ struct FullOutboxTests {
     /// How many small events fill the outbox of a gated worker to its limit.
     private static let crowd = 256
 
-    /// A worker that handles nothing before its gate is open.
+    /// A worker that handles no event before its gate is open.
     private static func gated(
         _ name: String,
         _ gate: Collected<Void>,

@@ -83,7 +83,7 @@ struct GivenUpTests {
                 sent.add(number)
             }
         }
-        // Long enough for it to come to a stand; if it were too short, less would be shown.
+        // Long enough for the sender to stop; if the wait were too short, the test would show less.
         var before = 0
         repeat {
             before = sent.count

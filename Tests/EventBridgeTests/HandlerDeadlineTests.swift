@@ -10,10 +10,10 @@ import Testing
 struct HandlerDeadlineTests {
     private let publisher = EventPublisher()
 
-    /// Long for a handler on a busy machine, short for a test.
+    /// Long enough for a handler on a busy machine, short enough for a test.
     private static let deadline = Duration.seconds(1)
 
-    /// No crash of its own is allowed to a worker: the events are to pay for all.
+    /// A worker may have no crash of its own: each crash must count against an event.
     private static let noCrash = RestartIntensity(restarts: 0, within: .seconds(3_600))
 
     @Test("C10: the worker is killed, and the event comes again as attempt 2, ahead of newer ones")
@@ -35,7 +35,7 @@ struct HandlerDeadlineTests {
         for number: Int64 in 2...20 { publisher.publish(WorkRequested(number: number, text: "")) }
         await reports.done.wait { $0.count == 20 }
         #expect(reports.done.all.map(\.number) == Array(1...20))
-        // The others had waited for their turn and had not begun; the first was on its way for the second time.
+        // The other events had waited for their turn and had not begun; the first was on its second attempt.
         #expect(reports.done.all.first?.attempt == 2)
         let exit = try #require(reports.exits.all.first)
         #expect(reports.exits.all.count == 1)
@@ -63,7 +63,7 @@ struct HandlerDeadlineTests {
         for number: Int64 in 1...30 {
             publisher.publish(WorkRequested(number: number, text: number == 10 ? "hangs" : ""))
         }
-        // All of the sound one's, while the other one is at its tenth.
+        // All events of the sound worker, while the other worker is at its tenth.
         await reports.done.wait { $0.count >= 30 + 9 }
         await reports.done.wait { $0.count { $0.number == 30 } == 2 }
         await bridge.waitUntilIdle()
@@ -110,7 +110,7 @@ struct HandlerDeadlineTests {
             publisher: publisher,
             workers: [
                 faulty(
-                    // An async handler that hangs over the first delivery of what `waits`, and nothing else.
+                    // An async handler that hangs only over the first delivery of an event with the text `waits`.
                     "crash-beside:nothing",
                     subscribes: [WorkRequested.self],
                     limits: WorkerLimits(strikes: 1, handlerDeadline: Self.deadline)
@@ -125,7 +125,7 @@ struct HandlerDeadlineTests {
         await bridge.waitUntilIdle()
         #expect(reports.done.all.map(\.number) == Array(1...20))
         #expect(reports.done.all.first?.attempt == 2)
-        // One strike would have been the end of any of them.
+        // A single strike would have made any of them a dead letter.
         #expect(bridge.deadLetters.isEmpty)
         #expect(reports.exits.all.count == 1)
         #expect(reports.exits.all.first?.reason.hasPrefix("had not finished WorkRequested (host-") == true)

@@ -27,7 +27,7 @@ private struct ShelfMeasured: LaidOutEvent, Equatable {
     static let impossible = ShelfMeasured(unchecked: -1)
 }
 
-/// What a worker has made of it, without a layout.
+/// The worker's answer, an event without a layout.
 private struct ShelfReported: DomainEvent, Equatable {
     let width: Int
     let label: String?

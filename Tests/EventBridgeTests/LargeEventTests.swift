@@ -10,13 +10,13 @@ import Testing
 /// Events that go through memory which host and worker share, with real processes.
 @Suite("Large events", .serialized)
 struct LargeEventTests {
-    /// Far beyond what is placed, and different in each event.
+    /// A text far above the size from which events are placed, different in each event.
     private static func text(_ number: Int64, _ count: Int = 100_000) -> String {
         String(repeating: "text of \(number), ", count: count / 14 + 1)
     }
 
-    /// A worker that is killed while the large events of its host fill all of the memory for them; `check` looks at
-    /// what came of it.
+    /// A worker that is killed while the large events of its host fill all of the memory for them; `check` checks the
+    /// results.
     private static func killWithAllMemoryTaken(_ check: ([WorkDone], WorkerReports) -> Void) async throws {
         let publisher = EventPublisher()
         let reports = WorkerReports(publisher)
@@ -27,7 +27,7 @@ struct LargeEventTests {
         try await bridge.start()
         let worker = try #require(reports.ready.all.first?.pid)
         #expect(try await ProcessSignal.stopEntirely(worker))
-        // 15 MB, of which the window lets out one; the memory for them has 8.
+        // 15 MB, of which the window lets out one; the memory for large events has 8 MB.
         for number: Int64 in 1...150 { publisher.publish(WorkRequested(number: number, text: text(number))) }
         #expect(ProcessSignal.kill(worker))
         await reports.exits.wait { $0.count == 1 }

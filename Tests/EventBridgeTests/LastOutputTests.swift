@@ -26,7 +26,7 @@ struct LastOutputTests {
         )
     }
 
-    /// What a script of a worker that ends at once has printed.
+    /// The error of a start whose worker ends at once, with the worker's last output.
     private func lastOutput(of worker: WorkerSpecification) async throws -> BridgeError? {
         let bridge = try BridgeHost(publisher: EventPublisher(), workers: [worker], output: { _ in })
         let error = await #expect(throws: BridgeError.self) { try await bridge.start() }
@@ -190,7 +190,7 @@ struct UnclaimedOutputTests {
         let (reading, writing) = (SharedDescriptor(pipe.reading), SharedDescriptor(pipe.writing))
         let output = UnclaimedOutput(writing.rawValue)
         let (one, other) = (gate(to: output, poller), gate(to: output, poller, worker: "other"))
-        // More than a pipe takes, so that one of them is cut.
+        // More than a pipe takes, so that one of the lines is cut.
         let long = String(repeating: "x", count: 16_384)
         for _ in 1...10 { one.take(line(long), isError: false) }
         _ = try text(in: reading)
@@ -208,7 +208,7 @@ struct UnclaimedOutputTests {
         let writing = SharedDescriptor(pipe.writing)
         close(pipe.reading)
         let (gate, taken) = (gate(to: UnclaimedOutput(writing.rawValue), poller), Collected<Bool>())
-        // Where output is read: in a thread in which SIGPIPE is blocked.
+        // The thread that reads output blocks SIGPIPE.
         let (first, second) = (line("nobody reads this"), line("nor this"))
         poller.perform {
             gate.take(first, isError: true)

@@ -29,7 +29,7 @@ struct LinesWorkerTests {
             "python",
             executable: .path(Self.program),
             arguments: [misbehaviour],
-            // Beside the program no compiled copy of what it imports is left.
+            // Python then leaves no compiled copy of an import beside the program.
             environment: ["PYTHONDONTWRITEBYTECODE": "1"],
             subscribes: [WorkRequested.self],
             publishes: [WorkDone.self],
@@ -107,7 +107,7 @@ struct LinesWorkerTests {
         await reports.done.wait { Set($0.map(\.number)).count == 2_000 }
         await bridge.waitUntilIdle()
         #expect(firsts(reports.done.all) == Array(1...2_000))
-        // What came twice was handled by a process that died before it had said so.
+        // An event that came twice was handled by a process that died before it had acknowledged it.
         let repeated = Dictionary(grouping: reports.done.all, by: \.number).values.filter { $0.count > 1 }
         #expect(repeated.allSatisfy { answers in Set(answers.map(\.attempt)).count == answers.count })
         #expect(bridge.deadLetters.isEmpty)
@@ -180,7 +180,7 @@ struct LinesWorkerTests {
         let subscription = publisher.subscribe(to: EventsLost.self) { losses.add($0) }
         let bridge = try bridge(worker(restart: .temporary))
         try await bridge.start()
-        // Several windows of it.
+        // Several windows of events.
         let count = Int64(rounds(20_000, atLeast: 10_000))
         publish(count...count) { _ in "burst" }
         await reports.exits.wait { $0.count == 1 }

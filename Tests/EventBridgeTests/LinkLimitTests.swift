@@ -124,8 +124,8 @@ struct LinkLimitTests {
             intensity: RestartIntensity(restarts: 1_000, within: .seconds(1))
         )
         try await bridge.start()
-        // It fills its window at once, and seldom dies so late that it has nothing left. Only the host could tell of
-        // that.
+        // The worker fills its window at once, and seldom dies so late that it has nothing left. Only the host could
+        // know that.
         var deaths = 0
         repeat {
             deaths += 1
@@ -135,7 +135,7 @@ struct LinkLimitTests {
         let exits = reports.exits.all
         #expect(exits.count == deaths)
         #expect(refused.all.contains { $0.origin == "host" })
-        // What it had heard and told of itself was delivered, and nothing else.
+        // Only the reports that the worker had got and had published itself were delivered.
         let delivered = exits.reduce(0) { $0 + ($1.outbox?.delivered ?? 0) }
         #expect(delivered <= refused.all.count { $0.origin == "faulty" })
         #expect(exits.allSatisfy { $0.outbox?.lost == 0 })

@@ -40,7 +40,7 @@ struct LostReceiptTests {
     }
 }
 
-/// Starts workers whose receipts get lost: as if each were killed before it wrote them.
+/// Starts workers whose receipts are lost, as if each worker were killed before it wrote them.
 private struct SilentLauncher: WorkerLauncher {
     let body: @Sendable (EventPublisher) async throws -> [Subscription]
 

@@ -104,7 +104,7 @@ struct OnDemandTests {
         let exit = try #require(await exits.wait { !$0.isEmpty }.first)
         #expect(exit.wasAsked)
         #expect(exit.next == ChildState.dormant.description)
-        // Behind the end of the stop, which is told first.
+        // The end of the stop is reported before this event.
         publisher.publish(ParcelArrived(number: 2))
         await exits.wait { $0.count == 2 }
         #expect(bridge.status.map(\.state) == [.dormant])
@@ -118,7 +118,7 @@ struct OnDemandTests {
 
     @Test("N12: idle exit against publish: each event is handled once, in order, attempt 1", .timeLimit(.minutes(10)))
     func idleExitAgainstPublish() async throws {
-        // Each event meets every worker, each of which is somewhere else on its way out.
+        // Each event meets every worker, and each worker is at another point of its idle exit.
         let workers = 20
         let rounds = rounds(1_000)
         var random = SeededGenerator.announced()
@@ -131,7 +131,7 @@ struct OnDemandTests {
         )
         var events = 0
         var updates = bridge.statusUpdates.makeAsyncIterator()
-        // A round is an idle exit; when some or all of the workers are at it, the next event comes.
+        // A round is an idle exit; the next event comes while some or all of the workers are exiting.
         while bridge.status.map(\.starts).reduce(0, +) < rounds {
             events += 1
             publisher.publish(ParcelArrived(number: events))

@@ -22,14 +22,14 @@ struct OrderlyEndTests {
                 for await status in bridge.statusUpdates where status["sensor"]?.state == .stopped { break }
                 bridge.restart("sensor")
             case .reload:
-                // A worker in a flood is never quiet: it takes all of the time that it may.
+                // A worker in a flood is never quiet: it takes all of the time that it is given.
                 try await bridge.apply([], finishingWithin: .milliseconds(100))
                 try await bridge.apply([WorkerSpecification("sensor", executable: .path("in memory"))])
             }
         }
     }
 
-    /// What the starts of a worker have sent from a task of their own, and what has come of it.
+    /// The events that the starts of a worker have sent from a task of their own, and what became of them.
     private final class Books: @unchecked Sendable {
         // Sendable: everything mutable is guarded by `lock`.
         private let lock = Lock()
@@ -80,7 +80,7 @@ struct OrderlyEndTests {
             let life = books.beginLife()
             Task.detached {
                 var index = 0
-                // A process would be gone by then.
+                // A real process would be gone by then.
                 while (try? await publisher.send(ErrandDone(number: books.number(index + 1, of: life)))) != nil {
                     index += 1
                     books.wasAccepted(index, of: life)
@@ -109,7 +109,7 @@ struct OrderlyEndTests {
         let begun = Collected<Int>()
         let handled = Collected<ErrandReport>()
         let subscription = publisher.subscribe(to: ErrandReport.self) { handled.add($0) }
-        // It is given time to end in: it does so once the gate is open.
+        // The worker is given time to end, and ends once the gate is open.
         let worker = InMemoryWorker(shutdown: .draining(grace: patience, terminate: patience)) { publisher in
             begun.add(0)
             let start = begun.count

@@ -12,7 +12,7 @@ private enum Kills {
     /// 10,000 by hand.
     static let count = rounds(50, atLeast: 50)
 
-    /// Far more than it takes, as it ends what hangs.
+    /// Far more than the test takes: the limit only ends a hang.
     static var minutes: Int { 5 + count / 200 }
 }
 
@@ -22,7 +22,7 @@ private enum Kills {
     .timeLimit(.minutes(Kills.minutes))
 )
 struct OutcomeTests {
-    /// Each with a worker of its own, so that one is killed while others start.
+    /// The hosts each have a worker of their own, so that one worker is killed while others start.
     private static let hosts = 3
 
     @Test("N2: whoever hears that a request was handled has its outcome, though the worker is killed again and again")
@@ -41,26 +41,26 @@ struct OutcomeTests {
         print("\(all) in \(Double(MonotonicClock.now() - begin) / 1e9) s")
         #expect(all.kills == Kills.count)
         #expect(all.missing == 0)
-        // Else little was at stake.
+        // Otherwise the kills met little work.
         #expect(all.killsAtWork > 0 && all.redelivered > 0 && all.killsOnTheWay > 0)
     }
 }
 
-/// What became of a worker that was killed again and again.
+/// The results for a worker that was killed again and again.
 private struct KilledWorkerTally: Sendable, CustomStringConvertible {
     var kills = 0
-    /// After which requests were answered by the next start.
+    /// Kills after which the next start answered requests.
     var killsAtWork = 0
-    /// After which outcomes arrived that the dead worker had left behind: in the socket, or in its outbox.
+    /// Kills after which outcomes arrived that the dead worker had left in the socket or in its outbox.
     var killsOnTheWay = 0
-    /// Of these, the ones with outcomes in its outbox.
+    /// Of these kills, those with outcomes in the outbox.
     var killsWithRest = 0
     var acknowledged = 0
     var redelivered = 0
-    /// Outcomes whose handler had not run when the request's sender heard of it: queued behind a slow one, which no
-    /// receipt is.
+    /// Outcomes whose handler had not run when the request's sender got the receipt: they waited behind a slow handler,
+    /// which a receipt does not.
     var late = 0
-    /// Outcomes of requests that were acknowledged; also if they were made up for by another delivery.
+    /// Missing outcomes of acknowledged requests, even if another delivery made up for them.
     var missing = 0
 
     mutating func add(_ other: KilledWorkerTally) {
@@ -87,7 +87,7 @@ private final class KilledWorker: @unchecked Sendable {
     // Sendable: `outcomes` and what belongs to it is guarded by `lock`, the rest is only used by `run(kills:)`.
     private static let requestsInRound: Int64 = 20
 
-    /// When the worker is to be killed: with so many outcomes to come, and a little later.
+    /// When the worker is to be killed: a little after this many outcomes have come.
     private struct Moment {
         let process: Int32
         var outcomes: Int
@@ -103,11 +103,11 @@ private final class KilledWorker: @unchecked Sendable {
     private var redelivered = 0
     private var killsOnTheWay = 0
     private var killsWithRest = 0
-    /// Killed, and the news of its end has not come: what arrives now, the dead one had left behind.
+    /// Whether the worker was killed and its end is not yet reported: outcomes that arrive now are left over from it.
     private var isDying = false
     private var hasLeftSome = false
     private var deaths = 0
-    /// Late outcomes that the present worker owes: they come before the news of its end, or they were lost.
+    /// Late outcomes that the present worker owes: they come before its end is reported, or they were lost.
     private var owed: Set<Int64> = []
     private var missing = 0
     private var random: SeededGenerator

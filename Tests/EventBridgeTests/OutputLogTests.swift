@@ -17,7 +17,7 @@ struct OutputLogTests {
         #expect(log.lines(after: 0, atMost: 5).lines.isEmpty && !log.lines(after: 0, atMost: 5).hasForgotten)
         for number in 1...5_000 { log.add(line("\(number)"), isError: number % 2 == 0) }
         let all = log.lines(after: 0, atMost: .max)
-        // Each counts for more than its few bytes.
+        // Each line counts for more than its few bytes.
         let most = OutputLog.maximumBytes / (4 + OutputLog.lineBytes)
         #expect(all.lines.map(\.number) == Array(UInt64(5_001 - most)...5_000) && all.hasForgotten)
         #expect(all.lines.allSatisfy { $0.isError == ($0.number % 2 == 0) && !$0.isCut })

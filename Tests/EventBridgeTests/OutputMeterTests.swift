@@ -42,7 +42,7 @@ struct OutputMeterTests {
     func smallPieces() {
         var meter = OutputMeter(rate: 1_000, at: 0)
         _ = fill(&meter, at: 0)
-        // A byte a millisecond, looked at ten times within each.
+        // A byte a millisecond, with ten looks in each millisecond.
         for step: UInt64 in 1..<10_000 { #expect(!passes(&meter, 36, at: step * 100_000)) }
         #expect(passes(&meter, 36, at: Self.second))
     }

@@ -5,7 +5,7 @@ import EventBridgeTesting
 import TestSupport
 import Testing
 
-/// Where something stands, of which only the latest is of interest.
+/// The position of a needle, of which only the latest matters.
 private struct NeedleMoved: DomainEvent {
     let gauge: Int
     let position: Int
@@ -16,7 +16,7 @@ private struct GaugeRead: DomainEvent {
     let position: Int
 }
 
-/// Takes one event, then nothing before its gate is open, and notes what comes and what is missing.
+/// Takes one event, then nothing before its gate is open, and notes the events that come and the gaps.
 private func watch(_ publisher: EventPublisher, _ gate: Collected<Void>, _ seen: Collected<String>) {
     let items = publisher.eventsAndGaps(of: NeedleMoved.self)
     Task {
@@ -36,7 +36,7 @@ struct OverflowTests {
     private let gate = Collected<Void>()
     private let seen = Collected<String>()
 
-    /// A small outbox; what is in flight is bounded by the window alone, so the events are large.
+    /// The events are large, because only the window limits how many are in flight before a small outbox.
     private static let filler = String(repeating: "x", count: 8_000)
 
     private func bridge(_ overflow: [String: OverflowPolicy]) async throws -> BridgeHost {
@@ -57,7 +57,7 @@ struct OverflowTests {
         // While no consumer iterates yet, an event is handled when it arrives.
         publish(0..<1)
         await seen.wait { $0.count == 1 }
-        // Its room is free from here on, and not somewhen among those that fill the outbox.
+        // The event's room is free before others fill the outbox, and not at some moment among them.
         await bridge.waitUntilIdle()
         return bridge
     }
@@ -76,10 +76,10 @@ struct OverflowTests {
 
     private static func gap(_ item: String) -> Int { item.split(separator: " ").first.flatMap { Int($0) } ?? 0 }
 
-    /// How many events the consumer has missed of those that were published, counted from 0: each gap stands where they
-    /// would have.
+    /// How many of the published events, counted from 0, the consumer has missed: each gap stands where they would have
+    /// been.
     private func missingInPlace(of count: Int) async -> Int {
-        // What is missing counts for as many as it says.
+        // A gap counts for as many events as it says.
         await seen.wait { $0.reduce(0) { $0 + (Int($1) == nil ? Self.gap($1) : 1) } >= count }
         var next = 0
         var missing = 0
@@ -104,8 +104,7 @@ struct OverflowTests {
         let reports = publisher.subscribe(to: EventsDropped.self) { announced.add($0) }
         let bridge = try await bridge([NeedleMoved.eventName: .dropOldest])
         publish(1..<1_000)
-        // What is handled and kept for others' sake counts, too: here nothing but gaps, of which there are two for an
-        // event at the most.
+        // Handled frames that are kept for the sake of others count, too: here only gaps, at most two for an event.
         let waiting = try counts(bridge)
         #expect(waiting.waitingBytes <= 2 << 20 + (2 * Int(waiting.waiting) + 1) * LinkLimits.minimumCharge)
         gate.add(())
@@ -216,7 +215,7 @@ struct OverflowTests {
         await seen.wait { $0.count == 1 }
         for position in 1..<2_000 { publisher.publish(GaugeRead(position: position)) }
         if policy == .dropOldest {
-            // All of it is handled while the watcher stands still.
+            // All questions are handled while the watcher stands still.
             await asked.wait { $0.count == 2_000 }
             while bridge.statistics[0].received.waiting > 0 { await Task.yield() }
         }

@@ -40,7 +40,7 @@ struct PoolLifeTests {
         let first = try #require(done.all.first { $0.member == "pool.1" }).done.number
         let second = try #require(done.all.first { $0.member == "pool.2" }).done.number
 
-        // So many in a row, and nothing between them, that starting it again is of no use.
+        // Enough in a row, with nothing between them, that the member is given up.
         for _ in 0..<3 { publisher.publish(WorkRequested(number: first, text: "poison")) }
         await givenUp.wait { $0.count == 1 }
         #expect(givenUp.all.map(\.worker) == ["pool.1"])
@@ -55,7 +55,7 @@ struct PoolLifeTests {
         let ready = Collected<WorkerReady>()
         let returns = publisher.subscribe(to: WorkerReady.self) { ready.add($0) }
         bridge.restart("pool")
-        // Until it is back, what comes for it is a dead letter.
+        // Until the member is back, its events become dead letters.
         await ready.wait { Set($0.map(\.worker)) == ["pool.1", "pool.2"] }
         returns.cancel()
         publisher.publish(WorkRequested(number: first, text: "again"))

@@ -157,7 +157,7 @@ struct PoolTests {
         for number in 1...40 {
             publisher.publish(PoolJob(number: number, key: nil))
             await done.wait { $0.count == number }
-            // An acknowledgement takes its time.
+            // Waits for acknowledgements on their way.
             while bridge.statistics.reduce(0, { $0 + $1.sent.waiting }) > 1 { await Task.yield() }
         }
         #expect(!done.all.contains { $0.member == busy })

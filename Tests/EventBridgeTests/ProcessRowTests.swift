@@ -72,9 +72,9 @@ struct ProcessRowTests {
         #expect(found.first?.processes.first?.command == "sleep 300")
         while ProcessSignal.isRunning(daemon) { await Task.yield() }
         await reports.ready.wait { $0.count == 2 }
-        // Told by another thread than what was left behind, and before the next start.
+        // Another thread reports the exit than the left process, but before the next start.
         #expect(reports.exits.all.map(\.reason) == ["killed by SIGKILL (9)"])
-        // Also at the end, and before the shutdown returns.
+        // The same happens at the end, before the shutdown returns.
         await lines.wait { $0.count { $0.line.hasPrefix("daemon") } == 2 }
         await bridge.shutdown()
         #expect(left.all.count == 2)
@@ -122,7 +122,7 @@ struct ProcessRowTests {
         try await bridge.start()
         let count = Int64(rounds(30_000))
         publisher.publish(WorkRequested(number: count, text: ""))
-        // The worker answers when all is written: it was read as fast as it came.
+        // The worker answers when everything is written, so the host has read the output as fast as it came.
         await reports.done.wait { $0.count == 1 }
         await bridge.shutdown()
         let left = dropped.all.reduce(0) { $0 + $1.lines }
@@ -144,7 +144,7 @@ struct ProcessRowTests {
                 publisher: publisher,
                 workers: [faulty("flood-stdout", subscribes: [WorkRequested.self])],
                 output: { _ in
-                    // The thread that would take the status is kept from it.
+                    // The thread that would take the status is held here.
                     reached.add(true)
                     released.wait()
                 }
@@ -155,7 +155,7 @@ struct ProcessRowTests {
             let worker = try #require(bridge.status.first?.pid)
             #expect(ProcessSignal.kill(worker))
             while true {
-                // Any of them, as code does that thinks all children its own; the guard of the workers lives on.
+                // Waits for any child, as code does that takes all children for its own; the workers' guard lives on.
                 let found = waitpid(-1, nil, WNOHANG)
                 if found == worker { break }
                 #expect(found == 0)
@@ -221,7 +221,7 @@ struct ProcessRowTests {
             #expect(reports.exits.all.count == count)
             #expect(Set(reports.exits.all.compactMap(\.pid)) == Set(first))
             #expect(reports.exits.all.allSatisfy { $0.exit?.signalName == "SIGKILL" && $0.usage != nil })
-            // Of a zombie there would still be something to signal.
+            // A zombie could still be signalled.
             #expect(!first.contains(where: ProcessSignal.isAlive))
             await bridge.shutdown()
             var information = siginfo_t()
@@ -267,7 +267,7 @@ struct ProcessRowTests {
             intensity: RestartIntensity(restarts: 1_000_000, within: .seconds(3_600))
         )
         try await bridge.start()
-        // As an installer does: the old file goes, the new one grows, and is executable all the time.
+        // As an installer does: the old file is removed, and the new one is executable while it grows.
         #expect(unlink(program) == 0)
         let file = open(program, O_WRONLY | O_CREAT | O_CLOEXEC, 0o755)
         #expect(file >= 0)

@@ -13,12 +13,12 @@ enum ProcessSignal {
 
     static func terminate(_ pid: Int32) -> Bool { send(pid, SIGTERM) }
 
-    /// Whether SIGTERM does nothing to this process while nothing catches it.
+    /// Sets whether SIGTERM is ignored in this process while nothing catches it.
     static func ignoreTermination(_ isIgnored: Bool) { signal(SIGTERM, isIgnored ? SIG_IGN : SIG_DFL) }
 
     static func stop(_ pid: Int32) -> Bool { send(pid, SIGSTOP) }
 
-    /// Returns when each of its threads stands still: until it has seen the signal, it goes on reading.
+    /// Returns when each thread of the process stands still: until a thread has seen the signal, it goes on reading.
     static func stopEntirely(_ pid: Int32) async throws -> Bool {
         guard stop(pid) else { return false }
         while try !threadStates(of: pid).allSatisfy({ $0 == "T" }) { await Task.yield() }

@@ -10,7 +10,7 @@ import Testing
 struct RacedMemoryTests {
     private let publisher = EventPublisher()
 
-    /// How long a life may take that does not end by itself.
+    /// How long a life may last that does not end by itself.
     private static let longestLife: UInt64 = 100_000_000
 
     /// The newest life of the worker.
@@ -66,26 +66,26 @@ struct RacedMemoryTests {
         for round in 1...lives {
             let life = try await life(ready, exits)
             guard let memory = SharedMemory(of: life.process) else {
-                // It has had an event that its predecessor never read, and is gone already.
+                // The worker got an event that its predecessor never read, and has died already.
                 await exits.wait { life.isOver($0) }
                 continue
             }
             let racer = try MemoryRacer(memory, seed: random.next())
             let number = Int64(round) << 16 + Int64.random(in: 1...7_000, using: &random)
-            // What is large lies in memory by itself; of what a burst publishes a name of no file says nothing.
+            // A large event is placed in memory; the text of a burst names a file, and here it names none.
             let text = misbehaviour == "none" ? String(repeating: "x", count: random.below(200_000)) : ""
             publisher.publish(WorkRequested(number: misbehaviour == "none" ? number : number & 0xFFFF, text: text))
             let end = MonotonicClock.now() + UInt64(random.below(Int(Self.longestLife)))
             while !life.isOver(exits.all), MonotonicClock.now() < end { await Task.yield() }
             _ = ProcessSignal.kill(life.process)
-            // It goes on while the host reads what the worker has left, until the end is told.
+            // The racer goes on while the host reads the outbox of the dead worker, until the end is reported.
             await exits.wait { life.isOver($0) }
             changes += racer.stop()
             raced += 1
             await answers.wait(for: raced)
         }
-        // What the racer comes to is chance. Damage of which all lies in one number is always found: in the next life,
-        // or in the one after it, as an event that its predecessor never read may end a worker before it is damaged.
+        // The racer's damage is a matter of chance. Damage to a single number is always found: in the next life, or in
+        // the one after it, because an event that its predecessor never read may end a worker before it is damaged.
         var damaged = 0
         while damaged < 3, exits.all.last?.reason.hasPrefix("broke the protocol: its outbox is damaged: ") != true {
             damaged += 1
@@ -103,7 +103,7 @@ struct RacedMemoryTests {
         print("\(misbehaviour): \(lives) lives, \(raced) of them raced with \(changes) changes, \(found)")
         #expect(violations > 0)
         _ = try await life(ready, exits)
-        // A thread that has just reported the end of its link still has to let go of the memory.
+        // A thread that has just reported the end of its link still has to release the memory.
         let deadline = MonotonicClock.now() + 60_000_000_000
         while try CurrentProcess.openDescriptors().count > before, MonotonicClock.now() < deadline {
             await Task.yield()

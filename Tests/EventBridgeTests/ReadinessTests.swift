@@ -55,8 +55,8 @@ struct ReadinessTests {
             try await BridgeHost.inMemory(publisher, workers: [worker])
         }
         #expect(error?.worker == "index")
-        // A machine that is so slow that the worker has not even begun by then knows no more. How long it had is a
-        // matter of the state machine's clock, which gives more where all stood still.
+        // On a very slow machine the worker has not even begun by then, and the test shows no more. The clock of the
+        // state machine decides how long the worker had; it gives more time where everything stood still.
         if !holds.all.isEmpty {
             #expect(error?.description.contains("was not ready ") == true)
             #expect(error?.description.contains(" after its start") == true)
@@ -73,7 +73,7 @@ struct ReadinessTests {
             publisher.needsMoreTime(patience, because: "it reads its index")
             let hold = publisher.holdReadiness(because: "it reads its index")
             Task {
-                // Beyond the time that it has by itself: without more it would never be ready.
+                // Longer than the worker's own time: without more time it would never be ready.
                 try? await Task.sleep(for: .milliseconds(300))
                 hold.release()
             }
@@ -104,7 +104,7 @@ struct ReadinessTests {
                 publisher.subscribe(to: IndexQueried.self) { event async in
                     publisher.needsMoreTime(patience, because: "it merges its index")
                     begun.add(event.number)
-                    // Beyond the grace: without more time it would be killed over it.
+                    // Longer than the grace: without more time the worker would be killed.
                     try? await Task.sleep(for: .milliseconds(300))
                     answered.add(event.number)
                 },
@@ -114,7 +114,7 @@ struct ReadinessTests {
         let bridge = try await BridgeHost.inMemory(publisher, workers: [worker])
         publisher.publish(IndexQueried(number: 1))
         await begun.wait { $0 == [1] }
-        // Its receipt comes behind what the worker has said before.
+        // The receipt comes after everything that the worker has sent before.
         _ = try await publisher.deliver(IndexPinged(), within: patience)
         let report = await bridge.shutdown(drainingWithin: .zero)
         #expect(answered.all == [1])

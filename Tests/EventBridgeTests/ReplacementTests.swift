@@ -35,7 +35,7 @@ struct ReplacementTests {
         }
     }
 
-    /// What came, checked as it comes: each number once, in order, at the first attempt.
+    /// Checks the events as they come: each number once, in order, at the first attempt.
     private final class Ledger: Sendable {
         let last = Collected<Int64>()
         private let entries = Entries()
@@ -281,7 +281,7 @@ struct ReplacementTests {
         try await bridge.start()
         let load = Load(publisher)
         await reports.done.wait { !$0.isEmpty }
-        // That it is the other one shows in the answer to an event that only the other one throws over.
+        // Only the other worker throws over this event, so the answer shows which of the two runs.
         let other = faulty("throw-on:which", subscribes: [WorkRequested.self])
         try await bridge.replace("faulty", with: other, handingOverWithin: patience)
         await reports.ready.wait { $0.count == 3 }

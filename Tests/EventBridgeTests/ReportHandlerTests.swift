@@ -11,7 +11,7 @@ import Testing
 struct ReportHandlerTests {
     private let publisher = EventPublisher()
 
-    /// Workers as processes: of their ends the poller hears, and it starts them again.
+    /// A bridge with workers as processes: the poller learns of their ends and starts them again.
     private func bridge(_ names: [String]) async throws -> BridgeHost {
         let bridge = try BridgeHost(
             publisher: publisher,
@@ -47,7 +47,7 @@ struct ReportHandlerTests {
         ]
         bridge.stop("target")
         for await update in bridge.statusUpdates where update["target"]?.state == .stopped { break }
-        // One of the two takes it.
+        // One of the two members takes the event.
         publisher.publish(WorkRequested(number: 1, text: ""))
         await entered.wait(for: 1)
         await done.wait(for: 1)
@@ -59,7 +59,7 @@ struct ReportHandlerTests {
         bridge.restart("target")
         await wait(for: "target", start: 2, in: bridge)
 
-        // All of it while the handler was held.
+        // All of that happened while the handler was held.
         #expect(entered.count == 1)
         gate.open()
         await bridge.shutdown()
@@ -151,7 +151,7 @@ struct ReportHandlerTests {
             guard told.count == 0 else { return told.add(exit.next) }
             told.add(exit.next)
             Task {
-                // One that still waits for its start when the bridge ends has no second end.
+                // A worker that still waits for its start when the bridge ends has no second end.
                 await wait(for: "a", start: 2, in: bridge)
                 await bridge.shutdown()
                 ended.open()
@@ -174,7 +174,7 @@ struct ReportHandlerTests {
                 workers: (0..<4).map { InMemoryWorker("w\($0)") { _ in [] } }
             )
             let subscription = publisher.subscribe(to: WorkerExited.self) { exit in
-                // The first is told when all have ended, so that most reports come behind the supervisor.
+                // The first is handled when all workers have stopped, so most reports come after the supervisor's end.
                 while !bridge.status.allSatisfy({ $0.state == .stopped }) { yieldThread() }
                 exits.add(exit.worker)
             }

@@ -90,7 +90,7 @@ struct RoutingTests {
                 InMemoryWorker("sender", subscribes: [Question.self]) { publisher in
                     [
                         publisher.subscribe(to: Question.self) { publisher.publish(Sealed(number: $0.number)) },
-                        // Published here and not echoed: it is seen once, as published, never decoded.
+                        // Published here and not echoed: the event is seen once, as published, and never decoded.
                         publisher.subscribe(to: Sealed.self) { atSender.add($0.number) },
                     ]
                 },
@@ -108,7 +108,7 @@ struct RoutingTests {
         #expect(atReceiver.all == Array(1...500))
         #expect(atSender.all == Array(1...500))
         #expect(other.all.isEmpty)
-        // Once for each event, at the receiver: the host has passed the bytes on as they were.
+        // Decoded once for each event, at the receiver: the host has passed the bytes on unchanged.
         #expect(Sealed.attempts.load(ordering: .relaxed) - before == 500)
         await bridge.shutdown()
     }
@@ -165,7 +165,7 @@ struct RoutingTests {
                 },
                 InMemoryWorker("second", subscribes: [Note.self]) { publisher in
                     [
-                        // An asynchronous handler: the cause goes with the task.
+                        // In an asynchronous handler the task carries the cause.
                         publisher.subscribe(to: Note.self) { note in
                             await Task.yield()
                             publisher.publish(Answer(number: note.number, worker: "second"))
@@ -323,14 +323,14 @@ struct RoutingTests {
         let bridge = try await BridgeHost.inMemory(
             publisher,
             workers: [
-                // Answers at once; its answer goes to the last worker, as the question does, and to the publisher's own
-                // process.
+                // The worker answers at once; the answer goes to the last worker, as the question does, and to the
+                // publisher's own process.
                 InMemoryWorker("quick", subscribes: [Question.self]) { publisher in
                     [publisher.subscribe(to: Question.self) { publisher.publish(Note(number: $0.number)) }]
                 }
             ]
-                // So many outboxes lie between the first and the last that the answer could be back before the question
-                // is in all.
+                // There are so many outboxes between the first and the last that the answer could be back before the
+                // question is in all of them.
                 + (1...40).map { number in
                     InMemoryWorker("bystander-\(number)", subscribes: [Question.self]) { publisher in
                         [publisher.subscribe(to: Question.self) { _ in }]

@@ -10,9 +10,9 @@ import Glibc
 import Darwin
 #endif
 
-/// The memory that a worker shares with its host, from outside.
+/// The memory that a worker shares with its host, as another process has it.
 ///
-/// The descriptor outlives the worker: what it names is what the host reads of a dead worker.
+/// The descriptor outlives the worker: the host reads the same memory after the worker's death.
 final class SharedMemory: Sendable {
     private let descriptor: CInt
 
@@ -23,7 +23,7 @@ final class SharedMemory: Sendable {
             .map { "\(directory)/\($0)" }
             .first { path in
                 let target = try? FileManager.default.destinationOfSymbolicLink(atPath: path)
-                // The other file is the host's own, to which nothing else can write.
+                // The other memory file is the host's own, which no other process can write.
                 return target?.contains("memfd:event-bridge (") == true
             }
         guard let path, case let descriptor = open(path, O_RDWR | O_CLOEXEC), descriptor >= 0 else { return nil }
@@ -37,7 +37,7 @@ final class SharedMemory: Sendable {
         bytes.withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, off_t(offset)) } == bytes.count
     }
 
-    /// The 64-bit number at an offset; 0 behind the end.
+    /// The 64-bit number at an offset; 0 beyond the end.
     func word(at offset: Int) -> UInt64 {
         var word: UInt64 = 0
         return pread(descriptor, &word, 8, off_t(offset)) == 8 ? word : 0
@@ -77,7 +77,7 @@ final class MemoryRacer: Sendable {
         return progress.changes.load(ordering: .relaxed)
     }
 
-    /// The head page, where counts and the first chunk's place lie, or the first chunks; and of these more often the
+    /// Changes the head page, with its counts and the first chunk's place, or the first chunks, more often at their
     /// beginning.
     private static func change(_ memory: SharedMemory, _ random: inout SeededGenerator) {
         let (head, first) = (4_096, 4_096 + 4_096)

@@ -29,7 +29,7 @@ struct SharedOutboxTests {
     /// Far beyond the window of 4,096 events.
     private static let farBursts: ClosedRange<Int64> = 4_300...7_000
 
-    /// Whether these are 1, 2, 3, ...
+    /// Whether these are consecutive numbers.
     private static func isConsecutive(_ numbers: [Int64], from first: Int64 = 1) -> Bool {
         numbers.enumerated().allSatisfy { $1 == first + Int64($0) }
     }
@@ -67,21 +67,21 @@ struct SharedOutboxTests {
             #expect(ProcessSignal.kill(try #require(reports.ready.all.last?.pid)))
             barrier.open()
             let exit = try #require(await reports.exits.wait { $0.count == round }.last)
-            // Whatever the worker has left comes before this is told.
+            // Everything that the worker has left comes before its end is reported.
             let arrived = reports.done.all.dropFirst(seen)
             seen += arrived.count
             #expect(arrived.allSatisfy { $0.text == counter.path })
             let numbers = arrived.map(\.number)
             let accepted = try counter.value()
             #expect(accepted >= limit)
-            // The last one may have been accepted and not counted.
+            // The worker may have died after the last event was accepted and before it was counted.
             #expect(numbers.count == accepted || numbers.count == accepted + 1)
             #expect(Self.isConsecutive(numbers))
             let outbox = try #require(exit.outbox)
             #expect(outbox.damage == nil)
             #expect(outbox.lost == 0)
             if misbehaviour == "burst" { #expect(outbox.suspects.count == 1) }
-            // Else the socket alone has brought everything, and nothing was shown.
+            // Otherwise the socket alone has brought everything, and the test showed nothing.
             if isHeld { #expect(outbox.delivered >= limit - 4_096) }
         }
         await bridge.shutdown()
@@ -134,7 +134,7 @@ struct SharedOutboxTests {
         for subscription in subscriptions { subscription.cancel() }
     }
 
-    /// What is done to the memory of a worker, whose layout `docs/reference/wire-protocol.md` tells.
+    /// Damage to the memory of a worker, whose layout is in `docs/reference/wire-protocol.md`.
     enum Damage: CaseIterable, Sendable {
         /// All frames are erased.
         case frames
@@ -202,7 +202,7 @@ struct SharedOutboxTests {
         #expect(lost.count == (damage == .frames ? all - window : nil))
         #expect(done.all == Array(1...Int64(arrived)))
         #expect(exits.all.first?.outbox?.lost == lost.count ?? 0)
-        // Damage counts against the worker as a broken protocol does; how its process ended is told all the same.
+        // Damage counts against the worker like a broken protocol; the end of its process is reported all the same.
         #expect(bridge.statistics[0].violations == 1)
         #expect(exits.all.first?.reason.hasPrefix("broke the protocol: its outbox is damaged: ") == true)
         #expect(exits.all.first?.exit?.signal == 9)
@@ -224,7 +224,7 @@ struct SharedOutboxTests {
         }
         _ = try? await BridgeHost.inMemory(publisher, workers: [worker])
         await reports.exits.wait { $0.count == 1 }
-        // From the very first: a worker runs no code of its own before the host has said what it wants.
+        // From the very first event: a worker runs no code of its own before the host has sent its interest.
         #expect(reports.done.all.map(\.number) == Array(1...20_000))
         #expect(reports.exits.all.first?.outbox != nil)
         reports.end()
@@ -260,8 +260,8 @@ struct SharedOutboxTests {
         #expect(exits.all.allSatisfy { $0.worker == "faulty" })
         // The sound worker has answered them all.
         await done.wait { $0.count { $0.number >= 5_000 } >= 10 }
-        // Each start whose memory was damaged, or not read at all, is told once: with the number that the books have,
-        // or with none.
+        // Each start whose memory was damaged, or not read at all, is reported once: with the counted number of lost
+        // events, or without a number.
         let harmed = exits.all.filter { $0.outbox == nil || $0.outbox?.damage != nil }
         #expect(losses.all.map { $0.count ?? 0 } == harmed.map { $0.outbox?.lost ?? 0 })
         #expect(Set(losses.all.map(\.incarnation)).count == losses.all.count)
@@ -278,7 +278,7 @@ struct SharedOutboxTests {
             try await killInBurst()
             let before = try Possessions()
             for _ in 0..<3 { try await killInBurst() }
-            // A thread that has just reported the end of its link still has to let go of the memory.
+            // A thread that has just reported the end of its link still has to release the memory.
             let deadline = MonotonicClock.now() + 120_000_000_000
             while try !Possessions().isWithin(before) || hasMemoryFile(), MonotonicClock.now() < deadline {
                 await Task.yield()
@@ -303,7 +303,7 @@ private func killInBurst() async throws {
         publisher: publisher,
         workers: [
             faulty("burst", restart: .temporary, subscribes: [WorkRequested.self]),
-            // Started with the outbox's descriptor before its runtime has taken that over.
+            // The child is started while the outbox's descriptor is not close-on-exec yet.
             faulty("leak-descriptor", name: "parent", subscribes: []),
         ]
     )

@@ -125,7 +125,7 @@ struct SlowHandlerTests {
         while waiting() < 64 { await Task.yield() }
         for number in 0..<2_000 { try await publisher.send(ErrandGiven(number: number)) }
         #expect(await atOther.wait { $0.count == 2_000 } == Array(0..<2_000))
-        // Its own limit, and a window of the sender that is unacknowledged.
+        // The outbox's own limit, and an unacknowledged window of the sender.
         #expect(waiting() < 64 + 1_024 + 64)
         gate.open()
         #expect(await atReceiver.wait { $0.count == count } == Array(0..<count))

@@ -12,7 +12,7 @@ private struct CrateMoved: DomainEvent {
 
 @Suite("The commands start and signal", .serialized, .timeLimit(.minutes(5)))
 struct StartCommandTests {
-    /// A worker that makes nothing of what it gets.
+    /// A worker that does nothing with the events that it gets.
     private func store(_ name: String = "store", pool: WorkerPool? = nil) -> InMemoryWorker {
         InMemoryWorker(name, subscribes: [CrateMoved.self], pool: pool) { publisher in
             [publisher.subscribe(to: CrateMoved.self) { _ in }]
@@ -40,7 +40,7 @@ struct StartCommandTests {
         #expect(try await client.start("store") == nil)
         #expect(bridge.status.first?.state == .ready)
         #expect(bridge.status.map(\.starts) == [2, 1, 1])
-        // Of a pool only the member that is down is started.
+        // Only the member of the pool that is down is started.
         try await client.stop("render.1")
         let remark = try await client.start("render")
         #expect(remark?.contains("render.2") == true && remark?.contains("render.1") == false, "\(remark ?? "")")

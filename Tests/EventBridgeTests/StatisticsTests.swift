@@ -25,7 +25,7 @@ struct StatisticsTests {
                         }
                     ]
                 },
-                // By its specification it gets them for ever; what comes late finds no handler.
+                // The specification says that the worker gets these events; late events find no handler.
                 InMemoryWorker("b", subscribes: [ErrandGiven.self]) { publisher in
                     let subscription = publisher.subscribe(to: ErrandGiven.self) { _ in }
                     Task.detached {
@@ -63,7 +63,7 @@ struct StatisticsTests {
         let answered = Collected<Int>()
         let subscription = publisher.subscribe(to: ErrandDone.self) { [publisher] errand in
             answered.add(errand.number)
-            // A consequence: the worker gets it, though the bridge is shutting down.
+            // The worker gets this consequence although the bridge is shutting down.
             if errand.number == 1 { publisher.publish(ErrandGiven(number: 2)) }
         }
         let bridge = try await BridgeHost.inMemory(publisher) { publisher in
@@ -144,7 +144,7 @@ struct StatisticsTests {
         await arrived.wait { $0.count == 1 }
         let clock = ContinuousClock()
         let handling = clock.now
-        // Behind it, and so part of no other sample.
+        // Published after it, so these are part of no other sample.
         for number in 3...12 { publisher.publish(ErrandGiven(number: number)) }
         #expect(bridge.statistics[0].settling.count == 0)
         let held = clock.now - handling

@@ -5,7 +5,7 @@ import Supervision
 import TestSupport
 import Testing
 
-/// A process that ends when it is signalled, and says by what.
+/// A process that ends when it is signalled, and reports the signal.
 private final class ObedientProcess: WorkerProcess {
     let processIdentifier: Int32 = 1 << 30
     private let signals: Collected<ChildSignal>
@@ -65,7 +65,7 @@ struct StopWhileSpawningTests {
         let starting = Task { try await bridge.start() }
         await launcher.orders.wait { $0.count == 1 }
         let stopping = Task { await bridge.shutdown(drainingWithin: .zero) }
-        // Whatever comes first, the stop or the process: nothing is lost.
+        // Nothing is lost, whether the stop or the process comes first.
         await #expect(throws: (any Error).self) { try await starting.value }
         launcher.orders.all[0]()
         _ = await stopping.value

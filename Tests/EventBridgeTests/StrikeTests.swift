@@ -10,7 +10,7 @@ import Testing
 struct StrikeTests {
     private let publisher = EventPublisher()
 
-    /// So few crashes of its own that a worker which pays for those of an event is given up.
+    /// So few restarts that a worker is given up if an event's crashes count against the worker.
     private static func atMost(_ restarts: Int) -> RestartIntensity {
         RestartIntensity(restarts: restarts, within: .seconds(3_600))
     }
@@ -31,7 +31,7 @@ struct StrikeTests {
         await reports.done.wait { $0.last?.number == 60 }
         await bridge.waitUntilIdle()
         let answers = reports.done.all
-        // What was handled and not acknowledged yet may come twice; nothing is missing or out of order.
+        // Events that were handled but not acknowledged may come twice; nothing is missing or out of order.
         var seen: Set<Int64> = []
         #expect(answers.map(\.number).filter { seen.insert($0).inserted } == Array(1...60))
         #expect(answers.filter { $0.number == 20 }.map(\.attempt) == [2])
@@ -153,7 +153,7 @@ struct StrikeTests {
         try await bridge.start()
         for number: Int64 in 1...10 {
             publisher.publish(WorkRequested(number: number, text: ""))
-            // Reports are events, too, and may come between any two: the numbers of these ten do not follow each other.
+            // Reports are events, too, and may come between any two: the ten numbers need not be consecutive.
             publisher.publish(Between())
         }
         let gaveUp = try #require(await reports.gaveUp.wait { !$0.isEmpty }.first)
@@ -193,7 +193,7 @@ struct StrikeTests {
         try await bridge.start()
         publisher.publish(WorkRequested(number: 1, text: "waits"))
         publisher.publish(WorkRequested(number: 2, text: "poison"))
-        // Only now the third: a crash takes long enough on a busy machine for a second thread to read on and begin it.
+        // Publish the third only now: on a busy machine a crash takes so long that a second thread could begin it.
         await reports.exits.wait { !$0.isEmpty }
         publisher.publish(WorkRequested(number: 3, text: ""))
         await reports.done.wait { $0.contains { $0.number == 3 } }
@@ -219,7 +219,7 @@ struct StrikeTests {
         let bridge = try BridgeHost(
             publisher: publisher,
             workers: [faulty("violate-on:poison", subscribes: [WorkRequested.self])],
-            // The first may count, as more than one event may have been open. The strikes do not.
+            // The first crash may count, because more than one event may have been open. The strikes do not.
             intensity: Self.atMost(1)
         )
         try await bridge.start()
@@ -305,7 +305,7 @@ struct StrikeTests {
         #expect(throws: DeliveryError.self) { try bridge.redeliver(first.id) }
         #expect(bridge.deadLetters.count == kept)
         if kept < 20 {
-            // Beyond the room they are dropped, and that is said.
+            // Events beyond the room are dropped, and announced.
             await reports.dropped.wait { $0.filter { $0.link == "b" }.map(\.count).reduce(0, +) == 20 - kept }
         }
         await bridge.shutdown()

@@ -6,7 +6,7 @@ import Locks
 import Supervision
 import Testing
 
-/// A directory that goes when the test does.
+/// A directory that is removed with the test.
 final class TemporaryDirectory: Sendable {
     let path: String
 
@@ -50,9 +50,9 @@ final class Barrier: @unchecked Sendable {
     }
 }
 
-/// Descriptors and children that this process has; nothing new is among them after whatever cleans up behind itself.
+/// Descriptors and children of this process; code that cleans up after itself leaves nothing new among them.
 struct Possessions: CustomStringConvertible {
-    /// Each with what it leads to, so that a new one is not taken for one that was there before and has gone meanwhile.
+    /// Each with its target, so that a new descriptor is not taken for an old one that was closed meanwhile.
     let descriptors: Set<String>
     let children: Set<Int32>
 
@@ -60,7 +60,7 @@ struct Possessions: CustomStringConvertible {
         descriptors = Set(
             try CurrentProcess.openDescriptors().compactMap { descriptor in
                 let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(descriptor)")
-                // Dispatch opens them when it first needs them, and keeps them.
+                // Dispatch opens timers when it first needs them, and keeps them.
                 if target?.hasSuffix("[timerfd]") == true { return nil }
                 return "\(descriptor): \(target ?? "closed meanwhile")"
             }
@@ -81,8 +81,8 @@ struct Possessions: CustomStringConvertible {
     var description: String { "descriptors \(descriptors.sorted()), children \(children.sorted())" }
 }
 
-/// What workers of tests get: no crash report, which takes longer than the test, and the sanitizer's options, so that a
-/// race in a worker ends it and is seen.
+/// The environment of workers in tests: no crash report, which takes longer than the test, and the sanitizer's options,
+/// so that a race in a worker ends it and is seen.
 let workerEnvironment: [String: String] = {
     var environment = ["SWIFT_BACKTRACE": "enable=no"]
     environment["TSAN_OPTIONS"] = CurrentProcess.environment("TSAN_OPTIONS")
@@ -90,8 +90,8 @@ let workerEnvironment: [String: String] = {
     return environment
 }()
 
-/// What a worker has for its handshake, and to end in, where a test is not about that: a slow or busy machine misses no
-/// deadline.
+/// The time of a worker for its handshake and for its end, where a test is not about these: a slow or busy machine
+/// misses no deadline.
 let patience = Duration.seconds(240)
 
 /// A specification of the worker that goes wrong on demand.

@@ -9,7 +9,7 @@ import Testing
 struct TraceTests {
     private let publisher = EventPublisher()
 
-    /// A span, and whose it is.
+    /// A span with its process.
     private struct Place: Hashable {
         let process: String
         let stage: TracedSpan.Stage
@@ -91,7 +91,7 @@ struct TraceTests {
         #expect(handling.thread != nil && handling.thread == effect.thread)
         #expect(effect.start <= passing.start && passing.start <= last.start)
         #expect(try span("host", .wire, answered, "b").contains(last))
-        // Its handler was no thread's.
+        // No single thread ran the last handler.
         #expect(last.thread == nil && outbox.thread == nil && wire.thread == nil)
         for batch in batches.all {
             let named = Dictionary(uniqueKeysWithValues: batch.threads.map { ($0.id, $0.name) })

@@ -4,7 +4,7 @@ import EventBridgeTesting
 import TestSupport
 import Testing
 
-/// An event that nests as deep as it likes: each doll is a map and an array.
+/// An event of any depth: each doll is a map and an array.
 private struct DollMade: DomainEvent {
     let inner: [DollMade]
 
@@ -15,7 +15,7 @@ private struct DollMade: DomainEvent {
     var size: Int { 1 + (inner.first?.size ?? 0) }
 }
 
-/// An event that is written otherwise than it is read, as by the program of another version.
+/// An event that is written in another form than it is read, as by a program of another version.
 private struct DollPainted: DomainEvent {
     struct Paint: Codable, Sendable {
         let color: Int

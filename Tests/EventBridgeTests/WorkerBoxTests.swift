@@ -18,8 +18,8 @@ import Darwin
 struct WorkerBoxTests {
     private let publisher = EventPublisher()
 
-    /// What a worker answers that tries these, one after the other; nil where this system lacks what the box needs,
-    /// which is said.
+    /// The answers of a worker that tries these acts, one after the other; nil, with a report, where this system lacks
+    /// what the box needs.
     private func answers(_ row: String, in box: WorkerBox, _ tries: [String]) async throws -> [String]? {
         let reports = WorkerReports(publisher)
         let bridge = try BridgeHost(
@@ -76,7 +76,7 @@ struct WorkerBoxTests {
         #expect(found == ["EMFILE", "EMFILE"])
     }
 
-    /// Of what workers die that misbehave in this box, each time that their event comes, until that is put aside.
+    /// The ends of workers that misbehave in this box each time that their event comes, until the event is put aside.
     private func deaths(_ misbehaviour: String, _ text: String = "", in box: WorkerBox) async throws -> [WorkerExited] {
         let reports = WorkerReports(publisher)
         let bridge = try BridgeHost(
@@ -117,8 +117,8 @@ struct WorkerBoxTests {
             CurrentProcess.report("not tested: F16 memory, as a sanitizer takes more than any limit")
             return
         }
-        // In a process of its own, and with a limit far above what this one ever had, which the system counts as its
-        // children's too.
+        // In a process of its own. The limit is far above the memory that this process ever had, because the system
+        // counts that as the memory of its children too.
         await #expect(processExitsWith: .success) {
             let exits = try await WorkerBoxTests().deaths("allocate", in: WorkerBox(memory: 2 << 30, core: 0))
             #expect(exits.count == 2)

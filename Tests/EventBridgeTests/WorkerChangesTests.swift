@@ -3,7 +3,7 @@ import Testing
 
 @testable import EventBridge
 
-/// What is found to lie between two lists of workers.
+/// The changes that are found between two lists of workers.
 @Suite("The changes from some workers to others")
 struct WorkerChangesTests {
     private func worker(_ name: String, _ argument: String = "", pool: WorkerPool? = nil) -> WorkerSpecification {

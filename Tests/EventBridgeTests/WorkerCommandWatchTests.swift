@@ -12,7 +12,7 @@ struct WorkerCommandWatchTests {
     @Test("a stop: when it is told that the worker is at rest, and not of an earlier rest")
     func stop() {
         let watch = WorkerCommandWatch(.stop, startsBefore: 1)
-        // Told of the time before; the supervisor knows better.
+        // An update of the time before; the supervisor has newer news.
         #expect(watch.told(status(.stopped, starts: 0), now: status(.draining, starts: 1)) == .goesOn)
         #expect(watch.told(status(.stopped, starts: 1), now: status(.draining, starts: 1)) == .goesOn)
         #expect(watch.told(status(.draining, starts: 1), now: status(.stopped, starts: 1)) == .goesOn)
@@ -49,7 +49,7 @@ struct WorkerCommandWatchTests {
             watch.told(status(.stopped, starts: 2, lastExit: .exited(status: 3)), now: status(.ready, starts: 3))
                 == .failed("was stopped before it was ready: it exited with status 3")
         )
-        // Stopped again before it was started: nothing else will be told of that start.
+        // Stopped again before it was started: no other update will tell of that start.
         #expect(
             watch.told(status(.stopping, starts: 1), now: status(.stopped, starts: 1))
                 == .failed("was stopped before it was ready")

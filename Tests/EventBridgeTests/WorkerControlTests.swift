@@ -8,9 +8,9 @@ import Testing
 
 @Suite("Workers and the control socket of their own host", .serialized, .timeLimit(.minutes(5)))
 struct WorkerControlTests {
-    /// What a worker answers that runs these scripts, in which SUPERVISOR and SOCKET stand for a program and a path.
+    /// The answers of a worker that runs these scripts, in which SUPERVISOR and SOCKET stand for a program and a path.
     ///
-    /// - Parameter isReported: whether something is to be said of the socket, which is waited for.
+    /// - Parameter isReported: whether to wait for a report about the socket.
     private func answers(
         allowsControl: Bool = false,
         in box: WorkerBox? = nil,
@@ -63,7 +63,7 @@ struct WorkerControlTests {
         }
         let directory = try TemporaryDirectory()
         let found = directory.path + "/found"
-        // Its parent has ended before it begins to attach.
+        // The daemon's parent has ended before the daemon begins to attach.
         let daemon = "sleep 0.2; SUPERVISOR status --control SOCKET >\(found).new 2>&1; mv \(found).new \(found)"
         let script = """
             setsid sh -c '(\(daemon)) &'; while ! test -e \(found); do sleep 0.05; done; \

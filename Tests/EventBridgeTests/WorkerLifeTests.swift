@@ -28,7 +28,7 @@ struct WorkerLifeTests {
         let results = await reports.done.wait { $0.last?.number == count }
         #expect(reports.exits.all.first?.reason == "killed by SIGKILL (9)")
         #expect(reports.ready.all.count == 2)
-        // What had been handled when the worker died and was not acknowledged comes again, marked as such.
+        // Events that were handled and not acknowledged when the worker died come again, marked as such.
         let repeated = Dictionary(grouping: results, by: \.number).values.filter { $0.count > 1 }
         for again in repeated { #expect(again.last?.attempt == 2) }
         var seen: Set<Int64> = []
@@ -198,7 +198,7 @@ struct WorkerLifeTests {
             workers: [
                 faulty(
                     "none",
-                    // Time enough that no worker seems silent which only waits for a processor.
+                    // Enough time that a worker which only waits for a processor does not seem silent.
                     heartbeat: Heartbeat(every: .milliseconds(100), tolerance: 40),
                     subscribes: [WorkRequested.self]
                 )
@@ -238,11 +238,11 @@ struct WorkerLifeTests {
     func nothingIsLeft() async {
         // In a process of its own: other tests open and close descriptors at the same time.
         await #expect(processExitsWith: .success) {
-            // Whatever is made once for the life of a process is made here.
+            // This makes everything that is made once in the life of a process.
             try await liveThrough()
             let before = try Possessions()
             for _ in 0..<3 { try await liveThrough() }
-            // A thread that has just reported the end of its link still has to let go of the socket.
+            // A thread that has just reported the end of its link still has to release the socket.
             var after = try Possessions()
             let deadline = MonotonicClock.now() + 120_000_000_000
             while !after.isWithin(before), MonotonicClock.now() < deadline {

@@ -24,7 +24,7 @@ struct WorkerSignalTests {
         #expect(reports.exits.all.map(\.reason) == ["killed by SIGKILL (9)"])
         #expect(reports.exits.all.first?.pid == first)
         #expect(bridge.status.first?.deaths.count == 1)
-        // Of a zombie there would still be something to signal.
+        // A zombie could still be signalled.
         #expect(!ProcessSignal.isAlive(first))
         await bridge.shutdown()
         reports.end()
@@ -54,7 +54,7 @@ struct WorkerSignalTests {
         }
         await sent.wait { $0.count > 60 }
         for number: Int64 in 1_000..<1_500 { publisher.publish(WorkRequested(number: number, text: "")) }
-        // All of these are from the sound one.
+        // All of these are from the sound worker.
         await done.wait { $0.last?.number == 1_499 }
         #expect(sent.all.count <= 66)
         #expect(ProcessSignal.kill(stuck))
@@ -63,7 +63,7 @@ struct WorkerSignalTests {
         await bridge.waitUntilIdle()
         let all = Dictionary(grouping: done.all, by: \.number).values
         #expect(all.count == 700)
-        // Once by each; what it had begun in the moment in which it was stopped came again, and says so.
+        // Once by each worker; an event that the stopped worker had just begun came again, with a higher attempt.
         #expect(all.allSatisfy { $0.count == 2 || ($0.count == 3 && $0.contains { $0.attempt > 1 }) })
         await bridge.shutdown()
         subscription.cancel()
@@ -88,7 +88,7 @@ struct WorkerSignalTests {
         )
         try await bridge.start()
         publisher.publish(WorkRequested(number: 1, text: ""))
-        // The time of two silences that were found passes for the busy one too.
+        // The time of two silences that were found also passes for the busy worker.
         for round in 1...2 {
             #expect(ProcessSignal.stop(try pid(of: "stopped", in: bridge)))
             await reports.ready.wait { $0.count == 2 + round }

@@ -151,7 +151,7 @@ struct WorkerStatusTests {
             return await group.reduce(into: []) { $0.append($1) }
         }
         await bridge.shutdown()
-        // Of a long story shutdown waits a few seconds for the end to be told.
+        // Shutdown waits only a few seconds for the updates of a long story, so wait for the last update here.
         for told in [all] + latecomers.map(\.0) {
             await told.wait { $0.last?.workers.allSatisfy { $0.state == .stopped } == true }
         }
@@ -160,7 +160,7 @@ struct WorkerStatusTests {
         for (updates, _) in latecomers {
             let found = updates.all
             #expect(isSequence(found))
-            // From its snapshot on it is the same story.
+            // From the snapshot on, the latecomer gets the same updates.
             #expect(Array(truth.suffix(found.count - 1)) == Array(found.dropFirst()))
             let before = truth[truth.count - found.count]
             #expect(before.workers == found.first?.workers)

@@ -68,7 +68,7 @@ private final class AnalyticsPresenter {
     }
 }
 
-/// Turns what users do into instructions for the presenter; it does not know who subscribes it.
+/// Turns users' actions into instructions for the presenter; it does not know its subscribers.
 @MainActor
 private final class AnalyticsEventHandler: MainActorEventConsumer {
     private let presenter: AnalyticsPresenter
@@ -83,7 +83,7 @@ private final class AnalyticsEventHandler: MainActorEventConsumer {
     }
 }
 
-/// Owns the window and what belongs to it, from when it opens to when it closes.
+/// Owns the window and its parts, from the opening to the closing of the window.
 @MainActor
 private final class ShowAnalyticsWindow {
     let window: AnalyticsWindow

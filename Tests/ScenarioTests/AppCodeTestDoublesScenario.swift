@@ -3,7 +3,7 @@ import EventBridgeTesting
 import ExampleDomain
 import Testing
 
-/// A service of an application, as its tests meet it: it has a publisher and does not know which.
+/// A service of an application, as its tests use it: it gets a publisher and does not know which.
 private struct BoxService {
     let publisher: EventPublisher
     var rooms: [BoxID: (items: [ItemID], capacity: Int)] = [:]
@@ -54,7 +54,7 @@ private struct BoxService {
 struct AppCodeTestDoublesScenario {
     private static let id = BoxID(1 << 53 + 1)
 
-    /// A mock that keeps the last event only would not see the first of the two.
+    /// A mock that keeps only the last event would not see the first of the two.
     @Test func theMockTellsOrderAndNumberOfEvents() {
         let mock = EventRecorder()
         var service = BoxService(publisher: mock.publisher)

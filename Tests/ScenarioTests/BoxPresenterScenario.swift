@@ -2,13 +2,13 @@ import DomainEvents
 import ExampleDomain
 import Testing
 
-/// What the presenter writes to; tests read it.
+/// The screen that the presenter writes to and the tests read.
 @MainActor
 private final class ListView {
     var lines: [String] = []
 }
 
-/// Keeps a list of boxes on the screen by listening alone: it asks no repository anything.
+/// Keeps a list of boxes on the screen by listening alone, without asking a repository.
 @MainActor
 private final class BoxesOnScreen {
     private let view: ListView
@@ -87,7 +87,7 @@ struct BoxPresenterScenario {
     @Test func onceItIsGoneTheViewStaysAsItIs() async throws {
         var presenter: BoxesOnScreen? = BoxesOnScreen(view: view, publisher: publisher)
         try await publisher.deliver(BoxProvisioned(boxID: BoxID(1), label: "A", capacity: 5), within: .seconds(50))
-        // Published before it goes, and still on its way to the main actor when it does.
+        // Published before the presenter is released, and still on its way to the main actor then.
         publisher.publish(BoxProvisioned(boxID: BoxID(2), label: "B", capacity: 5))
         withExtendedLifetime(presenter) {}
         presenter = nil

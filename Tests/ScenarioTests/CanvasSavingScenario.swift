@@ -17,7 +17,7 @@ private struct DiskFull: Error, CustomStringConvertible {
     var description: String { "no room in \(place)" }
 }
 
-/// Says what became of saving, to whom it may concern.
+/// Announces the result of saving.
 private struct Canvas: Sendable {
     let id: CanvasID
     let disk: Disk
@@ -115,7 +115,7 @@ struct CanvasSavingScenario {
 
     @Test func theRetryIsCausedByTheFailure() async throws {
         let controller = controller(placesOfTheUser: ["free"])
-        // Subscribed from here on.
+        // The sequence is subscribed from here on.
         var failures = publisher.deliveries(of: SavingCanvasFailed.self).makeAsyncIterator()
         var successes = publisher.deliveries(of: CanvasSaved.self).makeAsyncIterator()
         canvas.save(to: "full")

@@ -4,13 +4,13 @@ import EventBridgeTesting
 import Locks
 import Testing
 
-// What the sync subsystem tells itself, and the one thing that others need to know.
+// The internal events of the sync subsystem, and the one event that others need.
 private struct SyncChunkArrived: DomainEvent { let number: Int }
 private struct SyncCompleted: DomainEvent, Equatable { let chunks: Int }
 
 /// Does all its work on its own queue, and has its own publisher for that.
 private final class SyncSubsystem: @unchecked Sendable {
-    // Sendable: `arrived` is only ever touched on the publisher's queue.
+    // Sendable: `arrived` is touched only on the publisher's queue.
     let publisher: EventPublisher
     private var arrived: [Int] = []
     private var subscriptions: Set<Subscription> = []

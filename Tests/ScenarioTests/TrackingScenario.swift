@@ -37,7 +37,7 @@ private class Tracker: @unchecked Sendable {
     func report(_ text: String) { lock.withLock { reported.append(text) } }
 }
 
-/// Cares for what is touched, however deep that is in the enum.
+/// Tracks what users touch, however deep that is in the enum.
 private final class HeatMap: Tracker, EventConsumer, @unchecked Sendable {
     func consume(_ event: ReaderEvent) {
         switch event {
@@ -47,7 +47,7 @@ private final class HeatMap: Tracker, EventConsumer, @unchecked Sendable {
     }
 }
 
-/// Cares for what goes wrong and who is there.
+/// Tracks failures and users.
 private final class Audit: Tracker, EventConsumer, @unchecked Sendable {
     func consume(_ event: ReaderEvent) {
         switch event {

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("When an acknowledgement leaves, and behind what it stands")
 struct AcknowledgementPlanTests {
-    /// What a plan may remember; all of it is reached by inputs.
+    /// The memory of a plan; inputs reach all of its values.
     private struct Memory: OptionSet, Hashable {
         let rawValue: Int
 
@@ -26,7 +26,7 @@ struct AcknowledgementPlanTests {
         }
     }
 
-    /// What a window has to say: nothing, something with holes, or something without.
+    /// What a window has to announce: nothing, something with holes, or something without.
     private enum Handled: CaseIterable {
         case nothing
         case withHoles
@@ -54,8 +54,8 @@ struct AcknowledgementPlanTests {
         )
     }
 
-    /// What becomes of each memory with each batch: `-` nothing leaves, `a` an acknowledgement does, `r` one that is
-    /// said again.
+    /// What leaves for each memory with each batch: `-` nothing, `a` an acknowledgement, `r` a repeated
+    /// acknowledgement.
     ///
     /// The columns of a row: nothing is handled, something with holes, something without; in each, an empty batch, one
     /// that carries frames, the last one, the last one with frames.
@@ -89,7 +89,7 @@ struct AcknowledgementPlanTests {
                         let letter: Character = ride.map { $0.isRepeated ? "r" : "a" } ?? "-"
                         let wanted = expected.removeFirst()
                         #expect(letter == wanted, "\(memory) \(handled) \(batch)")
-                        // What was said while something waits before the outbox is open until nothing does.
+                        // An acknowledgement that left while events waited for the outbox stays open until none waits.
                         let staysOpen = queued > 0 && (memory.contains(.open) || handled.hasUnannounced)
                         let after: Memory = ride == nil ? memory : staysOpen ? .open : []
                         #expect(plan == after.plan, "\(memory) \(handled) \(batch)")
@@ -148,8 +148,7 @@ struct AcknowledgementPlanTests {
         private var plan = AcknowledgementPlan()
         private var window = ReceiveWindow(windowBytes: 1 << 30, windowEvents: 64)
         private var unhandled: [UInt64] = []
-        /// Events of this side, by the order of their publishing: the sequence that each has got, or nil while it
-        /// waits.
+        /// Events of this side, in the order of publishing: the sequence of each, or nil while the event waits.
         private var published: [UInt64?] = []
         private var dropped: Set<Int> = []
         private var lastSequence: UInt64 = 0
@@ -211,7 +210,7 @@ struct AcknowledgementPlanTests {
         }
 
         private func check(_ acknowledgement: Acknowledgement) {
-            // Where each of those that wait would lie at the latest.
+            // The latest sequence that each waiting event could get.
             var latest = lastSequence
             var places = published
             for event in waiting {
@@ -224,7 +223,7 @@ struct AcknowledgementPlanTests {
             }
         }
 
-        /// Everything is handled and leaves.
+        /// Handles everything and lets it leave.
         mutating func end() throws {
             while !unhandled.isEmpty { handle(at: 0) }
             leave(carriesFrames: true)

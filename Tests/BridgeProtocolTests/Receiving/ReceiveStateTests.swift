@@ -5,7 +5,7 @@ import Testing
 
 @Suite("What a side knows of what its peer sends")
 struct ReceiveStateTests {
-    /// Past the handshake.
+    /// A state after the handshake.
     private func established(
         _ role: LinkPhaseMachine.Role = .host,
         windowEvents: Int = 400,
@@ -21,7 +21,7 @@ struct ReceiveStateTests {
         return state
     }
 
-    /// An acknowledgement of what was sent, that stands behind an event of the peer.
+    /// An acknowledgement of sent events that comes after an event of the peer.
     private func checked(mark: UInt64 = 1, after: UInt64) throws -> CheckedAcknowledgement {
         try CheckedAcknowledgement(Acknowledgement(mark: mark, after: after), lastComposed: .max)
     }
@@ -41,7 +41,7 @@ struct ReceiveStateTests {
             for role in [LinkPhaseMachine.Role.host, .worker] {
                 var early = ReceiveState(role: role, limits: LinkLimits(), now: 0)
                 #expect(throws: LinkViolation.self) { try step(&early) }
-                // What is refused has changed nothing.
+                // A refused event has changed nothing.
                 #expect(early.lastArrived == 0 && early.openEvents == 0)
                 var state = try established(role)
                 try step(&state)
@@ -59,7 +59,7 @@ struct ReceiveStateTests {
     func allowance() throws {
         for kind in [FrameKind.heartbeat, nil] {
             var state = try established(controlMessages: 2)
-            // The hello was the first of four times two.
+            // The hello was the first of eight messages.
             for _ in 0..<7 { try state.messageReceived(kind, eventsSent: 0, now: 0) }
             #expect(throws: LinkViolation.self) { try state.messageReceived(kind, eventsSent: 0, now: 0) }
             try state.messageReceived(kind, eventsSent: 0, now: 500_000_000)
@@ -80,7 +80,7 @@ struct ReceiveStateTests {
         #expect(second == 2)
     }
 
-    /// What an event came to.
+    /// The outcome of an event.
     private enum Outcome: CaseIterable {
         case handled
         case unwanted
@@ -113,14 +113,14 @@ struct ReceiveStateTests {
                     #expect(state.unwantedEvents == (outcome == .unwanted ? 1 : 0))
                     #expect(state.refusedEvents == (outcome == .refused ? 1 : 0))
                     #expect(state.receivedBytes == 10)
-                    // What is not said at once waits for a frame to ride on, or for the last batch.
+                    // An acknowledgement that does not leave at once waits for a frame, or for the last batch.
                     #expect(state.mayHaveToSay)
                     let acknowledgement = state.batchLeaves(batch())
                     let expected = Acknowledgement(mark: 1, unwanted: outcome == .unwanted ? 1 : 0)
                     #expect(acknowledgement == (urgency == .now ? expected : nil))
                     let last = state.batchLeaves(batch(isLast: true))
                     #expect(last == (urgency == .now ? nil : expected))
-                    // Handled once is handled.
+                    // Handling the event again changes nothing.
                     #expect(state.handled(sequence, isQuietAwaited: isQuietAwaited) == .none)
                     #expect(!state.mayHaveToSay)
                     #expect(state.batchLeaves(batch(isLast: true)) == nil)
@@ -195,7 +195,7 @@ struct ReceiveStateTests {
                 }
                 #expect(state.hasPending == (waiting > 0))
                 #expect(state.takeStanding(accepted) == nil)
-                // Of those that wait the oldest and the newest are kept.
+                // Of the waiting numbers the oldest and the newest are kept.
                 let kept = waiting < 3 ? (0..<UInt64(waiting)).map { 3 + $0 } : [3, 5]
                 var taken: [UInt64] = []
                 state.wasRecovered(9)
@@ -216,7 +216,7 @@ struct ReceiveStateTests {
         #expect(state.takeStanding(nil)?.mark == 1)
         #expect(state.takeStanding(nil) == nil)
         #expect(state.hasPending)
-        // In memory that outlives the peer it is as safe.
+        // An event in memory that outlives the peer is as safe.
         #expect(state.takeStanding(2)?.mark == 2)
         #expect(state.lastReceived == 1 && state.lastArrived == 1)
         state.wasRecovered(2)

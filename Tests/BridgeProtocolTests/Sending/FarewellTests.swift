@@ -69,7 +69,7 @@ struct FarewellTests {
                 #expect(said.mayLeave(behind: Self.remainder(9, of: 9, isShared: true)))
                 #expect(!said.mayLeave(behind: Self.remainder(8, of: 9, isShared: true)))
             } else {
-                // The first time counts.
+                // Only the first farewell counts.
                 #expect(said == state.farewell)
             }
             var left = state.farewell
@@ -115,7 +115,7 @@ struct FarewellTests {
                 guard farewell.mayLeave(behind: remainder) else { continue }
                 #expect(farewell.leaves(behind: lastComposed, handled: 0)?.lastWritten.asWritten == lastComposed)
                 departures += 1
-                // Those that waited before the outbox lie in it too by then.
+                // By then the events that waited before the outbox are in it too.
                 let behind = saidBehind.map { $0.sequence + UInt64($0.queued) } ?? .max
                 #expect(lastComposed >= behind)
             }

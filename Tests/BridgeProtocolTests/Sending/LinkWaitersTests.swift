@@ -36,7 +36,7 @@ struct LinkWaitersTests {
         )
     }
 
-    /// Some of each kind, or of those kinds only.
+    /// Some waiters of each of these kinds.
     private func waiters(_ kinds: Set<String> = ["room", "crowd", "backlog", "quiet", "demand"]) -> LinkWaiters {
         var waiters = LinkWaiters()
         if kinds.contains("demand") {
@@ -72,7 +72,7 @@ struct LinkWaitersTests {
                 let isOver = [
                     "crowd": hasEnded || !isCrowded,
                     "backlog": hasEnded || !isBackedUp,
-                    // Room is no use where what comes in does not go on.
+                    // Room does not help where incoming events are held up.
                     "room": hasEnded || !isBackedUp && !isFull,
                     "quiet": hasEnded || isQuiet,
                 ]
@@ -81,7 +81,7 @@ struct LinkWaitersTests {
                 #expect(waiters.areSendersWaiting == (waiting.contains("room") && isOver["room"] == false))
                 #expect(waiters.isQuietAwaited == (waiting.contains("quiet") && isOver["quiet"] == false))
                 #expect(waiters.isEmpty == (expected == waiting))
-                // Nothing of this brings demand.
+                // None of these inputs brings demand.
                 #expect(waiters.isDemandAwaited)
                 let rest = waiting.filter { isOver[$0] == false }
                 let order = ["room", "crowd", "backlog", "quiet"].filter(rest.contains) + ["demand"]
@@ -98,7 +98,7 @@ struct LinkWaitersTests {
         let rows: [(bytes: Int, events: Int, limit: Int, woken: Int)] = [
             (0, 0, 10_000, 9), (0, 0, 0, 9), (10_000, 10, 10_000, 0), (10_001, 10, 10_000, 0), (9_999, 10, 10_000, 1),
             (9_000, 9, 10_000, 2), (1_000, 1, 5_999, 5), (256, 1, 512, 2),
-            // Each is charged for something, however small those are that lie there.
+            // Each waiter counts with a charge, however small the kept events are.
             (2_560, 100, 2_560 + 512, 3), (1, 1, 1 << 40, 9),
         ]
         for row in rows {

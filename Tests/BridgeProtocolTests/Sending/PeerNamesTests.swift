@@ -21,7 +21,7 @@ struct PeerNamesTests {
         }
         try names.apply(interest([:], unwanted: [9]))
         #expect(names.number(of: "Box", known: 5) == nil && names.number(of: "Box") == nil)
-        // Events that carry it may be under way.
+        // Events with this number may be under way.
         #expect(names.name(of: 9) == "Box")
         try names.apply(interest([9: "Box"]))
         #expect(names.number(of: "Box", known: 5) == 9)

@@ -16,7 +16,7 @@ struct SendStateTests {
         case empty
         /// Where waiting begins, and `.fail` refuses.
         case full
-        /// Where nothing is taken that waits for room.
+        /// Where no event is accepted that waits for room.
         case overfull
     }
 
@@ -46,7 +46,7 @@ struct SendStateTests {
                 default: #expect(outcome == .dropped, "\(name) \(room)")
                 }
                 #expect(side.evicted == (outcome == .dropped ? [1] : []), "\(name) \(room)")
-                // What another process has accepted is taken, however full it is, where it waits.
+                // An event that another process has accepted is taken where events wait, however full the side is.
                 if name == "Box" {
                     let isOthers = if case .accepted = side.put(2, isAccepted: true) { true } else { false }
                     #expect(isOthers, "\(room)")
@@ -106,7 +106,7 @@ struct SendStateTests {
         for number in UInt64(1)...15 { #expect(side.put(number) == .accepted(sequence: number, isCrowded: false)) }
         #expect(side.put(16) == .accepted(sequence: 16, isCrowded: true))
         try side.write()
-        // What was refused lies there until it is acknowledged; what is behind the first is kept and does not count.
+        // A refused event stays until it is acknowledged; handled events after the first are kept and do not count.
         try side.acknowledge(0, [2...4])
         #expect(!side.isCrowded)
         #expect(side.keptEvents == 16)
@@ -126,7 +126,7 @@ struct SendStateTests {
         ready.put(1)
         ready.setPaused(true)
         #expect(try ready.write() == [])
-        // Paused, with nothing in flight, there is nothing that the peer is to settle.
+        // The side is paused with nothing in flight, so the peer has nothing to settle.
         #expect(ready.isSettled)
         ready.setPaused(false)
         #expect(!ready.isSettled)
@@ -218,7 +218,7 @@ struct SendStateTests {
         #expect(throws: LinkViolation.self) { _ = try side.refuse(2) }
         #expect(throws: LinkViolation.self) { _ = try side.refuse(0) }
         #expect(try side.refuse(3))
-        // Once is enough.
+        // A second refusal changes nothing.
         #expect(try !side.refuse(3))
         try side.acknowledge(3)
         #expect(side.isEmpty && side.books.accepted == side.books.others)
@@ -228,7 +228,7 @@ struct SendStateTests {
     func unconfirmed() throws {
         let side = SendingSide(features: .acknowledgesNothing)
         for number in UInt64(1)...6 { side.put(number, wantsReceipt: number % 2 == 0) }
-        // Each write settles what the window has let out.
+        // Each write settles the events that the window has let out.
         #expect(try side.write() == ["1", "2", "3", "4"])
         #expect(side.takeUnconfirmed() == [2, 4])
         #expect(side.takeUnconfirmed() == [])
@@ -238,7 +238,7 @@ struct SendStateTests {
         #expect(side.books.accepted == side.books.others)
         #expect(throws: LinkViolation.self) { try side.acknowledge(6) }
         #expect(throws: LinkViolation.self) { _ = try side.refuse(6) }
-        // No time is taken of what the peer never says.
+        // No time is measured for a peer that never acknowledges.
         #expect(side.settlingCount == 0)
     }
 
@@ -276,7 +276,7 @@ struct SendStateTests {
             let side = SendingSide(role: role, windowEvents: 1_000)
             for number in UInt64(1)...130 { side.put(number, isAccepted: true) }
             try side.write()
-            // What is handled is kept behind the first.
+            // Handled events are kept after the first, unhandled one.
             try side.acknowledge(0, [2...129])
             try side.checkOwed()
             try side.acknowledge(0, [2...130])
@@ -300,7 +300,7 @@ struct SendStateTests {
             #expect(side.unfinished == [1, 3])
             #expect(side.move(to: next) == nil)
             #expect(try next.write() == ["1, attempt 2", "3, attempt 2", "4", "5", "6"])
-            // Twice handed out, a third time comes the third attempt.
+            // The event was handed out twice, so next comes its third attempt.
             let third = SendingSide(policies, windowEvents: 20)
             _ = next.move(to: third)
             let left = try third.write()
@@ -379,7 +379,7 @@ struct SendStateTests {
                 case 6: side.setPaused(Bool.random(using: &random))
                 case 7...8: note(try side.write())
                 default:
-                    // The peer handles some of what it has, in any order, and refuses one now and then.
+                    // The peer handles some of its events, in any order, and refuses one now and then.
                     guard side.firstSequence <= side.lastComposed else { break }
                     let sent = side.firstSequence...side.lastComposed
                     let one = UInt64.random(in: sent, using: &random)
@@ -388,7 +388,7 @@ struct SendStateTests {
                     if Bool.random(using: &random) { try side.acknowledge(one) }
                 }
                 #expect(side.books.accepted == side.books.others, "seed \(seed)")
-                // A frame more than the limit at the most, and gaps.
+                // At most one frame more than the limit, and gaps.
                 let bound = side.hardBytes + LinkLimits.minimumCharge * (2 + names.count)
                 #expect(side.keptBytes <= bound, "seed \(seed)")
             }

@@ -11,7 +11,7 @@ struct SendingGateTests {
         case keep
     }
 
-    /// What the inputs so far come to.
+    /// The expected state after the inputs so far.
     private struct Expected {
         var isReady = false
         var isPaused = false

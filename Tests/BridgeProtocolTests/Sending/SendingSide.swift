@@ -1,9 +1,9 @@
 import BridgeProtocol
 import DomainEvents
 
-/// A side of a link, and what leaves it.
+/// A side of a link, and the frames that leave it.
 ///
-/// A class in front of what cannot be copied, which `#expect` cannot look into.
+/// A class around a value that cannot be copied, because `#expect` cannot look into such a value.
 final class SendingSide {
     private var state: SendState
     private var batch = WriteBatch()
@@ -79,7 +79,7 @@ final class SendingSide {
         }
     }
 
-    /// The short way, of an event that goes nowhere else.
+    /// Sends an event the short way, for an event that goes nowhere else.
     func send(_ number: UInt64, _ name: String = "Box") -> Enqueued {
         [UInt8(0xA0)].withUnsafeBytes { state.take(context(number), name: name, number: 0, payload: $0) }
     }
@@ -90,7 +90,7 @@ final class SendingSide {
         [UInt8](repeating: 0, count: bytes).withUnsafeBytes { state.problem(with: $0, name: name) }
     }
 
-    /// What leaves and is written: numbers of events, with the attempt from the second on, and gaps with their counts.
+    /// Writes what leaves: numbers of events, with the attempt from the second on, and gaps with their counts.
     @discardableResult
     func write() throws -> [String] {
         batch.begin()
@@ -121,7 +121,7 @@ final class SendingSide {
         }
     }
 
-    /// The peer acknowledges everything up to an event, and those in the ranges.
+    /// Lets the peer acknowledge everything up to an event, and the events in the ranges.
     func acknowledge(_ mark: UInt64, _ ranges: [ClosedRange<UInt64>] = []) throws {
         let said = Acknowledgement(mark: mark, ranges: ranges.map { ClosedRange($0) })
         state.settle(try state.credit(said, at: 9))
@@ -177,7 +177,7 @@ final class SendingSide {
     var settlingCount: UInt64 { state.settling.histogram.count }
     var hardBytes: Int { limits.outboxHardBytes }
 
-    /// What is accepted, and what of that has come to an end or waits: the same.
+    /// The count of accepted events, and the count of those that are settled or wait; both must be equal.
     var books: (accepted: UInt64, others: UInt64) {
         let ended = state.handledEvents + state.outbox.refusedEvents + state.unconfirmed.count
         return (

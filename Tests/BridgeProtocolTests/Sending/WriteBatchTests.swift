@@ -5,7 +5,7 @@ import Testing
 
 /// A batch with the outbox that it takes events out of.
 ///
-/// A class in front of what cannot be copied, which `#expect` cannot look into.
+/// A class around a value that cannot be copied, because `#expect` cannot look into such a value.
 private final class Writer {
     private var batch = WriteBatch()
     private var outbox = Outbox(limits: LinkLimits())
@@ -20,14 +20,14 @@ private final class Writer {
         }
     }
 
-    /// Makes a batch; says whether it carries anything before it is closed, and when it is.
+    /// Makes a batch; returns whether it carries frames before it is closed, and whether it has anything afterwards.
     func compose(through last: UInt64 = .max) -> (carriesFrames: Bool, isAnything: Bool) {
         batch.begin()
         batch.takeEvents(from: &outbox, maximumBytes: .max, through: last)
         return (batch.carriesFrames, batch.close())
     }
 
-    /// Takes at most so many bytes; says whether that was the end of the batch.
+    /// Takes at most `maximum` bytes; returns whether that was the end of the batch.
     func write(_ maximum: Int = .max) -> (bytes: [UInt8], isEnd: Bool) {
         let bytes = batch.remainder.flatMap { Array($0) }.prefix(maximum)
         let isEnd = batch.wasWritten(bytes.count)
@@ -90,7 +90,7 @@ struct WriteBatchTests {
                 expected += frame(.ready)
             }
             #expect(writer.isControlWaiting == controls)
-            // What lies in the outbox alone is not handed out yet.
+            // Events that are only in the outbox are not handed out yet.
             #expect(writer.isWritten == (!announces && !controls))
             #expect(writer.compose() == (content != 0, content != 0))
             #expect(writer.isUnderWay == (content != 0))

@@ -6,7 +6,7 @@ import Testing
 struct WriterStateTests {
     private static let now: UInt64 = 1_000_000
 
-    /// What a writer may be at; all of it is reached by inputs.
+    /// The states of a writer; inputs reach all of them.
     private struct State: Hashable, CustomStringConvertible {
         enum Activity: CaseIterable {
             case idle
@@ -68,7 +68,7 @@ struct WriterStateTests {
                         expected = isGathered || state.isBusy ? .soon : .now
                     }
                     #expect(flush == expected, "\(state)")
-                    // The look at the outbox is spared where others write anyway.
+                    // The look at the outbox is left out where other threads write anyway.
                     #expect(isAsked == (state.activity == .idle && !state.isGathering), "\(state)")
                     #expect(writer == state.with { if expected == .soon { $0.isGathering = true } }.writer, "\(state)")
                     #expect(writer.isBusy(at: Self.now) == state.isBusy, "\(state)")
@@ -123,7 +123,7 @@ struct WriterStateTests {
                 let next = writer.gatheredLeft(after: 0, brought: 16, isOver: isOver)
                 let isFree = state.activity != .stalled && !state.isGathering && !isOver
                 #expect(next == (isFree ? 50_000 : nil), "\(state)")
-                // Alone it is no flood, but right behind another one it is: the first look is noted either way.
+                // This look alone finds no flood, but right after another it does: the first look is noted either way.
                 writer.gatheredBegins()
                 let again = writer.gatheredLeft(after: 0, brought: 1, isOver: isOver)
                 #expect(again == (state.activity != .stalled && !isOver ? 400_000 : nil), "\(state)")
@@ -163,7 +163,7 @@ struct WriterStateTests {
         }
     }
 
-    /// A line with threads that have something to say, a poller and a stream, each of which goes on when it likes.
+    /// A link with threads that want to write, a poller and a stream, each of which goes on at any time.
     private struct Life {
         private var writer = WriterState()
         private var now: UInt64 = 1_000
@@ -172,10 +172,10 @@ struct WriterStateTests {
         private var left: UInt64 = 0
         /// Threads that were told to write.
         private var tellers = 0
-        /// For how long each look of the poller that is to come has let events gather.
+        /// For each coming look of the poller, how long it has let events gather.
         private var looks: [UInt64] = []
         private var isWriting = false
-        /// What the thread that writes does afterwards; nil if it was told by no look.
+        /// The look that told the writing thread to write; nil if no look did.
         private var look: UInt64?
         private var isStalled = false
 
