@@ -34,7 +34,7 @@ struct ArrivalStateMachineTests {
         #expect(machine.handle(.connected(3), at: 1) == [.init(connection: 2, reason: .crowded)])
         #expect(machine.handle(.spoke(3), at: 1).isEmpty)
         #expect(machine.handle(.connected(4), at: 1) == [.init(connection: 1, reason: .crowded)])
-        // Its time is over all the same.
+        // The deadline holds all the same.
         #expect(machine.handle(.timePassed, at: 101).map(\.connection) == [3, 4])
     }
 

@@ -17,7 +17,7 @@ import Glibc
 import Darwin
 #endif
 
-/// A directory that is this user's alone, and goes with this object.
+/// A directory for this user alone, removed with this object.
 final class TemporaryDirectory: Sendable {
     let path: String
 
@@ -183,6 +183,6 @@ final class AttachingClient: Sendable {
 func leavingNoDescriptor(_ body: () throws -> Void) throws {
     let before = try CurrentProcess.openDescriptorCount()
     try body()
-    // A thread that has done its last call out still holds its stream for a moment.
+    // A thread that has made its last call still holds its stream for a moment.
     waitUntil { (try? CurrentProcess.openDescriptorCount()) ?? .max <= before }
 }

@@ -2,7 +2,7 @@ import BridgePlatform
 import BridgeTransport
 import Testing
 
-/// What every stream does, whatever carries it.
+/// The behaviour of every stream, whatever carries it.
 @Suite("Streams", .timeLimit(.minutes(5)))
 struct ConnectionConformanceTests {
     private let poller: Poller
@@ -22,7 +22,7 @@ struct ConnectionConformanceTests {
         poller.stop()
     }
 
-    /// Comes back when the poller has looked at everything more than once: what it had to call, it has called.
+    /// Returns when the poller has looked at everything more than once, and so has made all calls that were due.
     private func takeTurns() {
         for _ in 0..<3 {
             let isDone = Shared(false)

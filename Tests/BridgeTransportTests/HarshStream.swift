@@ -4,12 +4,12 @@ import BridgeTransport
 import Locks
 import TestSupport
 
-/// Does to a stream whatever may be done to one: moves a single byte or all there is, has no room though there was
+/// Does to a stream everything that may happen to one: moves a single byte or all bytes, has no room although there was
 /// some, has room late, reads nothing, is interrupted by signals, and lets its reader pause.
 final class HarshStream: PassingStream, @unchecked Sendable {
     // Sendable: everything mutable that it adds is guarded by `lock`.
 
-    /// What was done to a stream.
+    /// The faults that happened to a stream.
     struct Deeds: Sendable {
         var reads = 0
         var writes = 0
@@ -17,7 +17,7 @@ final class HarshStream: PassingStream, @unchecked Sendable {
         var realBlocks = 0
         var emptyReads = 0
         var pauses = 0
-        /// After how many bytes of a frame a read has ended, so that the rest came with another.
+        /// After how many bytes of a frame reads have ended, so that the rest came with another read.
         var cuts: Set<Int> = []
     }
 
@@ -31,7 +31,7 @@ final class HarshStream: PassingStream, @unchecked Sendable {
     private var split = FrameSplit()
     private let poller: Poller
     private let interruptions: Interruptions
-    /// What the other side's writer and this side's reader come upon.
+    /// Where the other side's writer and this side's reader meet.
     private let incoming: Encounters
     private let outgoing: Encounters
 
@@ -53,9 +53,9 @@ final class HarshStream: PassingStream, @unchecked Sendable {
 
     var deeds: Deeds { lock.withLock { done } }
 
-    /// How much is moved at most; mostly so little that it ends inside a small frame.
+    /// The most bytes to move; mostly so few that the call ends inside a small frame.
     ///
-    /// With the lock held.
+    /// The caller holds the lock.
     private func drawSize() -> Int {
         switch Int.random(in: 0..<64, using: &random) {
         case 0: .max
@@ -65,18 +65,18 @@ final class HarshStream: PassingStream, @unchecked Sendable {
         }
     }
 
-    /// How much to read so that the read ends inside a small frame where none has ended: in a short run chance alone
-    /// may leave a place out.
+    /// How many bytes to read so that the read ends inside a small frame at a place where none has ended yet: in a
+    /// short run, chance alone may leave a place out.
     ///
-    /// With the lock held.
+    /// The caller holds the lock.
     private func drawCut() -> Int? {
         Self.smallCuts.filter { $0 > split.have && !done.cuts.contains($0) }.randomElement(using: &random)
             .map { $0 - split.have }
     }
 
-    /// Once in so many times.
+    /// True once in this many times.
     ///
-    /// With the lock held.
+    /// The caller holds the lock.
     private func happens(onceIn times: Int) -> Bool { Int.random(in: 0..<times, using: &random) == 0 }
 
     override func write(_ pieces: [UnsafeRawBufferPointer]) -> IOOutcome {
@@ -122,7 +122,7 @@ final class HarshStream: PassingStream, @unchecked Sendable {
         let (plan, size): (Plan, Int) = lock.withLock {
             done.reads += 1
             let size = happens(onceIn: 8) ? drawCut() ?? drawSize() : drawSize()
-            // One for certain: in a short run chance alone may leave out what happens so seldom.
+            // One happens for certain: in a short run, chance alone may leave out such a rare fault.
             if happens(onceIn: 500) || done.reads == 50 {
                 done.pauses += 1
                 return (.pauses(nanoseconds: UInt64.random(in: 1...5_000_000, using: &random)), size)
@@ -152,13 +152,13 @@ final class HarshStream: PassingStream, @unchecked Sendable {
     }
 }
 
-/// Follows the frames in a stream of bytes, whatever pieces they come in.
+/// Follows the frames in a stream of bytes, which may come in any pieces.
 private struct FrameSplit {
-    /// Of the present frame.
+    /// How many bytes of the present frame have come.
     private(set) var have = 0
     private var length = 0
 
-    /// - Returns: How many bytes of the last frame these bytes end with; 0 if it is whole.
+    /// - Returns: How many bytes of an unfinished frame these bytes end with; 0 if the last frame is whole.
     mutating func advance(over bytes: Slice<UnsafeRawBufferPointer>) -> Int {
         var index = bytes.startIndex
         while index < bytes.endIndex {
@@ -177,7 +177,7 @@ private struct FrameSplit {
     }
 }
 
-/// Where the two ends of a stream's direction and the handlers behind it wait for each other, for a while at the most.
+/// Lets the two ends of a stream's direction and the handlers behind it wait for each other, for a limited time.
 final class Encounters: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let lock = Lock()
@@ -189,7 +189,7 @@ final class Encounters: @unchecked Sendable {
         changed = Condition(lock: lock)
     }
 
-    /// A writer found no room.
+    /// Notes that a writer found no room.
     func met() {
         lock.withLock {
             blocks += 1
@@ -197,7 +197,7 @@ final class Encounters: @unchecked Sendable {
         }
     }
 
-    /// A reader came back for more.
+    /// Notes that a reader came back for more.
     func readerCame() {
         lock.withLock {
             reads += 1

@@ -23,10 +23,10 @@ struct HeldEventTests {
             return
         }
         pair.host.publish(3, from: LinkPair.hostSource)
-        // Events leave ahead of messages: had they left at all, they would have come before this.
+        // Events leave ahead of messages: if they had left at all, they would have come before this message.
         pair.host.send(.heartbeat)
         pair.workerDelegate.messages.wait { $0.count == 2 }
-        // Noted at the end of its handler, while another thread may have read on.
+        // The event is noted at the end of its handler, when another thread may have read on.
         pair.workerDelegate.events.wait { !$0.isEmpty }
         #expect(pair.workerDelegate.events.value.map(\.number) == [1])
         #expect(!pair.host.release(sequence, at: context.nanosecondsSinceEpoch))

@@ -9,10 +9,10 @@ import Glibc
 import Darwin
 #endif
 
-/// Interrupts threads in their system calls: by a signal whose handler does nothing, and after which no call goes on by
-/// itself.
+/// Interrupts threads in their system calls: by a signal whose handler does nothing, and after which no call restarts
+/// by itself.
 ///
-/// A thread is signalled only while it says so, hence none that has ended.
+/// A thread is signalled only while it is open to that, so no thread that has ended is signalled.
 final class Interruptions: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let lock = Lock()
@@ -22,11 +22,11 @@ final class Interruptions: @unchecked Sendable {
     private var hasEnded = false
     private var thread: PlatformThread?
 
-    /// Taken by any thread so far.
+    /// How many signals the threads have taken so far.
     private static let taken = Atomic<Int>(0)
     static var count: Int { taken.load(ordering: .relaxed) }
 
-    /// For the rest of the process's life, as a signal may still be on its way.
+    /// Installs the handler for the rest of the process's life, because a signal may still be on its way.
     private static let isInstalled: Bool = {
         // Initialised before it is used inside a signal.
         taken.store(0, ordering: .relaxed)

@@ -34,7 +34,7 @@ private final class LinesPeer: Sendable {
         }
     }
 
-    /// The next line that begins so; what comes before it is passed over.
+    /// The next line with this beginning; lines before it are passed over.
     func receive(beginning prefix: String) -> String? {
         while let line = receive() {
             if line.hasPrefix(prefix) { return line }
@@ -148,7 +148,7 @@ struct LinesStreamTests {
         fixture.link.publish(2, from: LinkPair.hostSource)
         let first = fixture.peer.receive(beginning: #"{"specversion""#)
         #expect(first?.hasSuffix(#""data":"\#(text)"}"#) == true)
-        // It is larger than the window, and went alone.
+        // The event is larger than the window, and went alone.
         fixture.peer.say(#"{"bridge":"ack","sequence":1}"#)
         #expect(fixture.sequences(1) == [2])
         fixture.peer.say(#"{"type":"Answered","data":"\#(text)"}"#)
@@ -168,7 +168,7 @@ struct LinesStreamTests {
         #expect(first.delegate.refused.value.first?.refusal == Refusal(sequence: 4, reason: 2, text: "no"))
         first.peer.close()
         #expect(first.waitForEnd() == .endOfStream)
-        // It keeps nothing that it has published, and so nothing is gone with it.
+        // The peer keeps nothing that it has published, so nothing is lost with it.
         #expect(first.link.loss == nil)
         let second = Link(
             peerName: "canvas",
@@ -278,7 +278,7 @@ struct LinesStreamTests {
         var limits = LinkLimits()
         limits.frameBytes = 2_000
         let fixture = try Fixture(limits: limits)
-        // What came before it stands.
+        // The event before the bad line counts.
         fixture.peer.say(#"{"type":"A"}"# + "\n" + line)
         #expect(fixture.waitForEnd() == .violation(sentence))
         #expect(fixture.delegate.events.value.count == 1)

@@ -6,7 +6,7 @@ import Locks
 import TestSupport
 import Testing
 
-/// What a host keeps for a peer whose own events do not get through.
+/// The events that a host keeps for a peer whose own events do not get through.
 @Suite("A peer that cannot get rid of what it publishes", .timeLimit(.minutes(5)))
 struct LinkBacklogTests {
     /// A worker that answers each event, and a host that handles no answer.
@@ -27,12 +27,12 @@ struct LinkBacklogTests {
         )
     }
 
-    /// Publishes these, and returns when the worker has handled them and the host has heard of it.
+    /// Publishes these events, and returns when the worker has handled them and the host knows that.
     private static func ask(_ numbers: ClosedRange<Int>, of pair: LinkPair) {
         for number in numbers { pair.host.publish(number, from: LinkPair.hostSource) }
         pair.workerDelegate.events.wait { $0.count == numbers.upperBound }
         pair.worker.acknowledgeNow()
-        // Behind the acknowledgement.
+        // This message comes after the acknowledgement.
         let last = ControlMessage.moreTime(milliseconds: 1, reason: "\(numbers.upperBound)")
         pair.worker.send(last)
         pair.hostDelegate.messages.wait { $0.last == last }
@@ -42,7 +42,7 @@ struct LinkBacklogTests {
     func settledBySharedMemory() throws {
         let pair = try Self.pair { $0 }
         Self.ask(1...100, of: pair)
-        // The last is noted at the end of its handler, while another thread may have read on.
+        // The last event is noted at the end of its handler, when another thread may have read on.
         pair.hostDelegate.events.wait { $0.count >= 4 }
         #expect(pair.hostDelegate.events.value.count == 4)
         // The last of them may be acknowledged a moment later.
@@ -65,7 +65,7 @@ struct LinkBacklogTests {
     )
     func backedUp(outbox: LinkEndingTests.Outbox) throws {
         let pair = try Self.pair(wrap: outbox.wrap)
-        // Of these answers 4 have arrived; the limit is 20 charged with the least.
+        // Four of these answers have arrived; the limit is 20 events of the least charge.
         Self.ask(1...15, of: pair)
         #expect(!pair.host.hasBacklog)
         #expect(!pair.host.whenNotBackedUp {})
@@ -73,7 +73,7 @@ struct LinkBacklogTests {
         #expect(pair.host.hasBacklog)
         #expect(!pair.host.hasRoom(for: "BoxSaved"))
         #expect(pair.host.load.isFull)
-        // A worker's event for it is taken, and its sender is to wait.
+        // An event for the worker is taken, and its sender is told to wait.
         guard case .accepted(_, let isCrowded) = pair.host.put(100, from: LinkPair.hostSource) else {
             Issue.record("the event was not taken")
             return
@@ -115,7 +115,7 @@ struct LinkBacklogTests {
         peer.send(.hello(LinkPair.hello()))
         delegate.messages.wait { !$0.isEmpty }
         for number: UInt64 in 1...21 {
-            // As a worker's events are taken, which no hard limit keeps out.
+            // Taken like a worker's events, which no hard limit keeps out.
             let context = EventContext(
                 id: EventID(source: LinkPair.hostSource, number: number),
                 nanosecondsSinceEpoch: 1
@@ -125,7 +125,7 @@ struct LinkBacklogTests {
                 link.enqueue(context, name: "a", isAccepted: true, payload: $0, evicted: &evicted)
             }
             link.flush(at: WallClock.now())
-            // Each is handled, and behind an event that does not come.
+            // Each event is handled, but waits behind an event that does not come.
             waitUntil { link.unsettledEvent(number) != nil }
             peer.send(
                 .acknowledge(
@@ -170,7 +170,7 @@ struct LinkBacklogTests {
         delegate.messages.wait { !$0.isEmpty }
         let text = String(repeating: "x", count: 1_000)
         var count = 0
-        // What the stream holds comes on top of the limit; twice as much is more than both.
+        // The stream also holds some bytes; twice the limit is more than both.
         while count < 2 * LinkLimits.waitingControlBytes / text.utf8.count, delegate.end.value == nil {
             count += 1
             if isInterest {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import BridgeTransport
 
-/// What two proper links do together, whatever carries them.
+/// The behaviour of two proper links, whatever carries them.
 @Suite("Links", .timeLimit(.minutes(5)))
 struct LinkConformanceTests {
     @Test("the handshake's messages reach both sides", arguments: Carrier.allCases)
@@ -117,7 +117,7 @@ struct LinkConformanceTests {
         let stream = try #require(watched.value)
         let before = stream.writes.value.count
         pair.worker.put(1, from: LinkPair.workerSource)
-        // A time long after the last write: the line is idle by it.
+        // At a time long after the last write, the link is idle.
         pair.worker.flush(at: WallClock.now() + 1_000_000_000)
         #expect(stream.writes.value.count == before + 1)
         #expect(stream.writes.value.last === WatchedStream.currentThread)
@@ -193,7 +193,7 @@ struct LinkConformanceTests {
         var handled: UInt64 = 0
         while handled < 100 {
             #expect(pair.hostDelegate.events.wait { $0.count >= min(handled + 10, 100) })
-            // Anything beyond the window would be a violation, which ends the link.
+            // An event beyond the window would be a violation, which ends the link.
             #expect(pair.hostDelegate.events.value.count <= handled + 10)
             for _ in 0..<5 {
                 handled += 1
@@ -301,7 +301,7 @@ struct LinkConformanceTests {
         for number in 1...6 { first.host.publish(number, from: LinkPair.hostSource) }
         #expect(first.workerDelegate.events.wait { $0.count >= 4 })
         first.worker.acknowledgeNow()
-        // Event 2 gave its place in the window to event 5, which shows that its acknowledgement has arrived.
+        // Event 5 took the place of event 2 in the window, so the acknowledgement of event 2 has arrived.
         #expect(first.workerDelegate.events.wait { $0.count == 5 })
         first.worker.close()
         #expect(first.hostDelegate.end.wait { $0 != nil })

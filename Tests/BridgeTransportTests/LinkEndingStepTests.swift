@@ -3,7 +3,7 @@ import Testing
 
 @Suite("How a link comes to its end")
 struct LinkEndingStepTests {
-    /// What may happen to a link on its way to its end.
+    /// The steps of a link on its way to its end.
     private enum Step: Int, CaseIterable {
         case closedHere
         case peerWent
@@ -22,7 +22,7 @@ struct LinkEndingStepTests {
         }
     }
 
-    /// What is to be answered after these steps, in whatever order they came.
+    /// Checks the answers after these steps, in any order.
     private static func check(_ ending: LinkEnding, after steps: Set<Step>) {
         let isWritable = steps.isDisjoint(with: [.readToEnd, .ended])
         #expect(ending.isWritable == isWritable, "\(steps)")

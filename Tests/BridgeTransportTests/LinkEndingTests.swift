@@ -6,7 +6,7 @@ import Locks
 import TestSupport
 import Testing
 
-/// What becomes of events that are published while a link comes to its orderly end.
+/// The fates of events that are published while a link ends in an orderly way.
 @Suite("A link that is asked to end", .timeLimit(.minutes(5)))
 struct LinkEndingTests {
     /// Whether the two sides share memory for the worker's outbox.
@@ -40,7 +40,7 @@ struct LinkEndingTests {
             }
         )
         let stream = try #require(gated.value)
-        // Another thread of the worker is in the middle of a write when the worker is to end.
+        // Another thread of the worker is in the middle of a write when the worker is asked to end.
         stream.isOpen.change { $0 = false }
         let heartbeat = try PlatformThread.startJoinable(name: "test") { pair.worker.sendHeartbeat() }
         stream.isHeld.wait { $0 }
@@ -52,7 +52,7 @@ struct LinkEndingTests {
         #expect(pair.workerDelegate.end.wait { $0 != nil })
         pair.host.peerIsGone()
         #expect(pair.hostDelegate.end.wait { $0 != nil })
-        // The host may have let go of the event, and the answer is there.
+        // The host may forget the event, and the answer has arrived.
         #expect(pair.hostDelegate.events.value.map(\.number) == [1])
         pair.shutDown()
     }
@@ -68,7 +68,7 @@ struct LinkEndingTests {
             Issue.record("event 3 was not taken")
             return
         }
-        // From here on there is no process that could publish.
+        // From here on no process can publish.
         pair.worker.close()
         #expect(pair.worker.put(4, from: Self.source) == .ended)
         pair.host.peerIsGone()
@@ -121,7 +121,7 @@ struct LinkEndingTests {
             pair.worker.finish(reason: .shutdown, text: "drained")
             isDrained.change { $0 = true }
         }
-        // The host takes its time with each event, but takes them.
+        // The host is slow with each event, but takes all of them.
         var handled: UInt64 = 0
         waitUntil {
             let arrived = UInt64(pair.hostDelegate.events.value.count)

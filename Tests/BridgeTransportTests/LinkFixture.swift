@@ -4,9 +4,9 @@ import BridgeTransport
 import DomainEvents
 import TestSupport
 
-/// Notes what a link brings, and does with events what the test says.
+/// Notes everything that a link brings, and disposes of events as the test says.
 final class RecordingDelegate: LinkDelegate, @unchecked Sendable {
-    // Sendable: what changes is in `Shared`, the rest is set before the link is attached.
+    // Sendable: mutable state is in `Shared`, the rest is set before the link is attached.
     struct Event: Sendable, Hashable {
         let sequence: UInt64
         let number: UInt64
@@ -24,15 +24,15 @@ final class RecordingDelegate: LinkDelegate, @unchecked Sendable {
     let events = Shared<[Event]>([])
     let messages = Shared<[ControlMessage]>([])
     let refused = Shared<[Refused]>([])
-    /// Events that have come; each is noted at the end of its handler, while another thread may read on.
+    /// Events that have come; each is noted at the end of its handler, when another thread may have read on.
     private let arrivals = Shared(0)
-    /// Each with how many events had come before it.
+    /// The gaps, each with how many events had come before it.
     let gaps = Shared<[(gap: GapFrame, behind: Int)]>([])
     let end = Shared<LinkEnd?>(nil)
     let isReadToEnd = Shared(false)
-    /// What becomes of an event.
+    /// Decides what becomes of an event.
     let dispose: @Sendable (Link, EventHead) throws -> EventDisposition
-    /// What is done about a message.
+    /// Called for each message.
     let onMessage: @Sendable (Link, ControlMessage) throws -> Void
 
     init(
@@ -67,7 +67,7 @@ final class RecordingDelegate: LinkDelegate, @unchecked Sendable {
         return disposition
     }
 
-    /// Behind an event that takes long.
+    /// Handles an event that arrived after one whose handler takes long.
     private func handleLater(_ event: Event, _ link: Link, _ head: EventHead) {
         let disposition = try? dispose(link, head)
         events.change { $0.append(event) }
@@ -211,7 +211,7 @@ final class LinkPair: Sendable {
         link.releaseEvents()
     }
 
-    /// Ends both links and waits until they have.
+    /// Ends both links and waits until they have ended.
     func shutDown() {
         worker.close()
         host.close()
@@ -239,7 +239,7 @@ extension Link {
         return (bytes ?? payload(number)).withUnsafeBytes { enqueue(context, name: name, payload: $0) }
     }
 
-    /// Puts an event into the outbox, whatever has to give way to it.
+    /// Puts an event into the outbox, whatever other events have to give way.
     func enqueue(
         _ context: EventContext,
         name: String,
@@ -250,14 +250,14 @@ extension Link {
         return enqueue(context, name: name, isHeld: isHeld, payload: payload, evicted: &evicted)
     }
 
-    /// Puts an event into the outbox and lets it go, as a publisher does.
+    /// Puts an event into the outbox and releases it, as a publisher does.
     func publish(_ number: Int, from source: EventSource, name: String = "BoxSaved", payload bytes: [UInt8]? = nil) {
         put(number, from: source, name: name, payload: bytes)
         flush(at: WallClock.now())
     }
 }
 
-/// A peer that speaks the protocol by hand: for what no proper link does.
+/// A peer that speaks the protocol by hand, to do what no proper link does.
 final class ManualPeer: Sendable {
     let stream: any ByteStream
     let decoder = FrameDecoder(limit: 1 << 24)

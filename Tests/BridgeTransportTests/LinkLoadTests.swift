@@ -9,10 +9,10 @@ import Testing
 
 /// How much the two links carry.
 private enum Load {
-    /// Each way; a million by hand.
+    /// How many events go each way; a million by hand.
     static let events = rounds(20_000, atLeast: 5_000)
 
-    /// Far more than it takes, as it ends what hangs.
+    /// Far more than the test takes: the limit only ends a hang.
     static var minutes: Int { 5 + events / 100_000 }
 }
 
@@ -53,7 +53,7 @@ struct LinkLoadTests {
     }
 }
 
-/// Two links, loaded both ways over streams that do the worst they may.
+/// Two links, loaded both ways over streams with all possible faults.
 private final class LoadedPair {
     let sides: [(name: String, side: LoadSide, stream: HarshStream)]
     private let links: [Link]
@@ -70,7 +70,7 @@ private final class LoadedPair {
         var random = random
         interruptions = try Interruptions(random: SeededGenerator(seed: random.next()))
         var limits = LinkLimits()
-        // So little that publishers wait again and again.
+        // So little room that publishers wait again and again.
         limits.outboxBytes = 1 << 19
         let host = Link(
             peerName: "canvas",
@@ -154,8 +154,8 @@ private final class LoadedPair {
 
 /// The receiving half of one side: checks each event, and is slow now and then.
 private final class LoadSide: LinkDelegate, @unchecked Sendable {
-    // Sendable: `result` and `random` belong to the thread in the strand, so that the thread sanitizer sees a strand
-    // with two in it; they are read once `isComplete` is set. The rest is constant.
+    // Sendable: `result` and `random` belong to the thread in the strand, so the thread sanitizer would find a second
+    // thread in it; the test reads them once `isComplete` is set. The rest is constant.
     struct Result {
         var arrived = 0
         /// The first few only.
@@ -219,7 +219,7 @@ private final class LoadSide: LinkDelegate, @unchecked Sendable {
         if head.attempt != 1 { note("event \(number) was sent \(head.attempt) times") }
         if let problem = LoadPayload.problem(with: payload, expecting: number) { note(problem) }
         if result.arrived == events { isComplete.change { $0 = true } }
-        // One for certain: in a short run chance alone may leave out what happens so seldom.
+        // One happens for certain: in a short run, chance alone may leave out such a rare event.
         if Int.random(in: 0..<1_000, using: &random) == 0 || number == 500 {
             // So long that another thread reads on.
             result.pauses += 1

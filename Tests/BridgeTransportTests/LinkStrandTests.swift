@@ -6,7 +6,7 @@ import Testing
 
 @testable import BridgeTransport
 
-/// The hand-over of a link's reading from a thread in slow handlers to another one, without a link.
+/// The hand-off of a link's reading from a thread in slow handlers to another thread, without a link.
 @Suite("The strand of a link", .serialized, .timeLimit(.minutes(5)))
 struct LinkStrandTests {
     /// Far more by hand.
@@ -21,21 +21,21 @@ struct LinkStrandTests {
         try readers.run()
         #expect(readers.problems.value == [], "seed \(random.seed)")
         #expect(readers.handled == UInt64(Self.events), "seed \(random.seed)")
-        // Else nothing was handed over.
+        // Otherwise nothing was handed over.
         #expect(readers.turns > 0)
     }
 }
 
 /// Two threads that read in turns as those of a link do, and a third that takes every handler for slow.
 private final class LaneReaders: @unchecked Sendable {
-    // Sendable: `read` belongs to the thread whose turn it is, `handled` and `random` to the one in the strand, so that
-    // the thread sanitizer sees two at once; both are looked at when all threads have ended.
+    // Sendable: `read` belongs to the thread whose turn it is, `handled` and `random` to the thread in the strand, so
+    // the thread sanitizer would find two at once; the test reads both when all threads have ended.
     private let strand = LinkStrand()
     private let events: UInt64
     private var random: SeededGenerator
     private var read: UInt64 = 0
     private let turnsTaken = Atomic<Int>(0)
-    /// The event whose handler was said to be slow last.
+    /// The last event whose handler was reported slow.
     private let told = Atomic<UInt64>(0)
     private(set) var handled: UInt64 = 0
     private let isReading = Atomic<Bool>(false)
@@ -117,7 +117,7 @@ private final class LaneReaders: @unchecked Sendable {
     /// Returns at about the moment in which the other thread, which was just told, wakes up and takes the turn.
     private func endWhenTaken(_ sequence: UInt64) {
         if sequence == 1 {
-            // For certain: on a busy machine chance alone may leave out that any is taken.
+            // Wait until it is taken: on a busy machine, by chance alone no turn might be taken.
             let deadline = MonotonicClock.now() + 60_000_000_000
             while turns == 0, MonotonicClock.now() < deadline { yieldThread() }
             return

@@ -44,7 +44,7 @@ struct LinkTraceTests {
         #expect(noted() == ["outbox 5 300-310", "wire 5 310-320"])
     }
 
-    /// As an outbox finds it that has handed out ten events.
+    /// The acknowledgement, checked as by an outbox that has handed out ten events.
     private func checked(_ acknowledgement: Acknowledgement) throws -> CheckedAcknowledgement {
         try CheckedAcknowledgement(acknowledgement, lastComposed: 10)
     }

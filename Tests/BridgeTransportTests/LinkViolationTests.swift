@@ -6,7 +6,7 @@ import Locks
 import TestSupport
 import Testing
 
-/// What a host's link does about a peer that speaks the protocol by hand, and not always well.
+/// The behaviour of a host's link with a peer that speaks the protocol by hand, and sometimes breaks it.
 @Suite("A link and a peer of another make", .timeLimit(.minutes(5)))
 struct LinkViolationTests {
     private struct Fixture {
@@ -63,7 +63,7 @@ struct LinkViolationTests {
 
     private static let incarnation = LinkPair.workerSource.incarnation
 
-    /// What a peer sends after the handshake, and what the end then says.
+    /// Bytes that a peer sends after the handshake, and the reason of the end.
     private static let violations: [(String, [UInt8])] = [
         ("a frame of 2063597568 bytes was announced; the limit is 16777216 bytes", [0x7B, 0, 0, 0]),
         ("a frame without a body arrived", [0, 0, 0, 0]),
@@ -142,7 +142,7 @@ struct LinkViolationTests {
         fixture.peer.send(Array(bytes.dropFirst(4)))
         fixture.delegate.messages.wait { $0.contains { $0 == .ready } }
         #expect(wait { $0 == nil } == nil)
-        // A large frame that comes along is as good as new.
+        // The time of a large frame that makes progress begins anew.
         fixture.peer.send([0, 1, 0, 0])
         let second = wait { $0 != nil }
         fixture.peer.send([UInt8](repeating: 0, count: 8 << 10))
@@ -197,7 +197,7 @@ struct LinkViolationTests {
         })
         fixture.peer.send(event: 1, name: .number(7))
         fixture.peer.send(.ready)
-        // Only another thread can have read this.
+        // Only another thread can have read this message.
         #expect(fixture.delegate.messages.wait { $0.count == 2 })
         goesOn.change { $0 = true }
         #expect(fixture.waitForEnd() == .violation("name number 7 was not given out"))
@@ -256,7 +256,7 @@ struct LinkViolationTests {
         let fixture = try Fixture()
         fixture.link.publish(1, from: LinkPair.hostSource)
         fixture.peer.send(.acknowledge(Acknowledgement(mark: 1), incarnation: Self.incarnation + 1))
-        // The peer's event shows that what came before it was read.
+        // The peer's event shows that everything before it was read.
         fixture.peer.send(event: 1)
         fixture.delegate.events.wait { $0.count == 1 }
         #expect(fixture.link.outboxDepth.events == 1)
@@ -273,7 +273,7 @@ struct LinkViolationTests {
         for number in 1...2 { fixture.link.publish(number, from: LinkPair.hostSource) }
         _ = fixture.peer.receive()
         fixture.peer.send(.acknowledge(Acknowledgement(mark: 1, after: 1), incarnation: Self.incarnation))
-        // The second event comes, by the credit of the first.
+        // The second event comes because of the first event's credit.
         _ = fixture.peer.receive()
         #expect(fixture.link.outboxDepth.events == 2)
         fixture.peer.send(event: 1)

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Whether a link is looked after in a moment")
 struct LinkWatchTests {
-    /// What a watch says of being set for an event, or of a look at one: `starts`, `slow`, both, or nothing.
+    /// The watch's answer when it is set for an event or looks at one: `starts`, `slow`, both, or nothing.
     private func say(_ watch: inout LinkWatch, set sequence: UInt64) -> String {
         watch.set(watching: sequence) ? "starts" : ""
     }
@@ -22,7 +22,7 @@ struct LinkWatchTests {
         said.append(say(&watch, look: 0))
         said.append(say(&watch, set: 8))
         said.append(say(&watch, look: 9))
-        // It runs on by itself.
+        // The watch goes on by itself.
         said.append(say(&watch, set: 10))
         said.append(say(&watch, look: 9))
         said.append(say(&watch, look: 0))

@@ -8,7 +8,7 @@ import Glibc
 import Darwin
 #endif
 
-/// What lies in the file system: whose it must be, and what is done about it.
+/// The files of a named socket: whose they must be, and what the socket does about others.
 @Suite("Named sockets", .serialized, .timeLimit(.minutes(5)))
 struct NamedSocketTests {
     /// A user that is not this one.
@@ -48,7 +48,7 @@ struct NamedSocketTests {
             #expect(error == .alreadyRunning(path, pid: pid))
             #expect(error?.description.contains("process \(pid)") == true)
         }
-        // In the same process too: the lock belongs to an open file, not to a process.
+        // The same holds within a process: the lock belongs to an open file, not to a process.
         #expect(throws: NamedSocketError.alreadyRunning(path, pid: pid)) { _ = try NamedSocket(at: path) }
         #expect(socket.look() == .own)
         _ = try UnixSocket.connect(to: path)

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("A worker that has died: what it had accepted arrives", .serialized)
 struct OutboxRecoveryTests {
-    /// A window that lets four events out, of which a host that handles none takes no more.
+    /// Limits with a window of four events: a host that handles none gets no more.
     private var narrow: LinkLimits {
         var limits = LinkLimits()
         limits.windowEvents = 4
@@ -26,7 +26,7 @@ struct OutboxRecoveryTests {
         pair.hostDelegate.events.wait { $0.count == 4 }
         pair.worker.close()
         pair.hostDelegate.isReadToEnd.wait { $0 }
-        // The process may still be at it: nothing is read before that has ended.
+        // The process may still write: nothing is read before it has ended.
         #expect(pair.hostDelegate.end.value == nil)
         #expect(!pair.host.isQuiet)
         pair.host.peerIsGone()
@@ -103,7 +103,7 @@ struct OutboxRecoveryTests {
         pair.worker.eventHandled(1)
         pair.worker.acknowledgeNow()
         pair.hostDelegate.events.wait { $0.count == 4 }
-        // Behind the acknowledgement.
+        // This message comes after the acknowledgement.
         pair.worker.send(.moreTime(milliseconds: 1, reason: ""))
         pair.hostDelegate.messages.wait { $0.last == .moreTime(milliseconds: 1, reason: "") }
         #expect(pair.host.outboxDepth.events == 0)
@@ -132,7 +132,7 @@ struct OutboxRecoveryTests {
         for number in 1...5 { pair.host.publish(number, from: LinkPair.hostSource) }
         pair.workerDelegate.events.wait { $0.count == 3 }
         while pair.host.peerWork?.inline != 4 {}
-        // As if the process were killed here: only its memory is left of it.
+        // As if the process were killed here: only its memory is left.
         pair.worker.close()
         pair.host.peerIsGone()
         pair.hostDelegate.end.wait { $0 != nil }

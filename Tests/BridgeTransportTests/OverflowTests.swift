@@ -18,7 +18,7 @@ struct OverflowTests {
         return limits
     }
 
-    /// What a worker does that handles nothing of its first four events before it is told to, and then everything.
+    /// A worker's behaviour: it handles none of its first four events before it is told to, and then everything.
     private static func beginsWithFour() -> @Sendable (Link, EventHead) -> EventDisposition {
         let begun = Shared(0)
         return { _, _ in
@@ -100,7 +100,7 @@ struct OverflowTests {
         // Each with a key of its own: none takes the place of another that has not left yet.
         for number in 1...4 { pair.host.publish(number, from: Self.source, payload: try payload(box: 100 + number)) }
         pair.workerDelegate.events.wait { $0.count == 4 }
-        // Without a box; between others.
+        // An event without a box, between others.
         pair.host.publish(5, from: Self.source)
         for number in 6...100 { pair.host.publish(number, from: Self.source, payload: try payload(box: number % 3)) }
         Self.goOn(pair)
@@ -126,7 +126,7 @@ struct OverflowTests {
             return (outcome, evicted.map(\.context.id.number))
         }
         for number in 1...4 { #expect(put(number, "BoxSaved").gone.isEmpty) }
-        // What others publish waits for room, and goes beyond the limit meanwhile.
+        // The events of other processes wait for room, and meanwhile go beyond the limit.
         for number in 5...20 { #expect(put(number, "Else").gone.isEmpty) }
         let (outcome, gone) = put(21, "BoxSaved")
         #expect(outcome == .dropped && gone == [21])
@@ -143,7 +143,7 @@ struct OverflowTests {
         pair.workerDelegate.events.wait { $0.count == 4 }
         for number in 5...20 { pair.host.publish(number, from: Self.source, name: "Waiting") }
         #expect(pair.host.put(21, from: Self.source, name: "Failing") == .full(limit: 16 * LinkLimits.minimumCharge))
-        // There is none of its own that could make room.
+        // No event of the same name could make room.
         #expect(pair.host.put(22, from: Self.source, name: "Dropped") == .dropped)
         #expect(!pair.host.hasRoom(for: "Waiting"))
         #expect(pair.host.hasRoom(for: "Failing"))
@@ -161,7 +161,7 @@ struct OverflowTests {
             limits: Self.limits(["BoxSaved": .dropOldest]),
             workerDispose: { _, head in head.sequence == 1 ? .pending : .handled }
         )
-        // The sixteenth is the last for which the sender may go on while the first is not handled.
+        // After the sixteenth the sender must wait while the first is not handled.
         for number in 1...16 {
             pair.host.publish(number, from: Self.source)
             pair.workerDelegate.events.wait { $0.count == number }
@@ -197,7 +197,7 @@ struct OverflowTests {
         pair.workerDelegate.events.wait { $0.count == 3 }
         for number in 4...100 {
             pair.host.publish(number, from: Self.source, payload: payload)
-            // Whatever leaves is acknowledged before the next event is dropped.
+            // Events that leave are acknowledged before the next event is dropped.
             pair.worker.acknowledgeNow()
             if number == 10 { pair.workerDelegate.gaps.wait { $0.count == 1 } }
         }
@@ -231,7 +231,7 @@ struct OverflowTests {
         isOpen.change { $0 = true }
         for event in pair.workerDelegate.events.value { pair.worker.eventHandled(event.sequence) }
         Self.waitUntilQuiet(pair.host)
-        // One, if the writer was held up until all had come.
+        // There is one if the writer was held up until all events had come.
         #expect(pair.workerDelegate.gaps.value.count <= 2)
         #expect(pair.workerDelegate.gaps.value.reduce(0) { $0 + $1.gap.count.asWritten } == 84)
         pair.shutDown()
@@ -244,16 +244,16 @@ struct OverflowTests {
     )
     func acknowledgement(carrier: Carrier, isSlow: Bool) throws {
         let hasArrived = Shared(false)
-        // What the worker has not handled yet; nil once it goes on.
+        // The events that the worker has not handled yet; nil once it goes on.
         let held = Shared<[UInt64]?>([])
         let pair = try LinkPair(
             carrier,
             limits: Self.limits(["BoxSaved": .dropOldest]),
-            // Each event of the worker leads to some for which there is no room.
+            // Each event of the worker causes some for which there is no room.
             hostDispose: { link, head in
                 for number in 0..<50 {
                     link.put(Int(head.sequence.asWritten) * 100 + number, from: Self.source)
-                    // Then another thread reads on, and writes what there is.
+                    // Then another thread reads on, and writes the events that wait.
                     if isSlow { hasArrived.wait { $0 } }
                 }
                 return .handled

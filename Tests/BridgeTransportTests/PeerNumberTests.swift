@@ -6,7 +6,7 @@ import Locks
 import TestSupport
 import Testing
 
-/// What a peer says in numbers, and what is reckoned with them.
+/// The numbers of a peer, and arithmetic with them.
 @Suite("Numbers of a peer", .timeLimit(.minutes(5)))
 struct PeerNumberTests {
     private static func connect(
@@ -53,7 +53,7 @@ struct PeerNumberTests {
         poller.stop()
     }
 
-    /// Is in the middle of a gap until the test lets it go on.
+    /// Stays in the handling of a gap until the test lets it go on.
     private final class GapHolder: LinkDelegate, Sendable {
         let holds = Shared(false)
         let mayGoOn = Shared(false)

@@ -10,13 +10,13 @@ import Testing
 struct PlacedEventTests {
     private static let source = LinkPair.workerSource
 
-    /// A byte string of so many bytes that tells an event from others, from its first to its last byte.
+    /// A byte string of `count` bytes that differs between events from its first to its last byte.
     private static func large(_ number: Int, _ count: Int = 100_000) -> [UInt8] {
         let head = [0x5A] + withUnsafeBytes(of: UInt32(count).bigEndian) { Array($0) }
         return head + [UInt8](repeating: UInt8(truncatingIfNeeded: number), count: count)
     }
 
-    /// Every third one is small.
+    /// The content of an event; every third event is small.
     private static func content(_ number: Int) -> [UInt8] {
         number % 3 == 0 ? payload(number) : large(number, 40_000 + number * 1_000)
     }
@@ -26,7 +26,7 @@ struct PlacedEventTests {
         // Sendable: what it adds is guarded by its own lock.
         let counts = Shared((written: 0, underWay: 0))
 
-        /// What has been written, with any write that has not returned yet.
+        /// The bytes written, including writes that have not returned yet.
         var written: Int {
             counts.wait { $0.underWay == 0 }
             return counts.value.written
@@ -107,7 +107,7 @@ struct PlacedEventTests {
         let isQuiet = Shared(false)
         pair.host.whenQuiet { isQuiet.change { $0 = true } }
         #expect(isQuiet.wait { $0 })
-        // What does not find room there goes over the stream: 300 of them are 38 MB, more than lies there at once.
+        // Events without room in the memory go over the stream: 300 of them are 38 MB, more than the memory holds.
         #expect(counted.host.written < 38_000_000)
         let before = counted.host.written
         for number in 301...310 { pair.host.publish(number, from: source, payload: Self.large(number)) }
@@ -140,7 +140,7 @@ struct PlacedEventTests {
         for number in 1...20 { pair.host.publish(number, from: LinkPair.hostSource, payload: Self.large(number)) }
         #expect(pair.workerDelegate.events.wait { $0.count == 20 })
         #expect(pair.workerDelegate.events.value.allSatisfy { $0.payload == Self.large(Int($0.number)) })
-        // The last write may still be on its way back from the system, uncounted.
+        // The last write may not have returned from the system yet, and is then not counted.
         #expect(counted.host.counts.wait { $0.written > 20 * 100_000 })
         pair.shutDown()
     }
@@ -213,7 +213,7 @@ struct PlacedEventTests {
         let pair = try LinkPair(
             carrier,
             hostDispose: { _, head in
-                // Until another thread reads on: seen by what it acknowledges.
+                // Wait until another thread reads on, which its acknowledgements show.
                 if head.sequence == 1 { others.wait { $0 > 0 } }
                 return .handled
             },
@@ -223,7 +223,7 @@ struct PlacedEventTests {
             }
         )
         for number in 1...10 { pair.worker.publish(number, from: Self.source, payload: Self.large(number)) }
-        // Handled here only if the host's link goes on while its first event is in its handler.
+        // The worker handles this only if the host's link goes on while its first event is in the handler.
         pair.host.publish(1, from: LinkPair.hostSource)
         #expect(pair.hostDelegate.events.wait { $0.count == 10 })
         #expect(pair.hostDelegate.events.value.allSatisfy { $0.payload == Self.large(Int($0.number)) })
@@ -255,8 +255,8 @@ struct PlacedEventTests {
             }
         )
         for number in 1...30 { pair.worker.publish(number, from: Self.source, payload: Self.content(number)) }
-        // All that the window lets out is written; the host is still in the first event's handler, or reads by another
-        // thread.
+        // Everything that the window lets out is written; the host is still in the first event's handler, or reads by
+        // another thread.
         let worker = try #require(gated.value)
         worker.count.wait { $0 >= 1 }
         pair.worker.close()

@@ -125,9 +125,9 @@ struct SocketListenerTests {
             func isShortageReported() -> Bool {
                 host.reports.value.contains { if case .shortage = $0.matter { true } else { false } }
             }
-            // What runs this test may close a descriptor of its own. The connection that is let in with that one ends
-            // when its time is up, and then there is none again. While accepting pauses nothing is filled up: the
-            // reserve's place is not to be taken.
+            // The test runner may close a descriptor of its own. A connection that gets in with that descriptor ends at
+            // its deadline, and then no descriptor is free again. While accepting pauses, no descriptors are filled up:
+            // the reserve's place must not be taken.
             repeat {
                 while let copy = try? FileDescriptor.duplicate(sockets[0].rawValue) {
                     fill.append(SharedDescriptor(copy))
@@ -144,7 +144,7 @@ struct SocketListenerTests {
             try UnixSocket.connect(last.rawValue, to: path)
             Self.send(last.rawValue, frame(.hello(LinkPair.hello())))
             #expect(host.books.wait { $0.introduced == 1 })
-            // Optimised code would close them behind their last use.
+            // Optimised code would close the sockets after their last use.
             withExtendedLifetime(sockets) {}
             host.stop()
         }
@@ -227,7 +227,7 @@ struct SocketListenerTests {
         next.stop()
         client.stop()
         host.stop()
-        // A look that was under way makes them once more and removes them.
+        // A look that was under way makes the files once more and removes them.
         waitUntil { access(path, F_OK) != 0 && access(path + ".lock", F_OK) != 0 }
     }
 
@@ -266,7 +266,7 @@ private func lowerDescriptorLimit() {
 }
 
 #if os(Linux)
-/// Sends bytes with so many descriptors beside them, all of them this socket itself.
+/// Sends bytes together with `count` descriptors, each of them this socket itself.
 private func sendDescriptors(_ count: Int, with bytes: [UInt8], over socket: CInt) -> Int {
     // A control message as the kernel lays it out: length, level, type, the descriptors, padding.
     var control = [UInt64](repeating: 0, count: 2 + (count + 1) / 2)

@@ -10,7 +10,7 @@ struct SuccessionTests {
 
     private static func id(_ number: UInt64) -> EventID { EventID(source: source, number: number) }
 
-    /// A link that was never attached, as it lies in wait for the next incarnation.
+    /// A link that was never attached, as it waits for the next incarnation.
     private func nextLink(_ poller: Poller) -> Link {
         Link(peerName: "canvas", role: .host, ownSource: Self.source, limits: LinkLimits(), poller: poller)
     }
@@ -24,7 +24,7 @@ struct SuccessionTests {
         for number in 1...3 { pair.host.publish(number, from: Self.source) }
         pair.workerDelegate.events.wait { $0.count == 3 }
         pair.worker.acknowledgeNow()
-        // Everything it acknowledged comes before its end.
+        // All its acknowledgements come before its end.
         pair.worker.close()
         pair.hostDelegate.end.wait { $0 != nil }
         #expect(pair.host.unfinished.suffix(2) == [Self.id(2), Self.id(3)])
@@ -56,7 +56,7 @@ struct SuccessionTests {
         #expect(waiting.put(5, from: Self.source) == .ended)
         #expect(last.outboxDepth.events == 3)
         #expect(last.put(5, from: Self.source) == .accepted(sequence: 4, isCrowded: false))
-        // The others are suspected still: a crash with one of them open is laid at its door.
+        // The other events are still suspects: a crash with one of them open is blamed on it.
         let finding = last.predecessorCrashed(suspects: [Self.id(3)], because: "again")
         #expect(finding == .struck(sequence: 2, strikes: ["again"]))
         first.shutDown()

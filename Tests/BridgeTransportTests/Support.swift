@@ -5,7 +5,7 @@ import DomainEvents
 import Locks
 import TestSupport
 
-/// What the two ends of a link may be connected by.
+/// The connections between the two ends of a link.
 enum Carrier: CaseIterable, Sendable {
     case socket
     case memory
@@ -23,7 +23,7 @@ enum Carrier: CaseIterable, Sendable {
         _ pair: consuming UnixSocket.Pair,
         _ poller: Poller
     ) throws -> (any ByteStream, any ByteStream) {
-        // A pair gives its ends up one at a time only through copies of their numbers.
+        // The ends of a pair can be taken one at a time only as duplicates.
         let first = try FileDescriptor.duplicate(pair.first.rawValue)
         let second = try FileDescriptor.duplicate(pair.second.rawValue)
         let memory = MemoryFile.forOutbox(LinkLimits())
@@ -35,7 +35,7 @@ enum Carrier: CaseIterable, Sendable {
     }
 }
 
-/// Something that several threads change and one waits for.
+/// A value that several threads change and one waits for.
 final class Shared<Value: Sendable>: @unchecked Sendable {
     // Sendable: guarded by `lock`.
     private let lock = Lock()
@@ -83,7 +83,7 @@ extension ByteStream {
         return (outcome, Array(bytes[..<read]))
     }
 
-    /// All that comes until the end.
+    /// All bytes until the end of the stream.
     func readToEnd() -> [UInt8] {
         var all: [UInt8] = []
         while true {
@@ -93,7 +93,7 @@ extension ByteStream {
         }
     }
 
-    /// Writes until the stream takes no more; says how much that was.
+    /// Writes until the stream takes no more; returns how many bytes that was.
     func fill() -> Int {
         var total = 0
         let chunk = [UInt8](repeating: 7, count: 50_000)
@@ -102,7 +102,7 @@ extension ByteStream {
     }
 }
 
-/// Hands everything on to another stream, so that a test can look or interfere.
+/// Passes everything on to another stream, so that a test can look or interfere.
 class PassingStream: ByteStream, @unchecked Sendable {
     // Sendable: constant; subclasses guard what they add.
     let inner: any ByteStream
@@ -121,7 +121,7 @@ class PassingStream: ByteStream, @unchecked Sendable {
     func close() { inner.close() }
 }
 
-/// A stream whose memory could not be had.
+/// A stream without shared memory, as if the system had refused it.
 final class BareStream: PassingStream, @unchecked Sendable {
     override var memory: MemoryFile? { nil }
     override var shelf: MemoryFile? { nil }
@@ -131,7 +131,7 @@ final class BareStream: PassingStream, @unchecked Sendable {
 final class WatchedStream: PassingStream, @unchecked Sendable {
     // Sendable: what it adds is guarded by its own lock.
 
-    /// A thread's mark: threads end and their numbers come again, but this stays.
+    /// A thread's mark: the numbers of ended threads are used again, but a mark is unique.
     final class ThreadMark: Sendable {}
 
     private static let slot = ThreadSpecific<ThreadMark>()
@@ -166,7 +166,7 @@ final class GatedStream: PassingStream, @unchecked Sendable {
     }
 }
 
-/// Writes only a random part of what it could, and sometimes nothing though there was room; reads in random pieces.
+/// Writes only a random part, and sometimes nothing although there was room; reads in random pieces.
 final class ChunkingStream: PassingStream, @unchecked Sendable {
     // Sendable: what it adds is guarded by its own lock.
     private let random: Shared<SeededGenerator>

@@ -1,10 +1,10 @@
 import BridgePlatform
 import Testing
 
-/// The program `bridge-benchmark`: that its works can be done, not how fast.
+/// The program `bridge-benchmark`: the tests show that its works run, not how fast they are.
 @Suite("The program bridge-benchmark", .serialized)
 struct BenchmarkTests {
-    /// Those that take no more than a few processes; W5 has none, and is measured with what no test has: time.
+    /// The works that take only a few processes; W5 is left out, because its measurement takes too long for a test.
     private static let works = """
         raw,W1,W2,W3,W4,supervision,codec,growth-types-1000,growth-workers-10,growth-sent,simulation
         """

@@ -9,7 +9,7 @@ import Glibc
 import Darwin
 #endif
 
-/// Rows F11 and N15: what is written cannot be, and the run goes on.
+/// Rows F11 and N15: output cannot be written, and the run goes on.
 @Suite("supervisor run, where its output goes nowhere", .serialized, .timeLimit(.minutes(5)))
 struct BrokenOutputTests {
     private static let full = "/dev/full"
@@ -82,8 +82,8 @@ struct BrokenOutputTests {
             return
         }
         let workspace = try Workspace()
-        // Blocks of 512 bytes, or of 1,024 in some shells. The worker's shared outbox is such a file, too, and has
-        // room.
+        // Blocks of 512 bytes, or of 1,024 in some shells. The limit also holds for the worker's shared outbox, which
+        // needs less.
         let result = try await run("> out.jsonl", before: "ulimit -f 40960;", events: 20, in: workspace)
         #expect(result.status == .exited(code: 0), "\(result.errors)")
         let limited = try await run("> out.jsonl", before: "ulimit -f 8;", events: 200, in: workspace)
@@ -123,7 +123,7 @@ struct BrokenOutputTests {
         let workspace = try Workspace()
         let supervisor = try await RunningSupervisor.start(["store"], in: workspace)
         let program = try SupervisorProgram.products() + "/supervisor"
-        // A pipe holds 64 KiB, and this one's reader reads from elsewhere, until all is over.
+        // A pipe holds 64 KiB, and the reader of this pipe reads nothing from it until the end.
         let script = """
             mkfifo end; exec 3>&2
             { head -c 65536 /dev/zero; '\(program)' status --watch --control run/s 2>&1 & echo "watch $!" >&3
@@ -133,12 +133,12 @@ struct BrokenOutputTests {
         let started = try #require(await shell.line { $0.hasPrefix("watch ") })
         let watch = try #require(pid_t(started.dropFirst("watch ".count)))
         await supervisor.errors.wait { $0.contains { $0.contains("\"supervisor status\"") } }
-        // Then there is something to say on standard error, too.
+        // Then there is output on standard error, too.
         _ = try await supervisor.terminate()
         let asking = Task {
             while !Task.isCancelled {
                 kill(watch, SIGTERM)
-                // Whatever comes sooner belongs to the one before.
+                // An earlier signal counts as part of the last one.
                 try await Task.sleep(for: .milliseconds(150))
             }
         }
@@ -185,7 +185,7 @@ struct BrokenOutputTests {
         )
         let started = try #require(await bridge.line(with: "started "))
         let pid = try #require(pid_t(started.dropFirst("started ".count)))
-        // Nothing says that it is ready: asked until it answers.
+        // No output says that it is ready, so ask until it answers.
         var published: SupervisorProgram.Result?
         repeat {
             published = try await workspace.run(
@@ -228,7 +228,7 @@ struct BrokenOutputTests {
                 #"{"number": 1, "text": "t"}"#
             )
             #expect(published.status == .exited(code: 0), "\(published.errors)")
-            // The lock holds though no number could be written into it.
+            // The lock holds although no process number could be written into it.
             let second = try await workspace.run("run", "bridge.json5")
             #expect(second.status == .exited(code: 71), "\(second.errors)")
             bridge.terminate()

@@ -13,7 +13,7 @@ struct ChaosFlowTests {
         var handling = Handling.returned
     }
 
-    /// Lets a flow see these, and gives the first fault with the stock that is taken at the end.
+    /// Lets a flow see these records, and returns the first fault and the tally at the end.
     private func outcome(
         _ steps: [Step],
         accepted: UInt64,
@@ -81,7 +81,7 @@ struct ChaosFlowTests {
         #expect(tally.deadLettered == 1)
     }
 
-    /// What is lost of this, where so much was announced about it.
+    /// How many events of this tally are lost, with these announcements.
     private func lost(_ tally: Tally, dropped: Int = 0, coalesced: Int = 0, left: Int = 0) -> Int {
         account(tally, dropped: dropped, coalesced: coalesced, left: left).lost
     }

@@ -10,12 +10,12 @@ struct ChaosTests {
     )
     func nothingIsLost() async throws {
         let workspace = try Workspace()
-        // Little is on its way compared with a run in release, and less where a sanitizer makes each event slow.
+        // Fewer events are on their way than in a release run, and fewer still where a sanitizer makes each event slow.
         let (ends, outbox) = ("\(rounds(20, atLeast: 6))", "\(rounds(512, atLeast: 64))")
         var arguments = ["--ends", ends, "--outbox", outbox, "--folder", workspace.path]
         if let seed = CurrentProcess.environment("CHAOS_TEST_SEED") { arguments += ["--seed", seed] }
         let result = try await SupervisorProgram.run(arguments, of: "chaos-driver", in: workspace.path)
-        // The seed and the table, which say what went wrong.
+        // The message has the seed and the table, which say what went wrong.
         #expect(result.status == .exited(code: 0), "\((result.output + result.errors).joined(separator: "\n"))")
         print(result.output.first ?? "no seed was printed")
     }

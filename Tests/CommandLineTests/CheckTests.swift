@@ -26,7 +26,7 @@ struct CheckTests {
     )
     func lacks() async {
         await #expect(processExitsWith: .success) {
-            // As on a kernel without Landlock and without filters, here and in every program that is started.
+            // As on a kernel without Landlock and without filters, here and in every program that this process starts.
             try #require(MissingSystemCalls.install())
             let workspace = try Workspace()
             try workspace.write(

@@ -27,7 +27,7 @@ struct CommandTests {
         try await SupervisorProgram.run(words + ["--control", "run/s"], in: workspace.path)
     }
 
-    /// What a client is told by itself.
+    /// The report that a client of its own gets.
     private func report() async throws -> BridgeReport {
         let client = try await BridgeClient.connect(to: workspace.path + "/run/s", publisher: EventPublisher())
         let report = try await client.status()
@@ -35,7 +35,7 @@ struct CommandTests {
         return report
     }
 
-    /// What a client is told once the host has forgotten those before it: their callers may hear of their ends first.
+    /// The report once the host has forgotten earlier clients: their callers may learn of their ends earlier.
     private func alone(_ told: () async throws -> BridgeReport) async throws -> BridgeReport {
         var report = try await told()
         while report.clients.count > 1, !Task.isCancelled { report = try await told() }
@@ -73,7 +73,7 @@ struct CommandTests {
         #expect(metrics.output.contains("# TYPE event_bridge_worker_restarts_total counter"))
         let result = try await supervisor.terminate()
         #expect(result.status == .exited(code: 0))
-        // What commands it is no event of the bridge's users.
+        // A command is no event of the bridge's users.
         #expect(result.output.isEmpty)
     }
 
@@ -103,7 +103,7 @@ struct CommandTests {
     @Test("a restart of a worker that does not come up ends with status 69 and says why")
     func givenUp() async throws {
         let supervisor = try await RunningSupervisor.start(["store"], in: workspace)
-        // From its second start on it finds nothing to run.
+        // From its second start on, the worker has no program to run.
         let link = workspace.path + "/gone"
         try workspace.write(
             "other.json5",
@@ -143,7 +143,7 @@ struct CommandTests {
 
     @Test("F12: a hundred at once are all answered")
     func crowd() async throws {
-        // Fewer where a sanitizer makes each of these programs slow: a caller waits ten seconds.
+        // Fewer callers where a sanitizer makes each of these programs slow: a caller waits ten seconds.
         let crowd = rounds(100, atLeast: 20)
         let supervisor = try await RunningSupervisor.start(["store"], in: workspace)
         let results = try await withThrowingTaskGroup(of: SupervisorProgram.Result.self) { group in
@@ -176,7 +176,7 @@ struct CommandTests {
             await ended.wait { !$0.isEmpty }
             poller.stop()
         }
-        // Behind all of theirs.
+        // This command comes after all the others.
         let last = try await command("restart", "store")
         #expect(last.status == .exited(code: 0) && last.errors.isEmpty)
         let report = try await alone(report)
@@ -226,7 +226,7 @@ struct CommandTests {
         _ = try await first.terminate()
         await sentences.wait { !$0.isEmpty }
         let second = try await RunningSupervisor.start(["store"], in: workspace)
-        // The two streams have no order between them: a further line may still be of the first one.
+        // The two streams have no order between them: a further line may still belong to the first supervisor.
         await lines.wait { lines in
             let reports = lines.compactMap { try? JSONDecoder().decode(BridgeReport.self, from: Data($0.utf8)) }
             return Set(reports.map(\.pid)).count == 2
@@ -284,7 +284,7 @@ struct CommandTests {
         _ = try await supervisor.terminate()
     }
 
-    /// A supervisor that speaks no version which this one does, as a client sees it.
+    /// A supervisor that shares no protocol version with this program, as a client sees it.
     private func withOtherVersion(report: BridgeReport?, _ body: () async throws -> Void) async throws {
         let encoded = try report.map { try CBOREncoder().encode($0) }
         let listening = try SharedDescriptor(UnixSocket.bind(to: workspace.path + "/s"))

@@ -9,7 +9,7 @@ import Darwin
 
 @Suite("supervisor completion")
 struct CompletionTests {
-    /// What is typed, and what a shell has to offer for its last word.
+    /// Typed lines, and the words that a shell has to offer for the last word.
     static let lines: [(typed: [String], offered: [String])] = [
         (["ru"], ["run"]),
         (["--v"], ["--version"]),
@@ -28,7 +28,7 @@ struct CompletionTests {
         (["dead-letters", "list", "--ev"], ["--event"]),
     ]
 
-    /// What a shell has to offer where a supervisor runs with the workers `mail` and `store`.
+    /// The words that a shell has to offer where a supervisor runs with the workers `mail` and `store`.
     static let named: [(typed: [String], offered: [String])] = [
         (["restart", "--control", "run/s", ""], ["mail", "store"]),
         (["logs", "--control", "run/s", "st"], ["store"]),
@@ -44,14 +44,14 @@ struct CompletionTests {
         let workspace = try Workspace()
         let supervisor = try await RunningSupervisor.start(["mail", "store"], in: workspace)
         let products = try SupervisorProgram.products()
-        // The script calls the program by the name that stands first on the line.
+        // The script calls the program by the first word of the line.
         let path = shell == "fish" ? "set -gx PATH '\(products)' $PATH" : "PATH='\(products)':$PATH"
         let found = try await lines(shell, "\(path)\n\(script)", in: workspace)
         #expect(try await supervisor.terminate().status == .exited(code: 0))
         return found
     }
 
-    /// Runs a shell with a script in a directory where there is a file, and gives the lines that it prints.
+    /// Runs a shell with a script in a directory that has a file, and returns the lines that it prints.
     private func lines(_ shell: String, _ script: String, in workspace: Workspace? = nil) async throws -> [String]? {
         let places: [String] = ["/usr/bin/\(shell)", "/bin/\(shell)"]
         let program = places.first { access($0, X_OK) == 0 }
@@ -108,7 +108,7 @@ struct CompletionTests {
     func bashNames() async throws {
         let calls = Self.named.map { line in
             let words = (["supervisor"] + line.typed).map { "'\($0)'" }.joined(separator: " ")
-            // On a machine that is slow the program may give up; a person presses the key again.
+            // On a slow machine the program may give up; a person presses the key again.
             return """
                 COMP_WORDS=(\(words)); COMP_CWORD=\(line.typed.count); COMPREPLY=()
                 for ((turn = 0; turn < \(line.offered.isEmpty ? 1 : 60) && ${#COMPREPLY[@]} == 0; turn++)); do _supervisor; done
@@ -134,7 +134,7 @@ struct CompletionTests {
         }
         let script = "source completion\n" + calls.joined(separator: "\n")
         guard let found = try await linesBesideSupervisor("fish", script) else { return }
-        // Where there is nothing, there is no line either.
+        // Without offers there is no line.
         #expect(found == Self.named.map { $0.offered.joined(separator: "|") }.filter { !$0.isEmpty })
     }
 

@@ -24,7 +24,7 @@ struct ControlTests {
           handshake: "4m", heartbeat: { every: "1m" }, shutdown: { grace: "4m" } }] }
         """
 
-    /// Publishes an event as a client and waits for what a worker makes of it.
+    /// Publishes an event as a client and waits for a worker's answer.
     private static func ask(at path: String) async throws -> Int64 {
         let publisher = EventPublisher()
         let answers = publisher.events(of: WorkDone.self)

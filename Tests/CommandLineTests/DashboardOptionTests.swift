@@ -10,19 +10,19 @@ struct DashboardOptionTests {
         worker "dashboard": found a worker of the name that --dashboard takes; expected another name, or no --dashboard
         """
 
-    /// The workers of these names, and no control socket.
+    /// Writes a configuration with workers of these names, and without a control socket.
     private func write(_ workers: String..., in workspace: Workspace) throws {
         let bridge = Workspace.bridge(workers: workers).replacingOccurrences(of: "control: \"run/s\",", with: "")
         try workspace.write("bridge.json5", bridge)
     }
 
-    /// Where the page is, which standard error tells.
+    /// The address of the page, from standard error.
     private func address(_ supervisor: RunningProgram) async throws -> String {
         let line = try #require(await supervisor.line(with: "the page is at "), "\(supervisor.lines)")
         return try String(#require(line.split(separator: " ").last))
     }
 
-    /// What `python3` prints of a page.
+    /// Fetches a page with `python3`, and returns the output.
     private func read(_ address: String, in workspace: Workspace) async throws -> SupervisorProgram.Result {
         let program = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read().decode())"
         return try await SupervisorProgram.run(
@@ -91,7 +91,7 @@ struct DashboardOptionTests {
     @Test("is given up after repeated ends as any worker is; the others go on, and it can be started again")
     func givenUp() async throws {
         let workspace = try Workspace()
-        // However long its starts take, the second end is one too many.
+        // The second end is one too many, however long the starts take.
         let bridge = Workspace.bridge().dropFirst()
         try workspace.write("bridge.json5", "{ intensity: { restarts: 1, within: \"1h\" }, \(bridge)")
         let supervisor = workspace.start("run", "bridge.json5", "--dashboard", "0")
@@ -111,7 +111,7 @@ struct DashboardOptionTests {
         let restarted = try await workspace.run("restart", "dashboard", "--control", "run/s")
         #expect(restarted.status == .exited(code: 0), "\(restarted.errors)")
         supervisor.terminate()
-        // As of any run in which a worker was given up.
+        // The status of any run in which a worker was given up.
         #expect(try await supervisor.result().status == .exited(code: 69), "\(supervisor.lines)")
     }
 

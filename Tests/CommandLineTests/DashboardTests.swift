@@ -33,7 +33,7 @@ struct DashboardTests {
         for name in ["worker", "dashboard"] {
             _ = try #require(await supervisor.line(with: "worker \"\(name)\" is ready"), "\(supervisor.lines)")
         }
-        // From then on it asks how everything is.
+        // From then on the dashboard asks for reports.
         _ = try #require(await supervisor.line(with: "\"dashboard\" (process"), "\(supervisor.lines)")
         _ = try #require(await supervisor.line(with: "has attached"), "\(supervisor.lines)")
         try await body(workspace, supervisor)
@@ -41,7 +41,7 @@ struct DashboardTests {
         #expect(try await supervisor.result().status == .exited(code: status))
     }
 
-    /// A request whose answer comes line by line.
+    /// Makes a request whose answer comes line by line.
     private func request(_ text: String, in workspace: Workspace) throws -> Answer {
         try Answer(to: text, from: "\(workspace.path)/run/page")
     }
@@ -84,7 +84,7 @@ struct DashboardTests {
     func event() async throws {
         try await withDashboard { workspace, _ in
             let stream = try get("/events", in: workspace)
-            // The first picture that the host has answered for.
+            // The first picture with a report of the host.
             _ = try #require(await stream.line { $0.contains("\"trouble\": null") })
             let published = try await SupervisorProgram.run(
                 ["publish", "--control", "run/s", "WorkRequested", #"{"number": 7, "text": "<b>"}"#],
@@ -93,7 +93,7 @@ struct DashboardTests {
             #expect(published.status == .exited(code: 0), "\(published.errors)")
             let told = try #require(await stream.line { $0.contains("\"type\": \"WorkDone\"") })
             #expect(told.hasPrefix("data: {\"items\": ["))
-            // The next but one answer of the host was asked for after the event.
+            // The second answer of the host from here on was requested after the event.
             for _ in 0..<2 { _ = try #require(await stream.line { $0.contains("\"trouble\": null") }) }
             let metrics = try await get("/metrics", in: workspace).all()
             #expect(metrics.contains(#"event_bridge_worker_ready{worker="worker"} 1"#), "\(metrics)")
@@ -176,7 +176,7 @@ struct DashboardTests {
                 guard number > 1 else { continue }
                 let sampled = try #require(await stream.line { $0.contains("\"isSampled\": true") })
                 #expect(sampled.contains("[\"worker\", \"WorkDone\", "))
-                // It has wanted all events again for a second.
+                // The dashboard has wanted all events again for a second.
                 _ = try #require(await stream.line { $0.contains("\"isSampled\": false") })
             }
         }
@@ -201,7 +201,7 @@ struct DashboardTests {
 }
 
 extension DashboardTests {
-    /// The lines that are answered to a request, which can be waited for.
+    /// The lines of an answer, which the test can wait for.
     private final class Answer: Sendable {
         private enum Part: Sendable {
             case line(String)
@@ -239,7 +239,7 @@ extension DashboardTests {
             return lines(of: parts.all)
         }
 
-        /// The first line, behind the last one that was waited for, for which this holds; nil if there is none.
+        /// The first line that matches, after the last line that was waited for; nil if there is none.
         func line(where matches: @escaping @Sendable (String) -> Bool) async -> String? {
             let from = read.all.last ?? 0
             await parts.wait { parts in

@@ -4,7 +4,7 @@ import Testing
 /// A supervisor that is started with fewer descriptors than its workers take.
 @Suite("The limit of open descriptors", .timeLimit(.minutes(5)))
 struct DescriptorLimitTests {
-    /// A worker that says how many descriptors it may open, and takes each event as it comes.
+    /// A worker that reports how many descriptors it may open, and takes every event.
     private static let worker = #"""
         #!/usr/bin/env bash
         printf 'at most %s descriptors\n' "$(ulimit -Sn)" >&2
@@ -21,7 +21,7 @@ struct DescriptorLimitTests {
     func raised() async throws {
         let workspace = try Workspace()
         let worker = try workspace.program("worker.sh", Self.worker)
-        // Each takes six of the supervisor's descriptors.
+        // Each worker takes six of the supervisor's descriptors.
         try workspace.write(
             "bridge.json5",
             """

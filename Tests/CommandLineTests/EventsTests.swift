@@ -18,7 +18,7 @@ struct EventsTests {
         await supervisor.errors.wait {
             $0.contains { $0.contains("\"supervisor events\"") && $0.hasSuffix("has attached") }
         }
-        // It counts what comes behind its attaching.
+        // The program counts the events after its attaching.
         for number in 1...3 {
             let published = try await workspace.run(
                 "publish",

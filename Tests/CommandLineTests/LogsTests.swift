@@ -23,7 +23,8 @@ struct LogsTests {
         _ = try await bridge.result()
     }
 
-    /// Prints what each Print says, to standard error if that begins with a mark; a line is there before its answer.
+    /// A worker that prints the text of each Print, to standard error if the text begins with a mark; the line comes
+    /// before the answer.
     private static let worker = #"""
         #!/usr/bin/env bash
         link=$EVENT_BRIDGE_FD

@@ -9,7 +9,7 @@ import Glibc
 import Darwin
 #endif
 
-/// A socket that plays systemd: a thread takes the messages as they come.
+/// A socket in the role of systemd: a thread takes the messages as they come.
 final class Manager: @unchecked Sendable {
     // Sendable: guarded by `lock`.
     private let lock = Lock()
@@ -41,10 +41,10 @@ final class Manager: @unchecked Sendable {
         }
     }
 
-    /// No more is taken than what has come.
+    /// Ends the socket: only messages that have come are still taken.
     func end() { shutdown(descriptor.rawValue, CInt(SHUT_RDWR)) }
 
-    /// Blocks the calling thread until the lines that have come are as wanted.
+    /// Blocks the calling thread until `isMet` holds for the lines that have come.
     func wait(until isMet: ([String]) -> Bool) {
         lock.withLock {
             while !isMet(lines) { changed.wait() }

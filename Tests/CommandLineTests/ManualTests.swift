@@ -30,7 +30,7 @@ struct ManualTests {
             }
             for page in pages {
                 let read = try await SupervisorProgram.run(options + [page], of: program, in: workspace.path)
-                // A date would be that of the build, which no two builds have in common.
+                // The pages have no date: it would be the date of the build, and differ between builds.
                 let dated = ["WARNING: missing date, using", "see above the output for WARNING messages"]
                 let errors = read.errors.filter { error in !dated.contains { error.contains($0) } }
                 #expect(errors.isEmpty, "\(program) \(page): \(errors)")

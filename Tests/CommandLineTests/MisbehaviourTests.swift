@@ -5,14 +5,14 @@ import Testing
 struct MisbehaviourCase: Sendable, CustomTestStringConvertible {
     let name: String
     let status: CInt
-    /// What stands on standard error, each in a line of its own, in this order; `#` stands for anything.
+    /// The sentences on standard error, each in a line of its own, in this order; `#` stands for anything.
     let sentences: [String]
-    /// Whether it takes a second one, as nothing else would end the run.
+    /// Whether the test has to stop the run, because nothing else would end it.
     var isStopped = false
-    /// Whether the run goes on until the worker has been killed and started again: what kills it is none of its events.
+    /// Whether the run goes on until the worker has been killed and started again, which none of its events causes.
     var endsWhenReplaced = false
-    /// Whether there is work for it; else the run ends when no worker is left, and chance cannot lay an end at an
-    /// event's door.
+    /// Whether there is work for it; if not, the run ends when no worker is left, and no end can be blamed on an event
+    /// by chance.
     var hasWork = true
 
     var testDescription: String { name }
@@ -33,7 +33,7 @@ struct MisbehaviourTests {
         "worker \"w\" was given up: 2 restarts within #; last: \(last)"
     }
 
-    /// An event that a worker dies of each time.
+    /// A case in which a worker dies of an event each time.
     private static func deadly(_ name: String, _ reason: String) -> MisbehaviourCase {
         MisbehaviourCase(
             name: name,
@@ -45,7 +45,7 @@ struct MisbehaviourTests {
         )
     }
 
-    /// What no honest worker says, and for which it is ended each time.
+    /// A case in which a worker sends what no honest worker sends, and is ended for it each time.
     private static func violation(_ name: String, _ sentence: String) -> MisbehaviourCase {
         MisbehaviourCase(
             name: name,
@@ -157,8 +157,8 @@ struct MisbehaviourTests {
             name: "scribble",
             status: 75,
             sentences: [
-                // Its own thread may come upon the damage before it dies, and its host upon what that one writes: a
-                // broken protocol.
+                // The worker's own thread may meet the damage before the worker dies, and write frames that the host
+                // finds to break the protocol.
                 ready, "worker \"w\" # that it had published (# before): #", dies("#" + again),
             ]
         ),
@@ -199,7 +199,7 @@ struct MisbehaviourTests {
         deadly("crash-unless:/nonexistent", "killed by SIGABRT (6)#"),
         deadly("trap-on:t1", "killed by SIG#"),
         deadly("exit-on:t1", "exited with status 0, unasked"),
-        // What was left unfinished it could only have said in the memory that is not read.
+        // Only the memory, which is not read, could say which events were left unfinished.
         MisbehaviourCase(
             name: "violate-on:t1",
             status: 75,

@@ -11,12 +11,12 @@ import Darwin
 
 @Suite("Of a supervisor that is killed at any moment nothing is left", .serialized)
 struct OrphanTests {
-    /// From the start of the program to behind the moment in which all of its workers are ready, on a machine with some
-    /// work.
+    /// The latest kill after the program's start: later than the readiness of all its workers, on a machine with some
+    /// other work.
     private static let latestKill: UInt64 = 400_000_000
 
-    /// Workers at rest, with a child, with a child that has left the group, in another language, and one that is always
-    /// starting.
+    /// Workers at rest, with a child, with a child that has left the group, in another language, and a worker that is
+    /// always starting.
     private static func configuration(_ mark: String) -> String {
         let faulty = ["none", "grandchild", "daemon", "crash-before-hello"].map { name in
             """
@@ -49,11 +49,11 @@ struct OrphanTests {
             try workspace.write("bridge.json5", Self.configuration(mark))
             let moment = random.next() % Self.latestKill
             let (supervisor, died) = try killSupervisor(in: workspace.path, after: moment, poller) { supervisor in
-                // Now and then not before it has its guard and a worker, lest nothing be at stake, or nothing be found.
+                // Every fifth kill waits for the guard and a worker, so that there is something to find.
                 if number % 5 == 0 { waitUntil { Self.processes(of: supervisor, bearing: mark).count > 1 } }
             }
             var left = Self.processes(of: supervisor, bearing: mark)
-            // The test's limit ends what never comes. How long it takes is printed: a loaded machine is not a fault.
+            // Only the test's limit ends this wait. The time is printed, not judged: a loaded machine is no fault.
             while !left.isEmpty {
                 await Task.yield()
                 left = Self.processes(of: supervisor, bearing: mark)
@@ -63,7 +63,7 @@ struct OrphanTests {
         print("\(kills) kills; all gone after \(slowest / 1_000_000) ms at the latest, with a look at all processes")
     }
 
-    /// - Returns: Its number, and when it was dead.
+    /// - Returns: The supervisor's process number, and when it was dead.
     private func killSupervisor(
         in directory: String,
         after moment: UInt64,
@@ -84,11 +84,11 @@ struct OrphanTests {
         return (supervisor.processIdentifier, MonotonicClock.now())
     }
 
-    /// Those that live and have the mark in their environment, as all have that come from workers; and their guard.
+    /// The living processes with the mark in their environment, which all processes of workers have; and their guard.
     private static func processes(of supervisor: Int32, bearing mark: String) -> [String] {
         let (variable, parent) = (Data("ORPHAN_TEST=\(mark)\0".utf8), Data("--parent\0\(supervisor)\0".utf8))
         let numbers = (try? FileManager.default.contentsOfDirectory(atPath: "/proc"))?.filter { Int($0) != nil } ?? []
-        // Of a zombie neither can be read.
+        // For a zombie neither file can be read.
         return numbers.filter { number in
             func has(_ file: String, _ wanted: Data) -> Bool {
                 (try? Data(contentsOf: URL(fileURLWithPath: "/proc/\(number)/\(file)")))?.firstRange(of: wanted) != nil

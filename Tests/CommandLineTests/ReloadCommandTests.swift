@@ -29,7 +29,7 @@ struct ReloadCommandTests {
                 #"the configuration was read again: started "new"; stopped "gone"; replaced "other"; left alone "same""#
             ]
         )
-        // The supervisor's own user reads it too.
+        // The supervisor prints the sentence for its own user too.
         let said = taken.output.first ?? ""
         await supervisor.errors.wait { $0.contains("supervisor: \(said)") }
         #expect(supervisor.errors.all.contains { $0.contains("\"new\" is ready") })

@@ -15,8 +15,8 @@ struct ReloadTests {
         "{ \(keys) workers: [\(workers.joined(separator: "\n"))] }"
     }
 
-    /// Runs a configuration whose workers come up; `steps` are taken one after the other, each when a line has come
-    /// that the one before waits for.
+    /// Runs a configuration whose workers become ready; takes the `steps` one after the other, each when the line has
+    /// come that the step before waits for.
     private func run(
         _ workspace: Workspace,
         _ arguments: [String] = [],
@@ -284,8 +284,7 @@ struct ReloadTests {
         }
     }
 
-    /// Writes the next of the texts and hangs up once the bridge has come up and once each reload has ended; then asks
-    /// for the end.
+    /// Writes the next text and sends SIGHUP when the bridge is ready and after each reload; then asks for the end.
     private static func afterEachReadiness(
         _ manager: Manager,
         _ workspace: Workspace,
@@ -296,7 +295,7 @@ struct ReloadTests {
             guard line.contains("is ready") && reloads.value == 0 || line.contains("the configuration was ") else {
                 return
             }
-            // The manager hears of the bridge's readiness behind the worker's.
+            // The manager learns of the bridge's readiness after the worker's.
             manager.wait { $0.count { $0 == "READY=1" } == reloads.value + 1 }
             guard reloads.value < texts.count else { return program.terminate() }
             do {

@@ -65,17 +65,17 @@ struct ReloadUnderLoadTests {
     }
 }
 
-/// Orders box after box, a few at a time, until the workers were replaced as often as they are to be; each hundredth
-/// answer, once the reload before is through, is followed by the next reload.
+/// Orders box after box, a few at a time, until the workers were replaced as often as planned; each hundredth answer is
+/// followed by the next reload, if the last reload is finished.
 ///
-/// The load goes by answers, not by time, so that the worker that is to be replaced saves while the other one comes up,
-/// however slow the machine is.
+/// Answers, not times, control the load, so the old worker still saves while its replacement starts, however slow the
+/// machine is.
 private final class Orders: @unchecked Sendable {
     // Sendable: `state` is guarded by `lock`; the rest is constant.
     static let reloads = 3
     static let least = 400
     private static let answersPerReload = 100
-    /// So many are on their way at once.
+    /// How many orders are on their way at once.
     private static let open = 4
 
     private struct State {

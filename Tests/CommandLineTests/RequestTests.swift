@@ -26,7 +26,7 @@ struct RequestTests {
         if case .string(let text)? = node?.value { text } else { nil }
     }
 
-    /// A worker in bash that confirms nothing, and answers each Ping with what stands here.
+    /// A worker in bash that acknowledges nothing, and answers each Ping with this line.
     private func silentWorker(answering line: String) -> String {
         #"""
         #!/usr/bin/env bash
@@ -54,7 +54,7 @@ struct RequestTests {
             #expect(text(answer["type"]) == "WorkDone" && text(answer["source"]) == "worker")
             #expect(answer["data"]?["number"]?.value == .unsigned(7))
             let line = try #require(await bridge.line(with: "\"type\":\"WorkDone\""))
-            // The same line as the supervisor's own.
+            // The output is the same line as the supervisor's own.
             #expect(result.output == [line])
             #expect(text(answer["causationid"])?.hasPrefix("client-1-") == true)
             let plain = try await request("WorkRequested", fields, "--awaiting", "WorkDone", in: workspace)

@@ -5,8 +5,7 @@ import Testing
 
 @Suite("supervisor run")
 struct RunTests {
-    /// None of these tests is about how long something takes: no deadline is to be missed on a machine that is slow or
-    /// busy.
+    /// None of these tests is about time: a slow or busy machine must miss no deadline.
     private static let patience = #"handshake: "4m", heartbeat: { every: "1m" }, shutdown: { grace: "4m" },"#
 
     private func worker(_ name: String, _ misbehaviour: String) -> String {
@@ -17,7 +16,7 @@ struct RunTests {
     }
 
     private func configuration(_ workers: String...) -> String {
-        // However long its starts take, a worker that fails again and again is given up.
+        // A worker that fails again and again is given up, however long its starts take.
         "{ workers: [\n\(workers.joined(separator: "\n"))\n], intensity: { restarts: 5, within: \"1h\" } }"
     }
 
@@ -82,7 +81,7 @@ struct RunTests {
             result.errors.contains { $0.hasPrefix("bridge.json5:4:30: workers[1].executable: there is no program") }
         )
         #expect(result.errors.contains { $0.contains("worker \"ghost\" was given up") && $0.contains(program) })
-        // There is no use in another try.
+        // Another try would be of no use.
         #expect(!result.errors.contains { $0.contains("is started again") }, "\(result.errors)")
     }
 
@@ -108,7 +107,7 @@ struct RunTests {
         )
         let result = try await workspace.run("run", "bridge.json5")
         #expect(result.status == .exited(code: 69))
-        // On a busy machine it is given more time.
+        // On a busy machine the worker is given more time.
         let sentence = /was not ready ([0-9]{3}(\.[0-9]+)? ms|[0-9]+(\.[0-9]+)? s) after its start; stopped$/
         #expect(result.errors.contains { $0.contains(sentence) }, "\(result.errors)")
     }
@@ -226,7 +225,7 @@ struct RunTests {
         let rest =
             ") for worker \"faulty\" is put aside as dead letter 1 after 3 crashes over it: killed by SIGABRT (6)"
         #expect(told[0].contains(rest))
-        // The first may come twice: its acknowledgement may not have left before the crash.
+        // The first event may come twice: its acknowledgement may not have left before the crash.
         for text in ["t1", "t3"] {
             #expect(result.output.contains { $0.contains("WorkDone") && $0.contains("\"\(text)\"") })
         }
@@ -296,7 +295,7 @@ struct RunTests {
     }
 }
 
-/// Says once that it has been called so many times.
+/// Reports once that it has been called `count` times.
 private final class Countdown: @unchecked Sendable {
     // Sendable: guarded by `lock`.
     private let lock = Lock()

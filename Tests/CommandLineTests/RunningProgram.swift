@@ -19,7 +19,7 @@ final class RunningProgram: @unchecked Sendable {
 
     /// - Parameters:
     ///   - name: another program than `supervisor`.
-    ///   - directory: where it runs.
+    ///   - directory: where the program runs.
     ///   - readsOutput: whether the test reads what the program prints on standard output.
     init(
         _ arguments: [String],
@@ -48,7 +48,7 @@ final class RunningProgram: @unchecked Sendable {
         lock.withLock { self.run = run }
     }
 
-    /// The first line, past or to come, for which this holds; nil if the program ended without one.
+    /// The first line, past or to come, that matches; nil if the program ended without one.
     func line(where matches: @escaping @Sendable (String) -> Bool) async -> String? {
         await withCheckedContinuation { continuation in
             let known: String?? = lock.withLock {
@@ -63,7 +63,7 @@ final class RunningProgram: @unchecked Sendable {
 
     func line(with text: String) async -> String? { await line { $0.contains(text) } }
 
-    /// What it has printed so far on both streams.
+    /// The lines that the program has printed so far on both streams.
     var lines: [String] { lock.withLock { noted } }
 
     func write(_ text: String) { lock.withLock { program }?.write(text) }

@@ -3,7 +3,7 @@ import TestSupport
 /// A supervisor that runs while a test gives it commands, with its control socket at `run/s` of the test's workspace.
 final class RunningSupervisor: Sendable {
     let program: SupervisorProgram
-    /// What it has said on standard error so far.
+    /// The lines on standard error so far.
     let errors: Collected<String>
     private let run: Task<SupervisorProgram.Result, any Error>
 
@@ -21,7 +21,7 @@ final class RunningSupervisor: Sendable {
         return "{ control: \"run/s\", workers: [\n\(lives.joined(separator: "\n"))\n] }"
     }
 
-    /// Starts one with workers of these names, and returns when they are ready.
+    /// Starts a supervisor with workers of these names, and returns when they are ready.
     static func start(_ workers: [String], in workspace: Workspace) async throws -> RunningSupervisor {
         try workspace.write("bridge.json5", configuration(workers))
         let (programs, errors) = (Collected<SupervisorProgram>(), Collected<String>())
@@ -48,7 +48,7 @@ final class RunningSupervisor: Sendable {
         (self.program, self.errors, self.run) = (program, errors, run)
     }
 
-    /// Returns when it has ended.
+    /// Returns when the supervisor has ended.
     func end() async throws -> SupervisorProgram.Result { try await run.value }
 
     func terminate() async throws -> SupervisorProgram.Result {

@@ -2,7 +2,7 @@ import BridgePlatform
 import Locks
 import Testing
 
-/// What is there from some moment on.
+/// A value that is there from some moment on.
 private final class Value<T: Sendable>: @unchecked Sendable {
     // Sendable: guarded by `lock`.
     private let lock = Lock()
@@ -32,7 +32,7 @@ struct ServiceManagerTests {
         let supervisor = Value<SupervisorProgram>()
         let stops = Count()
         let thread = try manager.listen { line in
-            // It lives on until it has said so behind its being ready.
+            // The program goes on until it has sent a sign of life after its readiness.
             guard line == "WATCHDOG=1", manager.received.contains("READY=1"), let program = supervisor.current else {
                 return
             }
@@ -79,7 +79,7 @@ struct ServiceManagerTests {
     func readyAfterBackOff() async throws {
         let workspace = try Workspace()
         let worker = try SupervisorProgram.products() + "/faulty-worker"
-        // Its first start comes to nothing.
+        // The first start of this worker fails.
         let second = try workspace.program(
             "second",
             """
@@ -126,7 +126,7 @@ struct ServiceManagerTests {
     )
     func gone(leavesSocket: Bool, reason: String) async throws {
         let workspace = try Workspace()
-        // Its descriptor goes with it at once, its file does not.
+        // The manager's descriptor is closed with it at once, its file stays.
         if leavesSocket { _ = try Manager(at: "\(workspace.path)/nobody") }
         try workspace.write("bridge.json5", Self.configuration)
         let result = try await SupervisorProgram.run(

@@ -43,7 +43,7 @@ struct SignalTests {
     func signal() async throws {
         let supervisor = try await RunningSupervisor.start(["store"], in: workspace)
         let first = processes(supervisor.errors.all)[0]
-        // What no process heeds.
+        // A signal that every process ignores.
         let winch = try await command("signal", "store", "winch")
         #expect(winch.status == .exited(code: 0) && winch.errors.isEmpty)
         #expect(winch.output == ["SIGWINCH (28) was sent to worker \"store\", process \(first)"])

@@ -80,7 +80,7 @@ struct SocketActivationTests {
                 }
             }
         )
-        // The curious one never became ready.
+        // The curious worker never became ready.
         #expect(result.status == .exited(code: 69))
         #expect(result.errors.contains { $0.contains("client-1 \"a test\" (process ") && $0.hasSuffix("has attached") })
         #expect(result.errors.contains("[curious] that was all"))

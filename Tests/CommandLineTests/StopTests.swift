@@ -19,7 +19,7 @@ struct StopTests {
         numbers.map { #"{"type": "WorkRequested", "data": {"number": \#($0), "text": "t\#($0)"}}"# + "\n" }.joined()
     }
 
-    /// Whether this line tells of the event with this number, which the workers are given in this moment.
+    /// Whether this line reports the event with this number, which the workers get at this moment.
     private func isRequest(_ number: Int, _ line: String) -> Bool {
         line.contains("WorkRequested") && line.contains("\"t\(number)\"")
     }
@@ -40,7 +40,7 @@ struct StopTests {
             onOutput: { program, line in if isRequest(500, line) { program.terminate() } }
         )
         #expect(result.status == .exited(code: 0))
-        // At least that one which the signal has followed.
+        // At least the event that the signal has followed.
         let taken = result.output.count { $0.contains("WorkRequested") }
         #expect((500...2_000).contains(taken))
         #expect(result.output.count { $0.contains("WorkDone") } == 2 * taken)
@@ -61,7 +61,7 @@ struct StopTests {
             onError: { program, line in
                 guard line.contains("stopping: ") else { return }
                 Task {
-                    // So that it is not taken for an echo of the first.
+                    // Otherwise the second signal would be taken for an echo of the first.
                     try await Task.sleep(for: .milliseconds(200))
                     program.terminate()
                 }
@@ -103,7 +103,7 @@ struct StopTests {
             input: work(1...1),
             waitsForInput: true
         ) { program, line in
-            // It was down until the first event came for it, and the second one ends the leader.
+            // This worker was down until its first event came, and the second event ends the leader.
             if line.contains("worker \"later\" is ready") { program.finishInput(self.work(2...2)) }
         }
         func place(_ sentence: String) throws -> Int {
@@ -118,7 +118,7 @@ struct StopTests {
             #expect(try #require(stopped) > ended)
         }
         #expect(try place("worker \"leader\" (process") < ended)
-        // The event over which it has ended is left.
+        // The event over which the leader has ended is left.
         #expect(result.status == .exited(code: 75))
         #expect(result.output.count { $0.contains("WorkDone") } >= 2)
     }

@@ -38,8 +38,8 @@ struct SupervisorDeathTests {
             input: #"{"type": "WorkRequested", "data": {"number": 1000000, "text": "begin"}}"# + "\n"
         ) { program, line in
             guard started.took(line) else { return }
-            // The one at rest is stopped: only a signal that acts on a stopped process can end it. The deaf one has not
-            // asked for any.
+            // The worker at rest is stopped: only a signal that acts on a stopped process can end it. The deaf worker
+            // has asked for no signal at its parent's death.
             for pid in started.pids.prefix(1) { _ = kill(pid, SIGSTOP) }
             program.kill()
         }
@@ -78,7 +78,7 @@ private final class Started: @unchecked Sendable {
 
     var pids: [pid_t] { lock.withLock { found } }
 
-    /// Takes a line of diagnostics; true when it names the last of the workers.
+    /// Takes a line of diagnostics; returns true when the line names the last of the workers.
     func took(_ line: String) -> Bool {
         guard line.contains("is ready"), let open = line.range(of: "(process "), let close = line.lastIndex(of: ")"),
             let pid = pid_t(line[open.upperBound..<close])

@@ -12,21 +12,21 @@ import Darwin
 final class SupervisorProgram: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
-    /// What was left when the program had ended.
+    /// The status and the lines of a program that has ended.
     struct Result: Sendable {
         let status: BridgePlatform.ExitStatus
         let output: [String]
         let errors: [String]
     }
 
-    /// Turns a hang into a failure, before the tests' own time limit, which could not end the program.
+    /// Turns a hang into a failure before the tests' own time limit, which could not end the program.
     private static let deadline: UInt64 = 240_000_000_000
 
     private let lock = Lock()
     private var output: [String] = []
     private var errors: [String] = []
     private var child: ChildProcess?
-    /// Where its input is written later on; nil if all of that was known at the beginning, or has been written.
+    /// The descriptor for later input; nil if the whole input was known at the start, or has been written.
     private var laterInput: CInt?
     private var rest = 3
     private var status = BridgePlatform.ExitStatus.exited(code: -1)

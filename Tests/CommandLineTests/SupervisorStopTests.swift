@@ -3,7 +3,7 @@ import Testing
 
 @Suite("A supervisor that is stopped and continued")
 struct SupervisorStopTests {
-    /// Far longer than a worker may be silent, and that is longer than one waits for a processor.
+    /// Far longer than a worker may be silent, which is longer than a worker waits for a processor.
     private static let stop = Duration.seconds(4)
 
     @Test("A11: takes none of its workers for dead, and they go on with their work", .timeLimit(.minutes(5)))

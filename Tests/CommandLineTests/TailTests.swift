@@ -51,7 +51,7 @@ struct TailTests {
         #expect(followed.status == .exited(code: 0))
         #expect(followed.errors.isEmpty, "\(followed.errors)")
         #expect(followed.output.count == 2)
-        // Columns are as wide as the names that have come so far, of which a run knows some beforehand.
+        // Columns are as wide as the names so far, and a run knows some names beforehand.
         func words(_ lines: [String]) -> [[Substring]] { lines.map { $0.split(separator: " ") } }
         #expect(words(followed.output) == words(run.output))
     }
@@ -99,7 +99,7 @@ struct TailTests {
         try workspace.write("bridge.json5", Workspace.bridge("flood"))
         let bridge = workspace.start("run", "bridge.json5", readsOutput: false)
         _ = try #require(await bridge.line(with: "is ready"))
-        // One that keeps up, to know how far the worker has come.
+        // A second tail that keeps up shows how far the worker has come.
         let witness = workspace.start("tail", "--control", "run/s", "--events", "WorkDone")
         _ = try #require(await bridge.line(with: "client-1 \"supervisor tail\""))
         let tail = try workspace.startAtTerminal(
@@ -119,7 +119,7 @@ struct TailTests {
             _ = try #require(await tail.line { $0 == "stopped" })
         }
         let count = 6_000
-        // It ends with 0 only when the worker has returned from its handler: nothing has held it up.
+        // The program ends with 0 only when the worker's handler has returned: the slow tail has not held it up.
         try await publish(count, String(repeating: "x", count: 3_000), in: workspace)
         // The markers follow them on the worker's link. A slow client has gaps, so the witness may miss the first.
         var markers = 0
@@ -134,7 +134,7 @@ struct TailTests {
         #expect(await tail.line { $0.hasPrefix("ended ") } == "ended 0")
         let lines = tail.lines
         let gaps = lines.compactMap { line -> Int? in
-            // Of one event it says that it is missing, and not that they are.
+            // For a single missing event the line uses the singular.
             guard line.hasPrefix("("), line.contains(" WorkDone "),
                 line.contains(" missing here: they came faster than they were read)")
             else { return nil }
@@ -168,7 +168,7 @@ struct TailTests {
         #expect(await tail.line(with: "WorkerExited") != nil)
         tail.terminate()
         #expect(try await tail.result().status == .exited(code: 0))
-        // It says that the supervisor has gone, and has written what came.
+        // The program reports that the supervisor has gone, and has written the spans that came.
         #expect(try await trace.result().status == .exited(code: 69))
     }
 

@@ -10,8 +10,7 @@ struct TerminalTests {
         #"{"type": "WorkRequested", "data": {"number": \#(number), "text": "\#(text)"}}"# + "\n"
     }
 
-    /// How many columns a line takes at most: its letters beyond ASCII are wide ones, but for the arrow and the
-    /// ellipsis.
+    /// The most columns that a line can take: characters beyond ASCII are wide, except for the arrow and the ellipsis.
     private func columns(_ line: String) -> Int {
         line.reduce(0) { $0 + ($1.isASCII || $1 == "→" || $1 == "…" ? 1 : 2) }
     }
@@ -42,7 +41,7 @@ struct TerminalTests {
         _ = try #require(await bridge.line { $0.contains("WorkRequested") })
         bridge.type("\\u0003")
         _ = try #require(await bridge.line(with: "stopping: the workers finish what they have"))
-        // So that it is not taken for an echo of the first.
+        // Otherwise the second signal would be taken for an echo of the first.
         try await Task.sleep(for: .milliseconds(200))
         bridge.type("\\u0003")
         #expect(await bridge.line(with: "escalating: the workers are not waited for any more") != nil)
@@ -143,7 +142,7 @@ struct TerminalTests {
     func wholeLines() async throws {
         let workspace = try Workspace()
         try workspace.write("bridge.json5", Workspace.bridge("flood-stdout"))
-        // Each makes the worker print, which is told on the same screen.
+        // Each event makes the worker print, which is shown on the same screen.
         try workspace.write("in.jsonl", (1...40).map { _ in work(100, "t") }.joined())
         let bridge = try workspace.startAtTerminal(
             "run",

@@ -20,7 +20,7 @@ struct TraceTests {
         _ body: @escaping @Sendable (SupervisorProgram) async throws -> SupervisorProgram.Result?
     ) async throws -> SupervisorProgram.Result? {
         try workspace.write("bridge.json5", Self.configuration)
-        // Whatever ends first.
+        // The first result of the body counts.
         let results = AsyncStream.makeStream(of: SupervisorProgram.Result?.self)
         _ = try await workspace.run(
             "run",
@@ -37,8 +37,7 @@ struct TraceTests {
         return nil
     }
 
-    /// Records into `t.json` until one of the two programs is ended, which `end` does when the ways of some work are
-    /// known.
+    /// Records into `t.json` until `end` ends one of the two programs, when the traces of some work are known.
     private func traceOfWork(
         in workspace: Workspace,
         end: @escaping @Sendable (_ trace: SupervisorProgram, _ supervisor: SupervisorProgram) -> Void
@@ -65,14 +64,13 @@ struct TraceTests {
         return try #require(result)
     }
 
-    /// Has events handled by the worker until the ways of one are known in all three processes here, and so to the
-    /// program as well.
+    /// Lets the worker handle events until the trace of one has spans of all three processes, which the program then
+    /// has too.
     private static func haveWorkTraced(at path: String) async throws {
         let publisher = EventPublisher()
         let batches = publisher.events(of: EventsTraced.self)
         let client = try await BridgeClient.connect(to: path, publisher: publisher, name: "a test")
-        // The worker hears later than the supervisor that it is to tell: what is published before that leaves fewer
-        // spans.
+        // The worker learns later than the supervisor that it is to trace: events before that leave fewer spans.
         let asking = publisher.subscribe(to: WorkDone.self) { done in
             publisher.publish(WorkRequested(number: done.number + 1, text: "t"))
         }
@@ -134,7 +132,7 @@ struct TraceTests {
     func wholeTrace() async throws {
         let workspace = try Workspace()
         let path = workspace.path
-        // As a terminal asks that goes away.
+        // As when a terminal closes.
         let traced = try await traceOfWork(in: workspace) { trace, _ in trace.hangUp() }
         #expect(traced.status == .exited(code: 0), "\(traced.errors)")
         #expect(traced.errors.first == "supervisor: records for 1h; Ctrl-C ends it before that")
@@ -190,7 +188,7 @@ struct TraceTests {
     func stalledOutput() async throws {
         let workspace = try Workspace()
         let program = try SupervisorProgram.products() + "/supervisor"
-        // A pipe holds 64 KiB, and this one's reader reads from elsewhere, until all is over.
+        // A pipe holds 64 KiB, and the reader of this pipe reads nothing from it until the end.
         let script = """
             mkfifo end
             { head -c 65536 /dev/zero; '\(program)' trace --control run/s --for 1ms --output - & echo "trace $!" >&2
@@ -205,7 +203,7 @@ struct TraceTests {
             let asking = Task {
                 while !Task.isCancelled {
                     kill(trace, SIGTERM)
-                    // Whatever comes sooner belongs to the one before.
+                    // An earlier signal counts as part of the last one.
                     try await Task.sleep(for: .milliseconds(150))
                 }
             }

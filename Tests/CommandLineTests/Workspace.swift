@@ -1,7 +1,7 @@
 import BridgePlatform
 import Foundation
 
-/// A directory of its own for a test, with the files that it writes; gone afterwards.
+/// A directory for one test, with the files that it writes; removed afterwards.
 final class Workspace: Sendable {
     let path: String
 
@@ -14,14 +14,14 @@ final class Workspace: Sendable {
         try? FileManager.default.removeItem(atPath: path)
     }
 
-    /// Writes a file and gives its name.
+    /// Writes a file and returns its name.
     @discardableResult
     func write(_ name: String, _ text: String) throws -> String {
         try Data(text.utf8).write(to: URL(fileURLWithPath: "\(path)/\(name)"))
         return name
     }
 
-    /// Writes a program and gives its path.
+    /// Writes a program and returns its path.
     func program(_ name: String, _ text: String) throws -> String {
         try write(name, text)
         try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: "\(path)/\(name)")
@@ -70,8 +70,8 @@ final class Workspace: Sendable {
 
     /// The environment of workers in a configuration, with more variables, such as `ROUND: "1",`.
     ///
-    /// The sanitizer's options are passed on, so that a race in a worker ends it and is seen, and its end has no pause.
-    /// And no crash report is written, which would take longer than a test.
+    /// It passes on the sanitizer's options, so that a race in a worker ends it and is seen, and its end has no pause.
+    /// It turns off crash reports, which would take longer than a test.
     static func workerEnvironment(with more: String = "") -> String {
         let sanitizer = CurrentProcess.environment("TSAN_OPTIONS") ?? ""
         return #"environment: { \#(more) SWIFT_BACKTRACE: "enable=no", TSAN_OPTIONS: "\#(sanitizer)" }"#
@@ -79,7 +79,7 @@ final class Workspace: Sendable {
 
     /// A configuration with a control socket, `run/s`, and a worker that answers WorkRequested with WorkDone.
     ///
-    /// None of its deadlines is to be missed on a machine that is slow or busy.
+    /// A slow or busy machine must miss none of its deadlines.
     static func bridge(_ misbehaviour: String = "none", workers: [String] = ["worker"]) -> String {
         let workers = workers.map { name in
             """

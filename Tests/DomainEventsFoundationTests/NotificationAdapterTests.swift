@@ -69,8 +69,8 @@ struct NotificationAdapterTests {
         #expect(numbers == (0..<100).map { Int64($0) })
     }
 
-    /// On Linux, posting waits until the queue that the observer names has run everything: here not before it is told
-    /// to.
+    /// On Linux, posting waits until the observer's queue has run everything; here the queue runs nothing before the
+    /// test says so.
     @Test func publishingDoesNotWaitForAnObserverThatHangs() async throws {
         let numbers = Collected<Int64>()
         let queue = OperationQueue()

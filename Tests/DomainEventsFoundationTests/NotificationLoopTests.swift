@@ -50,7 +50,7 @@ struct NotificationLoopTests {
         center.post(name: Notification.Name("WheelTurned"), object: nil, userInfo: ["number": number])
     }
 
-    /// Long enough for a loop to come round: each posts what the other has just published.
+    /// Waits long enough for a loop to show: each station would post the events that the other has just published.
     private func settle(_ stations: Station...) async throws {
         for _ in 0..<4 { for station in stations { try await station.strand.wait() } }
     }
@@ -72,7 +72,7 @@ struct NotificationLoopTests {
         station.publisher.publish(WheelTurned(number: 1))
         try await settle(station)
         #expect(station.numbers == [1])
-        // Each of the two posts it: that is what two adapters are.
+        // Each of the two adapters posts the event.
         #expect(seen.all == [1, 1])
     }
 
@@ -107,7 +107,7 @@ struct NotificationLoopTests {
         let (first, second) = (Station(center, other), Station(center, other))
         first.publisher.publish(WheelTurned(number: 1))
         try await settle(first, second)
-        // By two ways to the second, each of which ends there.
+        // The event reaches the second station by two ways, and each way ends there.
         #expect(first.numbers == [1])
         #expect(Set(second.numbers) == [1])
         #expect(seen.all.count + seenThere.all.count <= 4)

@@ -37,7 +37,7 @@ final class Scene: Sendable {
     }
 }
 
-/// Waits for what a publisher delivers on a queue: everything there is one strand, so its last event is handled last.
+/// Waits for a publisher's deliveries on a queue: all of them are one strand, so the last event is handled last.
 final class PostingStrand: Sendable {
     private struct PostingStrandMark: DomainEvent {}
 
@@ -52,7 +52,7 @@ final class PostingStrand: Sendable {
     func wait() async throws { try await publisher.deliver(PostingStrandMark(), within: .seconds(50)) }
 }
 
-/// What a test looks at in a notification, which itself is not for other threads.
+/// The content of a notification for a test; the notification itself must not go to other threads.
 struct NotificationContent: @unchecked Sendable {
     // Sendable: the dictionaries of these tests hold values only.
     let userInfo: [AnyHashable: Any]

@@ -135,7 +135,7 @@ private indirect enum ShelfChain: DomainEvent {
 struct UserInfoTests {
     private let scene = Scene()
 
-    /// Posts the event with one adapter; what it becomes at another publisher is what the dictionary says.
+    /// Posts the event with one adapter; another publisher makes an event from the dictionary.
     private func roundTrip<E: DomainEvent>(_ event: E) async throws -> (userInfo: NotificationContent?, back: E?) {
         let other = EventPublisher()
         let recorder = EventRecorder(other, for: E.self)

@@ -35,7 +35,7 @@ struct BufferingTests {
         var iterator = publisher.eventsAndGaps(of: Ping.self, buffering: .newest(3)).makeAsyncIterator()
         for number in 0..<10 { publisher.publish(Ping(number)) }
         #expect(await items(2, of: &iterator) == [.gap(7), .event(7)])
-        // Two wait: the next two find room for one.
+        // Two events wait, so the next two find room for one.
         publisher.publish(Ping(10))
         publisher.publish(Ping(11))
         #expect(await items(4, of: &iterator) == [.gap(1), .event(9), .event(10), .event(11)])
@@ -50,7 +50,7 @@ struct BufferingTests {
     }
 
     @Test func newestCountsRightOverManyEvents() async {
-        // Over the sizes at which the memory of a strand moves.
+        // Sizes around those at which a strand's memory is moved.
         for limit in [1, 2, 511, 512, 513, 700] {
             var iterator = publisher.eventsAndGaps(of: Ping.self, buffering: .newest(limit)).makeAsyncIterator()
             let total = 3_000
@@ -78,7 +78,7 @@ struct BufferingTests {
             publisher.publish(Reading(sensor: sensor, value: value))
         }
         #expect(try await iterator.next() == Reading(sensor: 1, value: 11))
-        // The key that was taken comes anew, at the end.
+        // An event with the key that was taken is new, and comes at the end.
         publisher.publish(Reading(sensor: 1, value: 12))
         #expect(try await iterator.next() == Reading(sensor: 2, value: 21))
         #expect(try await iterator.next() == Reading(sensor: 3, value: 30))
@@ -89,7 +89,7 @@ struct BufferingTests {
         var iterator = publisher.events(of: Reading.self, buffering: .latest(limit: 2) { $0.sensor })
             .makeAsyncIterator()
         for sensor in 1...4 { publisher.publish(Reading(sensor: sensor, value: 0)) }
-        // A key that was missed is as new.
+        // A key whose event was missed counts as new.
         publisher.publish(Reading(sensor: 1, value: 1))
         publisher.publish(Reading(sensor: 4, value: 1))
         let missed = await #expect(throws: EventsMissed.self) { try await iterator.next() }
@@ -170,7 +170,7 @@ struct BufferingTests {
             var iterator = sequence.makeAsyncIterator()
             return await iterator.next().text
         }
-        // Whether it sleeps by now or not, the gap reaches it.
+        // The gap reaches the consumer, whether it sleeps by now or not.
         for _ in 0..<50 { await Task.yield() }
         channel.eventsWereMissed(1)
         #expect(await sleeper.value == "1 Ping events were missed: an outbox on the way dropped 1")
@@ -209,7 +209,7 @@ struct BufferingTests {
 struct RoomTests {
     private let publisher = EventPublisher()
 
-    /// Lets tasks that could go on do so; what follows would be true anyway if they may not.
+    /// Lets tasks that can go on do so; if they cannot, the next expectation is true anyway.
     private func letOthersRun() async { for _ in 0..<200 { await Task.yield() } }
 
     @Test func inASequenceUntilItsConsumerHasTakenOne() async throws {
@@ -287,7 +287,7 @@ struct RoomTests {
     }
 
     @Test func whoIsToldOfRoomAndDoesNotComeLeavesItToTheNext() async throws {
-        // Two consumers: the first sender gets its place with the one and gives up waiting for the other.
+        // Two consumers: the first sender gets a place with one of them and gives up waiting for the other.
         var first = publisher.events(of: Ping.self, buffering: .waiting(1)).makeAsyncIterator()
         var second = publisher.events(of: Ping.self, buffering: .waiting(1)).makeAsyncIterator()
         publisher.publish(Ping(0))
@@ -328,7 +328,7 @@ struct RoomTests {
         }
         await sent.wait(for: 4_096)
         await letOthersRun()
-        // One more than wait may be in the handler's hands.
+        // Beside the waiting events, one may be in the handler.
         #expect(sent.count <= 4_097)
         queue.resume()
         barrier.open()

@@ -4,12 +4,11 @@ import Testing
 
 @testable import DomainEvents
 
-/// A call that is held between the mark that it is being entered and the one that it runs, which no test outside can
-/// do.
+/// A call that is held between the mark of its entry and the mark that it runs; only a test of the gate can hold it.
 @Suite("cancel waits for calls that are being entered, and for no others", .timeLimit(.minutes(5)))
 struct CallGateTests {
-    /// Holds a call at its entrance on one thread while another closes the gate; says whether that one waited until the
-    /// call ran.
+    /// Holds a call at its entry on one thread while another thread closes the gate; returns whether the closing thread
+    /// waited until the call ran.
     private func waits(
         entering: @Sendable @escaping (CallGate) -> Void,
         running: @Sendable @escaping (CallGate) -> Void,
@@ -21,7 +20,7 @@ struct CallGateTests {
             if index == 0 {
                 entering(gate)
                 isEntering.set()
-                // Time for the other to return, if it does not wait.
+                // Gives the other thread time to return, if it does not wait.
                 for _ in 0..<5_000 { yieldNow() }
                 if !isCancelled.isSet { hasWaited.set() }
                 running(gate)

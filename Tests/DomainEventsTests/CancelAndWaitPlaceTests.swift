@@ -198,8 +198,8 @@ struct ReleaseRaceTests {
     }
 
     @Test func neverEarlyAndAlwaysAtLastWhileManyThreadsAreInTheLists() async {
-        // Publishing with a queue among the subscribers takes references to the lists of subscribers, which come and go
-        // all the time.
+        // Publishing with a queue among the subscribers takes references to the lists of subscribers, which are
+        // replaced all the time.
         let seed = SeededGenerator.announced().seed
         let live = Counter()
         let stop = Flag()

@@ -4,10 +4,10 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Two threads that wander over the moment of a cancellation, many times.
+/// Two threads meet around the moment of a cancellation, many times and at many distances.
 ///
-/// The one publishes to a handler that looks, as the first thing that it does, whether `cancel()` has returned; the
-/// other cancels and writes down when it has. The rounds are numbers, so that nothing has to be set back between them.
+/// One thread publishes to a handler that first looks whether `cancel()` has returned; the other cancels and notes when
+/// the call has returned. The rounds are numbers, so nothing has to be reset between them.
 private final class CancelRace: Sendable {
     let cancelled = Atomic<Int>(0)
     let violations = Counter()
@@ -19,10 +19,10 @@ private final class CancelRace: Sendable {
     private let seen = Atomic<Int>(0)
     /// The last round whose cancellation a call has seen.
     private let lastLate = Atomic<Int>(0)
-    /// Calls that began though it had been seen: ahead of them, or by the call before them.
+    /// Calls that began although the cancellation had been seen: before the call on its thread, or by the last call.
     let certain = Counter()
 
-    /// Every so many rounds there is a call before the cancellation.
+    /// Once in this many rounds there is a call before the cancellation.
     static let certainRound = 8
 
     private func isCancelled(_ round: Int) -> Bool { cancelled.load(ordering: .sequentiallyConsistent) >= round }
@@ -57,19 +57,19 @@ private final class CancelRace: Sendable {
                 if index == 0 {
                     held.swap(subscribe(round))
                     prepared.store(round, ordering: .sequentiallyConsistent)
-                    // The cancellation falls into one of these, wherever it meets it.
+                    // The cancellation meets one of these calls, at any point of it.
                     var published = 0
                     repeat {
                         if looks { look(round) }
                         publish(round)
                         published += 1
-                        // Two processors may be one for a while.
+                        // For a while both threads may have to share a processor.
                         if published.isMultiple(of: 64) { yieldNow() }
                     } while finished.load(ordering: .acquiring) < round
                 } else {
                     let before = calls.count
                     wait(until: prepared, is: round)
-                    // Some only once there are calls: else this thread may be quicker in each round.
+                    // In some rounds only after a call: otherwise this thread may be quicker in every round.
                     if round.isMultiple(of: Self.certainRound) { calls.waitSpinning(for: before + 1) }
                     pause(&random)
                     held.current?.cancel()
@@ -90,7 +90,7 @@ private final class CancelRace: Sendable {
         var spins = 0
         while value.load(ordering: .acquiring) < round {
             spins += 1
-            // Two processors may be one for a while.
+            // For a while both threads may have to share a processor.
             if spins > 2_000 { yieldNow() }
         }
     }
@@ -105,12 +105,12 @@ struct CancellationRaceTests {
         return seed
     }
 
-    /// What was seen ahead of a call, on its thread or by the call before it, must hold without exception: handlers run
-    /// one at a time.
+    /// A cancellation that was seen before a call, on its thread or by the last call, must hold without exception:
+    /// handlers run one at a time.
     ///
-    /// What a call sees itself can be younger and says nothing. A call has begun when its mark says so, and its thread
-    /// may be put aside between that and the handler's first line for as long as a busy machine likes; so it is printed
-    /// and no more. That `cancel()` waits for calls with that mark is shown by ``CallGateTests``.
+    /// A cancellation that a call sees itself may be newer than the call, and proves nothing. A call has begun with its
+    /// mark, and a busy machine may suspend its thread between the mark and the handler's first line for any time; so
+    /// the count is only printed. ``CallGateTests`` shows that `cancel()` waits for calls with that mark.
     private func expectNone(_ race: CancelRace, of rounds: Int, seed: UInt64) {
         print("\(race.violations.count) late of \(race.calls.count) calls in \(rounds) rounds")
         #expect(race.certain.count == 0, "seed \(seed)")
@@ -163,7 +163,7 @@ struct CancellationRaceTests {
             publisher.subscribe(to: Ping.self, on: .queue(queue)) { race.begin($0.number) }
         } publish: { [publisher] round in
             publisher.publish(Ping(round))
-            // Time for the queue to be in the middle of it.
+            // Gives the queue time to be in the middle of a call.
             if round.isMultiple(of: 2) { queue.sync {} }
         }
         expectNone(race, of: rounds, seed: seed)
@@ -222,7 +222,7 @@ struct CancellationRaceTests {
     }
 
     @Test func onTheSerialQueueThatCancels() async {
-        // There it is certain: nothing of the handler can be under way.
+        // On this queue no call of the handler can be under way, so the check is exact.
         let queue = DispatchQueue(label: "handlers")
         let violations = Counter()
         let calls = Counter()
@@ -279,7 +279,7 @@ struct CancellationRaceTests {
             if round.isMultiple(of: 7) { await Task.yield() }
         }
         #expect(await owner.late == 0)
-        // However the rounds went: what is not cancelled is called.
+        // Whatever happened in the rounds, a subscription that is not cancelled is called.
         await owner.open(publisher)
         publisher.publish(Ping(0))
         while await owner.calls == 0 { await Task.yield() }

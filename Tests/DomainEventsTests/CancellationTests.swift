@@ -73,7 +73,7 @@ struct CancellationTests {
     }
 
     @Test func onceCancelHasReturnedOnAnotherThread() async {
-        // The first handler looks whether cancel() has returned; if so the second, which is entered later, must not be.
+        // The first handler looks whether cancel() has returned; if so, the second handler must not be called after it.
         let mostRounds = 300_000
         let end = MonotonicClock.now() + 2_000_000_000
         let prepared = Counter()
@@ -85,7 +85,7 @@ struct CancellationTests {
         let seen = Holder<Int>()
         let first = publisher.subscribe(to: Ping.self) { event in
             beginning.waitSpinning(for: event.number)
-            // Both sides wander over the moment of the cancellation.
+            // Both sides vary their distance from the moment of the cancellation.
             for _ in 0..<(event.number % 61) { _ = cancelled.count }
             if cancelled.count == event.number { seen.swap(event.number) }
         }
@@ -93,7 +93,7 @@ struct CancellationTests {
         await onThreads(2) { [publisher] index in
             for number in 1...mostRounds {
                 if index == 0 {
-                    // A machine with other work may need its time slices for each of the rounds.
+                    // On a machine with other work each round may cost time slices.
                     if MonotonicClock.now() > end {
                         isOver.set()
                         prepared.add()
@@ -139,7 +139,7 @@ struct CancellationTests {
             }
             publisher.publish(Ping(number))
             if number.isMultiple(of: 10) { await Task.yield() }
-            // Time for the pool to take the event up while this actor is not to be had.
+            // Gives the pool time to take the event while this actor is busy.
             for _ in 0..<(number % 50) { sched_yield() }
             subscription.cancel()
             window.isClosed = true
@@ -292,7 +292,7 @@ struct ReleaseTests {
     }
 
     @Test func withTheLastEventThatHeldIt() async {
-        // Released where the event was taken from its strand, its end would meet the lock that it needs.
+        // If the payload were released where its event leaves the strand, its end would need a lock that is held.
         final class Payload: Codable, Sendable {
             let atEnd: (@Sendable () -> Void)?
             init(_ atEnd: @escaping @Sendable () -> Void) { self.atEnd = atEnd }

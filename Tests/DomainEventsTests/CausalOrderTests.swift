@@ -6,7 +6,7 @@ import Testing
 private struct Cause: DomainEvent { let number: Int }
 private struct Effect: DomainEvent { let number: Int }
 
-/// Counts effects that were seen ahead of their causes, in one place where both arrive.
+/// Counts effects that arrived before their causes, at a place where both arrive.
 private final class Witness: Sendable {
     let violations = Counter()
     let effects = Collected<Int>()
@@ -26,8 +26,8 @@ private final class Witness: Sendable {
 struct CausalOrderTests {
     private let rounds = TestSupport.rounds(4_000)
 
-    /// Publishes causes one at a time, each as soon as the witness has seen the effect of the one before: the race is
-    /// between the cause's way to the witness and the effect's.
+    /// Publishes causes one at a time, each as soon as the witness has seen the effect of the last one: the cause and
+    /// the effect race to the witness.
     private func race(_ publisher: EventPublisher, _ witness: Witness) async {
         for number in 1...rounds {
             publisher.publish(Cause(number: number))
@@ -37,8 +37,8 @@ struct CausalOrderTests {
         #expect(witness.violations.count == 0)
     }
 
-    /// The subscriptions of the witness come first, so that a delivery that goes from one to the next would be late
-    /// there.
+    /// The subscriptions of the witness come first, so a delivery that goes from one subscriber to the next would be
+    /// late there.
     @Test(arguments: [false, true])
     func onOneQueueWhenAHandlerOnAnotherPublishesIt(witnessIsFirst: Bool) async {
         let publisher = EventPublisher()
@@ -86,7 +86,7 @@ struct CausalOrderTests {
     }
 
     @Test func inASequenceOfACaseThatAQueuePublishes() async throws {
-        // Cause and effect are of one type here, as a sequence has one type; several sequences lie in different
+        // Cause and effect have one type here, because a sequence has one type; several sequences are in different
         // strands.
         let publisher = EventPublisher()
         let subscription = publisher.subscribe(to: Ping.self, on: .queue(DispatchQueue(label: "left"))) { [publisher] in
@@ -137,7 +137,7 @@ struct CausalOrderTests {
     }
 
     @Test func throughAChainOverManyStrands() async {
-        // More strands than there are locks; each step on another queue, and every queue sees all steps in their order.
+        // More strands than locks; each step is on another queue, and every queue sees all steps in their order.
         let publisher = EventPublisher()
         let steps = 40
         let chains = 60

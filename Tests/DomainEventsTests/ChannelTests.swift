@@ -235,7 +235,7 @@ struct ForwarderTests {
         publisher.setForwarding(of: "Ping", by: other, to: nil)
         publisher.publish(Ping(2))
         #expect(log.all.suffix(2) == ["first Ping(number: 2) true", "ping"])
-        // The queue is woken between the two: what it runs is there before the event is written.
+        // The queue is woken between the two: its work is there before the event is written.
         let executor = StrandExecutor(works) { work in
             log.add("queue wakes")
             works.add(work)
@@ -267,7 +267,7 @@ struct ForwarderTests {
         publisher.publish(Ping(3))
         let all = await log.wait { $0.contains("queue 3") }
         #expect(all.filter { $0.hasPrefix("queue") } == ["queue 3"])
-        // What some outbox has taken nevertheless does not stay there.
+        // An event that an outbox has taken nevertheless does not stay held there.
         #expect(all.filter { $0 == "carrier lets it leave" }.count == 3)
         subscription.cancel()
     }

@@ -9,7 +9,7 @@ struct CollectedTests {
             let collected = Collected<Int>()
             let waits = Task { await collected.wait(for: 2) }
             collected.add(round)
-            // Before it waits, or while it does.
+            // Before the task waits, or while it waits.
             if round % 2 == 0 { await Task.yield() }
             waits.cancel()
             #expect(await waits.value == [round])

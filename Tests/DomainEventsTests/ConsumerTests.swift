@@ -189,7 +189,7 @@ struct ConsumerTests {
     }
 
     @Test func onceWhateverSeveralThreadsSubscribeAndUnsubscribe() async {
-        // Each thread's last word is an unsubscribe: afterwards nothing may be left.
+        // Each thread unsubscribes last, so no subscription may be left.
         let log = Collected<Int>()
         let tracking = Tracking(log)
         let count = rounds(3_000)

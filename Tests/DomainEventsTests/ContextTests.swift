@@ -19,7 +19,7 @@ struct ContextTests {
     @Test func anEventWithoutContentIsNotReadFromWhereItLies() throws {
         let target = UnsafeMutableRawPointer.allocate(byteCount: Bell.rawSize, alignment: 16)
         defer { target.deallocate() }
-        // No process has anything in its first page.
+        // No process maps its first page.
         Bell.copyRaw(from: try #require(UnsafeRawPointer(bitPattern: 8)), to: target)
     }
 

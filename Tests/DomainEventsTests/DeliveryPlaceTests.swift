@@ -12,7 +12,7 @@ private actor Desk {
 
     func open(_ publisher: EventPublisher) {
         subscription = publisher.subscribe(to: Ping.self, on: .caller) { event in
-            // The surrounding actor's state, without `await`.
+            // Uses the surrounding actor's state without `await`.
             self.seen.append(event.number)
             self.running += 1
             #expect(self.running == 1)

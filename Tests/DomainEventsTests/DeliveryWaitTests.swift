@@ -17,7 +17,7 @@ struct DeliveryWaitTests {
             _ = try await value(of: wait) {
                 try wait.beginLeaving()
                 wait.finish(.failure(TimeIsOver()))
-                // The caller has all the time that it needs to go on, if nothing keeps it.
+                // The caller has enough time to go on, if nothing holds it.
                 for _ in 0..<200 where !hasReturned.load(ordering: .acquiring) {
                     try? await Task.sleep(for: .milliseconds(1))
                 }
@@ -37,7 +37,7 @@ struct DeliveryWaitTests {
         let wait = DeliveryWait<Int>()
         wait.finish(.failure(TimeIsOver()))
         #expect(throws: CancellationError.self) { try wait.beginLeaving() }
-        // What fails to begin keeps no caller.
+        // A wait that fails to begin holds no caller.
         await #expect(throws: TimeIsOver.self) { _ = try await value(of: wait) { try wait.beginLeaving() } }
     }
 
@@ -62,7 +62,7 @@ struct DeliveryWaitTests {
             _ = try? await value(of: wait) {
                 try wait.beginLeaving()
                 isLeaving.add(true)
-                // Until the cancellation has come, which reaches this task only when the caller has gone on.
+                // Wait for the cancellation, which reaches this task only when the caller has gone on.
                 for _ in 0..<200 where !Task.isCancelled { try? await Task.sleep(for: .milliseconds(1)) }
                 order.add("left")
                 wait.hasLeft()

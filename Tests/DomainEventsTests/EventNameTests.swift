@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Names of events")
 struct EventNameTests {
-    /// Equal as `String`s: a letter and a sign, one scalar and two, two orders of marks.
+    /// Names that are equal as `String`s: a letter and a sign, one scalar and two, two orders of marks.
     private static let spellings = [
         ("K", "\u{212A}"), ("\u{E9}", "e\u{301}"), ("a\u{323}\u{307}", "a\u{307}\u{323}"), (";", "\u{37E}"),
     ]

@@ -175,7 +175,7 @@ struct NestedPublishTests {
         let live = Counter()
         let log = Collected<Int>()
         let inner = Holder<Subscription>()
-        // The nested delivery is the last to hold the subscriber, and with it the object.
+        // The nested delivery is the last that holds the subscriber, and so the object.
         func subscribeTracked() -> Subscription {
             let tracked = Tracked(live) { [publisher] in publisher.publish(Ping(-1)) }
             return publisher.subscribe(to: Pong.self) { _ in withExtendedLifetime(tracked) {} }

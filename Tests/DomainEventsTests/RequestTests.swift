@@ -116,7 +116,7 @@ struct DeliverTests {
         let delivery = Task { [publisher] in try await publisher.deliver(Ping(), within: .seconds(5), clock: clock) }
         await began.wait(for: 2)
         await clock.asleep.wait(for: 1)
-        // The quick one's return may take a moment longer than its last line.
+        // The quick handler may return a moment after its last line.
         await quick.cancelAndWait()
         for _ in 0..<100 { await Task.yield() }
         clock.advance(by: .seconds(5))
@@ -263,7 +263,7 @@ struct RequestTests {
         clock.advance(by: .seconds(5))
         let error = await #expect(throws: DeliveryError.self) { try await request.value }
         #expect(error?.code == .timedOut)
-        // The other one may have been meant as the answer; the request itself is not counted.
+        // The other Ping may have been meant as the answer; the request itself is not counted.
         #expect(error?.description.contains("was not answered by Ping within 5.0 seconds; 1 Ping came") == true)
         subscription.cancel()
     }
@@ -273,7 +273,7 @@ struct RequestTests {
         let (clock, began) = (HandClock(), Collected<Int>())
         let subscription = publisher.subscribe(to: Ping.self) { [publisher] in
             let number = $0.number
-            // On a thread of the handler's own making there is no event in hand.
+            // On a thread that the handler has started, no event is being handled.
             Task.detached {
                 publisher.publish(Pong(number))
                 began.add(number)
@@ -382,7 +382,7 @@ struct RequestTests {
                     awaiting: Pong.self,
                     within: .seconds(60)
                 )
-                // What follows is caused by the event in hand again.
+                // From here on the handled event is the cause again.
                 publisher.publish(OutOfStock(number: inner.number + 1))
             },
             publisher.subscribe(to: Picked.self) { _ in contexts.add(EventContext.current) },

@@ -2,7 +2,7 @@ import DomainEvents
 import TestSupport
 import Testing
 
-/// Hears of changes of interest, for one name.
+/// Observes changes of interest, for one name.
 private final class Interest: InterestObserver {
     let isBridge = false
     let name: String
@@ -145,7 +145,7 @@ struct SequenceTests {
                 Issue.record("event \(number) is missing or misplaced")
                 return
             }
-            // Room that is made meanwhile takes events behind the gap.
+            // Room that becomes free meanwhile takes events after the gap.
             if number == limit / 2 { publisher.publish(Ping(-1)) }
         }
         let missed = await #expect(throws: EventsMissed.self) { try await iterator.next() }

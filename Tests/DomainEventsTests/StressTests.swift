@@ -16,16 +16,16 @@ private struct Tick: DomainEvent {
     let number: Int
 }
 
-/// What a handler of ticks publishes now and then.
+/// An event that a handler of ticks publishes now and then.
 private struct Tock: DomainEvent {
     let thread: Int
     let number: Int
 }
 
-/// Sees to it that each thread's ticks come once and in order, and, for one that is always subscribed, without a gap.
+/// Checks that each thread's ticks come once and in order, and, for a permanent subscription, without a gap.
 ///
-/// Handlers of one subscription may run on several threads at once, but those of one thread's ticks never do: each
-/// place of `last` has one writer at a time.
+/// Handlers of one subscription may run on several threads at once, but not for the ticks of one thread: each place of
+/// `last` has one writer at a time.
 private final class OrderCheck: Sendable {
     let violations = Counter()
     let received = Counter()
@@ -40,10 +40,10 @@ private final class OrderCheck: Sendable {
         allowed = (0..<threads).map { _ in Atomic<Int>.Box(.max) }
     }
 
-    /// `cancel()` has returned: what is published from now on must not arrive.
+    /// Notes that `cancel()` has returned: events that are published from now on must not arrive.
     func ended(published: [Counter]) {
         for (thread, counter) in published.enumerated() {
-            // The next one may have been under way already.
+            // The next tick may have been under way already.
             allowed[thread].value.store(counter.count + 1, ordering: .sequentiallyConsistent)
         }
     }
@@ -68,7 +68,7 @@ extension Atomic<Int> {
     }
 }
 
-/// A subscription that changes hands, and what its handler checks.
+/// A subscription that goes from thread to thread, and its handler's checks.
 private struct Passing: Sendable {
     let subscription: Subscription
     let check: OrderCheck
@@ -127,11 +127,11 @@ struct StressTests {
                 }
                 return check.violations.count
             }
-            // Subscriptions change hands here: one thread makes them, another cancels or releases them.
+            // These subscriptions go from thread to thread: one thread makes them, another cancels or releases them.
             let shared = (0..<16).map { _ in Holder<Passing>() }
             let tocks = OrderCheck(threads: Self.threads, isGapless: true)
             let more = [
-                // What a handler publishes keeps its order, too; and handlers cancel and release what others have made.
+                // A handler's events keep their order, too; and handlers cancel and release subscriptions of others.
                 publisher.subscribe(to: Tick.self) { [weak publisher] tick in
                     if tick.number.isMultiple(of: 16) {
                         publisher?.publish(Tock(thread: tick.thread, number: tick.number / 16))
@@ -149,7 +149,7 @@ struct StressTests {
                 while MonotonicClock.now() < end {
                     switch random.below(100) {
                     case 0..<70:
-                        // The backlog of the asynchronous handlers is bounded by waiting for them, outside any handler.
+                        // Waiting for the asynchronous handlers, outside any handler, limits their backlog.
                         if number - permanent[5].received.count / Self.threads > 500 {
                             sched_yield()
                             continue
@@ -188,7 +188,7 @@ struct StressTests {
             #expect(total > 0)
         }
         for check in passing.all { #expect(check.violations.count == 0, "seed \(seed)") }
-        // What was cancelled while it waited on a queue or in a task is let go when its turn comes.
+        // An event whose subscription was cancelled while it waited is released when its turn comes.
         for queue in queues { queue.sync(flags: .barrier) {} }
         while live.count > 0 || released != nil { await Task.yield() }
     }

@@ -70,7 +70,7 @@ final class Counter: Sendable {
     }
 }
 
-/// Something whose end is noticed.
+/// An object whose end is noticed.
 final class Tracked: Sendable {
     private let live: Counter
     private let atEnd: (@Sendable () -> Void)?
@@ -87,7 +87,7 @@ final class Tracked: Sendable {
     }
 }
 
-/// A place for one value that many threads put in and take out.
+/// A place where many threads put a value and take it out.
 ///
 /// `@unchecked Sendable` is sound: `value` is guarded by `lock`.
 final class Holder<Value: Sendable>: @unchecked Sendable {
@@ -122,7 +122,7 @@ final class HandClock: Clock, @unchecked Sendable {
     private var sleepers: [Int: (deadline: Instant, continuation: CheckedContinuation<Void, any Error>)] = [:]
     private var cancelled: Set<Int> = []
     private var numbers = 0
-    /// One line for each sleeper that has lain down.
+    /// One entry for each sleeper that has begun to sleep.
     let asleep = Collected<Int>()
 
     var now: Instant { lock.withLock { time } }

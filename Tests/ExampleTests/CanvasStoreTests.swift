@@ -89,7 +89,7 @@ struct CanvasStoreTests {
         let refused = try #require(save("way/precious.svg").first as? SavingCanvasFailed)
         #expect(refused.reason.contains("\"way\""))
         #expect(refused.reason.contains("is a symbolic link or a file, not a directory"))
-        // To Swift, a slash with an accent behind it is one character; to the system it is a slash.
+        // For Swift a slash with an accent after it is one character; for the system it is a slash.
         #expect(save("way/\u{301}plan.svg").first is SavingCanvasFailed)
         #expect(outside.content("\u{301}plan.svg") == nil)
         try manager.createSymbolicLink(

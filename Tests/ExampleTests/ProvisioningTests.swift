@@ -66,7 +66,7 @@ struct ProvisioningTests {
         scene.box(2, capacity: 10)
         for id in 1...12 as ClosedRange<Int64> {
             let answer = scene.publish(ItemReceived(title: "\(id)", itemID: ItemID(id))).first as? ItemProvisioned
-            // Turn about until the small one is full.
+            // The boxes take turns until the small one is full.
             #expect(answer?.boxID == (id <= 10 && id % 2 == 1 ? BoxID(1) : BoxID(2)))
         }
     }

@@ -35,7 +35,7 @@ final class Recorder: @unchecked Sendable {
         lock.withLock { events.compactMap { $0 as? E } }
     }
 
-    /// What has come since the last time.
+    /// The answers since the last call.
     func take() -> [any DomainEvent] {
         lock.withLock {
             defer { events = [] }

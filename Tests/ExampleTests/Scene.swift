@@ -47,7 +47,7 @@ final class Scene: Sendable {
 
     static let storeName = "boxes.json"
 
-    /// - Parameter directory: where a scene before this one has left its store.
+    /// - Parameter directory: the directory with the store of an earlier scene.
     init(in directory: TemporaryDirectory? = nil) throws {
         publisher = EventPublisher()
         recorder = Recorder(publisher)

@@ -29,7 +29,7 @@ struct StoreTests {
         let old = try Scene()
         old.box(1)
         let new = try Scene(in: old.directory)
-        // The old one goes on until the new one takes over, with its first request.
+        // The old process goes on until the new one begins, with its first request.
         old.box(2)
         new.box(3)
         let next = try Scene(in: old.directory)
@@ -55,8 +55,8 @@ struct StoreTests {
     @Test("An answer goes out when its effect is already in the file")
     func publishesAfterSaving() throws {
         let scene = try Scene()
-        // Subscribers hear of it when the request's handler has returned, in any case; a link to another process does
-        // not wait.
+        // Subscribers always get the answer when the request's handler has returned; a link to another process does not
+        // wait for that.
         let link = SpyingLink(scene.directory)
         scene.publisher.setForwarding(of: BoxProvisioned.eventName, by: link, to: link)
         _ = scene.publish(BoxOrdered(label: "Books", capacity: 5))
@@ -127,7 +127,7 @@ struct StoreTests {
         let scene = try Scene()
         scene.box(1)
         let before = scene.directory.text(Scene.storeName)
-        // A directory in the place of the file in the making: not even root can write to that.
+        // A directory has the name of the temporary file: not even root can write to a directory.
         let obstacle = scene.directory.path(".\(Scene.storeName).new")
         try FileManager.default.createDirectory(atPath: obstacle, withIntermediateDirectories: false)
 
@@ -193,7 +193,7 @@ struct StoreTests {
     }
 }
 
-/// Looks into the store in the moment in which an answer would leave the process.
+/// Looks into the store at the moment when an answer would leave the process.
 private final class SpyingLink: EventForwarder, @unchecked Sendable {
     // Sendable: `found` is guarded by `lock`.
     private let lock = Lock()

@@ -9,7 +9,7 @@ struct ConfigurationValueTests {
         case darkGreen = "dark-green"
     }
 
-    /// Reads one value, and gives back the messages of the mistakes.
+    /// Reads one value, and returns the messages of the mistakes.
     private func read<Result>(
         _ text: String,
         _ body: (ConfigurationValue) -> Result

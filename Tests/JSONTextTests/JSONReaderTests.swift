@@ -97,7 +97,7 @@ struct JSONReaderTests {
     private func accepts(_ example: Accepted) throws {
         let value = PlainJSON(try JSONReader().read(example.text))
         #expect(example.check(value), "\(value)")
-        // What plain JSON says, JSON5 says too.
+        // Plain JSON is also JSON5, with the same value.
         #expect(PlainJSON(try JSONReader(dialect: .json5).read(example.text)) == value)
     }
 
@@ -290,7 +290,7 @@ struct JSONReaderLoadTests {
 
     @Test("digits far behind still decide a tie between two doubles")
     func roundsCorrectly() throws {
-        // 1 + 2^-53 lies in the middle between 1 and its neighbour, and goes to the even one.
+        // 1 + 2^-53 lies in the middle between 1 and the next double, and is rounded to the even one.
         let tie = "1.00000000000000011102230246251565404236316680908203125"
         let zeros = String(repeating: "0", count: 2000)
         #expect(try JSONReader().read(tie).value == .number(1))

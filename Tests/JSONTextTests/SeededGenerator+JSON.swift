@@ -2,7 +2,7 @@ import CBOR
 import TestSupport
 
 extension SeededGenerator {
-    /// A value that JSON can say without loss.
+    /// A value that JSON can hold without loss.
     mutating func value(depth: Int) -> CBORValue {
         switch below(depth > 0 ? 9 : 7) {
         case 0: return .null

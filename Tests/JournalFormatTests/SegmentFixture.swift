@@ -85,7 +85,7 @@ struct SegmentFixture {
     }
 }
 
-/// What reading a segment's bytes comes to.
+/// The result of reading a segment's bytes.
 struct SegmentReading: Equatable {
     var events: [SegmentFixture.Event] = []
     var damages: [SegmentDamage] = []
@@ -97,7 +97,7 @@ struct SegmentReading: Equatable {
 
     /// Reads bytes in windows of some length.
     ///
-    /// - Parameter searched: how far records are looked for; tests of many bytes leave out the zeros at the end.
+    /// - Parameter searched: how far to look for records; tests of many bytes leave out the zeros at the end.
     init(_ bytes: [UInt8], window: Int = .max, searched: Int = .max) {
         self = bytes.withUnsafeBytes { SegmentReading($0, window: window, searched: min(searched, bytes.count)) }
     }

@@ -46,7 +46,7 @@ struct SegmentWalkTests {
     func flippedBits() throws {
         for closed in [false, true] {
             let segment = try SegmentFixture.made(closed: closed)
-            // Behind the records there are zeros only; some of them are enough.
+            // After the records there are only zeros; some of them are enough.
             let byteCount = min(segment.bytes.count, segment.end + 64)
             var (equal, reported) = (0, 0)
             var bytes = segment.bytes
@@ -55,7 +55,7 @@ struct SegmentWalkTests {
                 let reading = SegmentReading(bytes, searched: byteCount)
                 if reading.isReported {
                     reported += 1
-                    // What is read all the same is what was written.
+                    // Events that are read all the same are as they were written.
                     #expect(reading.events.allSatisfy(segment.events.contains), "bit \(bit)")
                 } else {
                     equal += 1
@@ -87,7 +87,7 @@ struct SegmentWalkTests {
             var bytes = segment.bytes
             for index in cut..<segment.end { bytes[index] = 0 }
             let reading = SegmentReading(bytes)
-            // What was cut off may have been the padding, or zeros.
+            // The cut may have removed only padding or zeros.
             if bytes == segment.bytes || reading.events == segment.events { continue }
             #expect(reading.events == segment.events.dropLast(), "cut at \(cut)")
             #expect(reading.end == .torn(byteCount: segment.bytes.count - last), "cut at \(cut)")

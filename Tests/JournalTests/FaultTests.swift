@@ -25,7 +25,7 @@ struct FaultTests {
 
     static let text = String(repeating: "x", count: 1_000)
 
-    // MARK: - Whose it is
+    // MARK: - The owner
 
     @Test("J11: a directory belongs to one journal at a time", .timeLimit(.minutes(1)))
     func twoJournals() async throws {
@@ -46,7 +46,7 @@ struct FaultTests {
     func permissions() async throws {
         let scratch = try ScratchJournal()
         let journal = try scratch.open()
-        // Until then a file may lose its name while the names are looked at.
+        // Before that, a file may be renamed while the names are listed.
         await journal.waitForSpare()
         #expect(try scratch.files.status().permissions == 0o700)
         for name in try scratch.files.names() {
@@ -67,7 +67,7 @@ struct FaultTests {
         }
         #expect(StorageDirectory.FileSystem(ofType: 0xEF53) == .inPlace)
         #expect(StorageDirectory.FileSystem(ofType: 0x0102_1994) == .inPlace)
-        // btrfs, xfs, overlayfs: they may need room to write what is there already.
+        // btrfs, xfs, overlayfs: these may need room to overwrite existing data.
         for local: UInt64 in [0x9123_683E, 0x5846_5342, 0x794C_7630] {
             #expect(StorageDirectory.FileSystem(ofType: local) == .local)
         }
@@ -110,7 +110,7 @@ struct FaultTests {
         } catch {
             #expect((error as? JournalError)?.code == .full)
         }
-        // The segment that is written, and perhaps one that was made before.
+        // The events of the present segment, and perhaps of one that was made ahead.
         #expect((50...130).contains(taken))
         storage.setFull(false)
         // The journal does not try again for each event.
@@ -193,7 +193,7 @@ struct FaultTests {
         } throws: { ($0 as? JournalError)?.code == .full }
         try await publisher.deliver(Counted(number: 2), within: .seconds(60))
         #expect(try await journal.numbers() == ([0, 2], 0))
-        // What the refused record has left behind is gone.
+        // Nothing of the refused record is left.
         let copy = try scratch.copied()
         #expect(try StoredJournal(at: copy.path).verify { Issue.record("\($0)") } == 1..<3)
         await journal.close()
@@ -295,7 +295,7 @@ struct FaultTests {
         #expect(journal.status.safePosition == 1)
         #expect(try await journal.numbers().found == [1])
         await journal.close()
-        // What had been safe is there, and the journal goes on behind what is found.
+        // The safe events are there, and the journal goes on after the last event that it finds.
         let again = try EventJournal(at: scratch.path, segmentBytes: 64 << 10)
         #expect(try await again.numbers().found.first == 1)
         await again.close()

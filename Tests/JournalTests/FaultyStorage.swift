@@ -35,34 +35,34 @@ final class FaultyStorage: JournalStorage, @unchecked Sendable {
         self.writesInPlace = writesInPlace
     }
 
-    /// From now on there is no room for another file, or there is again.
+    /// Sets whether there is no room for another file from now on.
     func setFull(_ isFull: Bool) { lock.withLock { self.isFull = isFull } }
 
-    /// There is no room for the next so many files.
+    /// Leaves no room for the next `count` files.
     func failNextFills(_ count: Int) { lock.withLock { failsToFill = count } }
 
-    /// The next so many synchronizations fail, and those behind them succeed again.
+    /// Lets the next `count` synchronizations fail; later ones succeed again.
     func failSynchronizations(_ count: Int) { lock.withLock { failsToSynchronize = count } }
 
-    /// There is no room for the next so many writes, of which each does the first half.
+    /// Leaves no room for the next `count` writes, which each write only their first half.
     func failNextWrites(_ count: Int) { lock.withLock { failsToWrite = count } }
 
-    /// The next so many segments cannot be removed.
+    /// Lets the removal of the next `count` segments fail.
     func failNextRemovals(_ count: Int) { lock.withLock { failsToRemove = count } }
 
-    /// Another process removes this file when the names have been listed.
+    /// Removes this file, as another process might, when the names have been listed.
     func removeAfterListing(_ name: String) { lock.withLock { removedAfterListing = name } }
 
     /// Called before the next file is opened.
     func onNextOpening(_ body: @escaping @Sendable () -> Void) { lock.withLock { beforeOpening = body } }
 
-    /// Called before something is read the next time.
+    /// Called before the next read.
     func onNextReading(_ body: @escaping @Sendable () -> Void) { lock.withLock { beforeReading = body } }
 
-    /// The next synchronization waits for this.
+    /// Lets the next synchronization wait for this baton.
     func holdSynchronization(by baton: Baton) { lock.withLock { gate = baton } }
 
-    /// The next file waits for this before it gets its room.
+    /// Lets the next file wait for this baton before it gets its room.
     func holdFill(by baton: Baton) { lock.withLock { fillGate = baton } }
 
     var bytesRead: Int { lock.withLock { readBytes } }
@@ -91,7 +91,7 @@ final class FaultyStorage: JournalStorage, @unchecked Sendable {
         }?()
     }
 
-    /// How many bytes were written to a file, but for those in its mapping.
+    /// How many bytes were written to a file, without bytes stored through its mapping.
     func bytesWritten(to name: String) -> Int { lock.withLock { written[name] ?? 0 } }
 
     /// - Returns: Whether there is room for the write.

@@ -22,9 +22,9 @@ struct KillTests {
         return try CurrentProcess.executableDirectory()
     }
 
-    /// Has a process publish until so many numbers have arrived, and kills it.
+    /// Lets a process publish until this many numbers have arrived, and kills it.
     ///
-    /// - Returns: The last number that it has said.
+    /// - Returns: The last number that the process has printed.
     private static func publishAndKill(_ journal: ScratchJournal, after count: Int) throws -> UInt64 {
         let pipe = try FileDescriptor.pipe()
         var request = SpawnRequest(executable: try programs() + "/journal-writer")
@@ -56,7 +56,7 @@ struct KillTests {
         let scratch = try ScratchJournal()
         var last: UInt64 = 0
         for kill in 0..<20 {
-            // Ever another place in a segment, and sometimes across several.
+            // Each kill at another place in a segment, and sometimes after several segments.
             last = try Self.publishAndKill(scratch, after: 1 + kill * kill * 17)
             var next: UInt64 = 1
             try StoredJournal(at: scratch.path).read(after: 0, where: JournalQuery()) { step in

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Looking at the files of a journal")
 struct LookingTests {
-    /// Everything that a cursor without a horizon finds: how many places it tells, and where it has come to.
+    /// Everything that a cursor without a horizon finds: the reported gaps, and the position that it has reached.
     private static func look(at storage: StaleStorage, _ prepare: () -> Void) throws -> (gaps: [JournalGap], UInt64) {
         let catalog = try SegmentCatalog(of: storage, at: "test")
         let cursor = JournalCursor(storage, at: "test", after: 0, filter: .nothing)
@@ -19,7 +19,7 @@ struct LookingTests {
         return (gaps, cursor.position)
     }
 
-    /// A journal with 40 events that is written still, and the place of the file's records.
+    /// A journal with 40 events that is still being written, and the end of the file's records.
     private static func living() async throws -> (EventJournal, ScratchJournal, end: Int) {
         let scratch = try ScratchJournal()
         let journal = try scratch.open()
@@ -34,7 +34,7 @@ struct LookingTests {
     func hole() async throws {
         let (journal, scratch, end) = try await Self.living()
         let storage = try StaleStorage(at: scratch.path)
-        // A record before others that were read later, the last one's second half, and the last ones at all.
+        // A record before others that were read later, the second half of the last record, and all of the last records.
         for hole in [20_000..<20_600, (end - 500)..<end, (end - 5_000)..<end] {
             let (gaps, position) = try Self.look(at: storage) { storage.hideNext(hole) }
             #expect(gaps.isEmpty, "\(hole)")

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("A journal that is opened again")
 struct OpeningTests {
-    /// A journal with so many events of a kilobyte in segments of 64 KiB, closed.
+    /// A closed journal with `count` events of a kilobyte in segments of 64 KiB.
     private static func filled(_ count: Int) async throws -> ScratchJournal {
         let scratch = try ScratchJournal()
         let journal = try scratch.open()
@@ -18,7 +18,7 @@ struct OpeningTests {
         return scratch
     }
 
-    /// A journal that has come to position 10 and keeps no event.
+    /// A journal that has reached position 10 and keeps no event.
     private static func emptied() async throws -> ScratchJournal {
         let scratch = try await filled(10)
         await (try scratch.open()).close()
@@ -58,7 +58,7 @@ struct OpeningTests {
             await journal.close()
             left = copy
         }
-        // The last one, and what was made ahead for it.
+        // The last segment, and the segment that was made ahead.
         #expect(try left.segments.count == 2)
         try await Self.checkNextPosition(of: left, behind: 10)
     }
@@ -141,7 +141,7 @@ struct OpeningTests {
         let (again, _) = try FaultTests.journal(on: storage, .machine(within: .seconds(3_600)))
         #expect(again.status.safePosition == 300)
         #expect(names.allSatisfy(storage.synchronizedNames.contains))
-        // What the system has noted as written is written once more, from the first record of the last file on.
+        // The journal writes data again that the system takes for written, from the first record of the last file on.
         #expect(names.last.map { storage.bytesWritten(to: $0) > 1_000 } == true)
         await again.close()
     }

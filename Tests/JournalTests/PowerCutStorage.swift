@@ -3,9 +3,9 @@ import Locks
 
 @testable import Journal
 
-/// A disk that remembers what was synchronized, and can be looked at as a power cut leaves it.
+/// A disk that remembers what was synchronized, and can show the state that a power cut leaves.
 ///
-/// Of everything else, any sector is there or is not, as a seed says: a disk writes in whatever order it likes.
+/// A seed decides for every other sector whether it is there, because a disk writes in any order.
 final class PowerCutStorage: JournalStorage, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let directory: StorageDirectory
@@ -48,7 +48,7 @@ final class PowerCutStorage: JournalStorage, @unchecked Sendable {
         try directory.synchronize()
     }
 
-    /// Writes down what a power cut at this moment would leave.
+    /// Writes the files that a power cut at this moment would leave.
     func leave(in target: StorageDirectory, seed: UInt64) throws {
         let files = lock.withLock { durableFiles }
         var generator = SplitMix(state: seed)
@@ -97,7 +97,7 @@ private final class PowerCutFile: JournalFile, @unchecked Sendable {
     }
 
     func synchronize() throws(SystemError) {
-        // What is stored from now on may be left out.
+        // Later stores may be left out.
         let bytes = try bytes()
         try file.synchronize()
         lock.withLock { synchronized = bytes }

@@ -57,7 +57,7 @@ struct PowerCutTests {
         try await check(left, confirmed: confirmed, text: text)
     }
 
-    /// Opens what a power cut has left.
+    /// Opens the journal that a power cut has left, and checks it.
     private func check(_ left: ScratchJournal, confirmed: UInt64, text: String) async throws {
         let journal = try left.open()
         var (next, firstMissing): (UInt64, UInt64) = (1, .max)

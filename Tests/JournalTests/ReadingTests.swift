@@ -193,7 +193,7 @@ struct ReadingTests {
         publisher.publish(Counted(number: 1))
         let closing = Task { await journal.close() }
         while journal.isOpen { await Task.yield() }
-        // The reader has looked how far it may read, and that was nowhere.
+        // The reader has found that it may not read anything yet.
         storage.onNextOpening { baton.handOver() }
         var iterator = journal.events(of: Counted.self, after: 0).makeAsyncIterator()
         guard case .event(let entry) = try await iterator.next() else {

@@ -16,7 +16,7 @@ struct RecordingTests {
         let publisher = EventPublisher()
         let seen = Lock()
         nonisolated(unsafe) var positions: [UInt64] = []  // guarded by `seen`
-        // Subscribed before the journal: order of subscription is not what counts.
+        // Subscribed before the journal: the order of subscriptions must not matter.
         let inline = publisher.subscribe(to: Counted.self) { _ in
             seen.withLock { positions.append(journal.status.lastPosition) }
         }
@@ -228,7 +228,7 @@ struct RecordingTests {
         }
         while journal.core.lock.withLock({ journal.core.spare != nil || journal.core.writer.hasRoom(forStride: 3_000) })
         { await Task.yield() }
-        // Subscribers of so many strands that each lock is taken, and events until the thread waits most likely.
+        // Subscribers on enough strands to use every lock, and enough events that the thread very likely waits.
         let other = EventPublisher()
         let subscriptions = (0..<64).map { number in
             other.subscribe(to: Colored.self, on: .queue(DispatchQueue(label: "other \(number)"))) { _ in }
@@ -252,7 +252,7 @@ struct RecordingTests {
         try journal.record(Counted.self, of: publisher)
         for number in 0..<2_000 { publisher.publish(Counted(number: number)) }
         #expect(try await journal.numbers().found == Array(0..<2_000))
-        // As a process finds it that is started after this one was killed.
+        // As a process would find it that starts after this one was killed.
         let copy = try scratch.copied()
         let other = try copy.open()
         #expect(!other.recovery.wasClosed)

@@ -10,7 +10,7 @@ import Glibc
 import Darwin
 #endif
 
-/// The directory of a journal that a test makes, gone with the test.
+/// The directory of a test's journal, removed with the test.
 final class ScratchJournal: Sendable {
     private let directory: PrivateDirectory
     let path: String
@@ -51,7 +51,7 @@ final class ScratchJournal: Sendable {
         return bytes
     }
 
-    /// What the directory holds at this moment, as a process would find it that is started now.
+    /// A copy of the directory at this moment, as a process would find it that is started now.
     func copied() throws -> ScratchJournal {
         let copy = try ScratchJournal()
         let target = try copy.files
@@ -85,12 +85,12 @@ struct Colored: DomainEvent, Hashable {
 extension EventJournal {
     var isOpen: Bool { core.lock.withLock { if case .open = core.state.phase { true } else { false } } }
 
-    /// Returns when the segment that follows is made, and the journal's thread has nothing more to do by itself.
+    /// Returns when the next segment is made, and the journal's thread has nothing more to do by itself.
     func waitForSpare() async {
         while core.lock.withLock({ core.spare == nil }) { await Task.yield() }
     }
 
-    /// The numbers of all events that are there, and how many are told to be missing.
+    /// The numbers of all events that are there, and how many events are reported missing.
     func numbers(after position: UInt64 = 0) async throws -> (found: [Int], missing: UInt64) {
         var found: [Int] = []
         var missing: UInt64 = 0

@@ -3,7 +3,7 @@ import Locks
 
 @testable import Journal
 
-/// A directory in which another process writes while it is looked at: what is read first is older than what follows.
+/// A directory in which another process writes during the reading: earlier reads give older data than later reads.
 final class StaleStorage: JournalStorage, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let directory: StorageDirectory
@@ -17,10 +17,10 @@ final class StaleStorage: JournalStorage, @unchecked Sendable {
 
     var writesInPlace: Bool { true }
 
-    /// The next reading still finds zeros here, between things that are newer.
+    /// Lets the next read still find zeros here, between newer data.
     func hideNext(_ hole: Range<Int>) { lock.withLock { self.hole = hole } }
 
-    /// The next look at the length of a file is older than the file's end.
+    /// Lets the next look at a file's length give an older length.
     func lengthenNext(to byteCount: Int) { lock.withLock { olderByteCount = byteCount } }
 
     func takeHole() -> Range<Int>? {

@@ -40,7 +40,7 @@ struct StateTests {
         #expect(state.work(at: 2_000) == .wait(until: nil))
         state.spareNeeded(at: 1_000_000_000)
         #expect(state.work(at: 1_000_000_000) == .makeSpare)
-        // While that is tried, and behind it.
+        // While the new attempt is made, and after it.
         #expect(state.noRoom == error)
         state.spareNotMade(error, at: 2_000_000_000)
         #expect(state.work(at: 2_000_000_000) == .wait(until: nil))

@@ -1,7 +1,7 @@
 import Supervision
 import Testing
 
-/// Children that run only while there is something for them to do.
+/// Children that run only while they have something to do.
 @Suite("Children on demand")
 struct DemandTests {
     private func deeds(_ simulation: Simulation, _ body: () -> Void) -> [String] {
@@ -222,7 +222,7 @@ struct DemandTests {
 
 @Suite("When a child on demand has been idle long enough")
 struct IdleWatchTests {
-    /// A child that a test lets be at work or not, looked at whenever a look is due.
+    /// A child that a test sets to busy or idle; it is looked at whenever a look is due.
     private final class Looked {
         var watch = IdleWatch(OnDemand(idleTime: .seconds(60)), from: .zero)
         var now = Duration.zero

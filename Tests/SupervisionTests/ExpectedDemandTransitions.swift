@@ -1,5 +1,5 @@
-/// What a single permanent child that is on demand does on each input in each state of its own, and what is done about
-/// it.
+/// The next state and the actions for each input in each state of a single permanent child on demand; states that all
+/// children have are left out.
 ///
 /// As in `ExpectedTransitions.swift`: inputs that a row leaves out change nothing.
 let expectedDemandTransitions: [String: [String]] = [

@@ -1,4 +1,4 @@
-/// What a child does on each input that comes to a supervisor that runs, or goes from it, and what is done about it.
+/// The next state and the actions for each input for a child that is added to a running supervisor or removed from it.
 ///
 /// As in `ExpectedTransitions.swift`: inputs that a row leaves out change nothing.
 let expectedMembershipTransitions: [String: [String]] = [
@@ -109,7 +109,7 @@ let expectedMembershipTransitions: [String: [String]] = [
     ],
 ]
 
-/// What becomes of a child that is removed in each state that the other tables have, and of one that is started as if
+/// The transitions of a child that is removed in each state of the other tables, and of a child that is started as if
 /// it had been added.
 let expectedMembership: [String: [String]] = [
     "not started": [

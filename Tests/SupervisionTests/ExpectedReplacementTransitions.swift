@@ -1,5 +1,4 @@
-/// What a single permanent child that is being replaced does on each input in each state of that, and what is done
-/// about it.
+/// The next state and the actions for each input in each state of a replacement, for a single permanent child.
 ///
 /// As in `ExpectedTransitions.swift`: inputs that a row leaves out change nothing.
 let expectedReplacementTransitions: [String: [String]] = [

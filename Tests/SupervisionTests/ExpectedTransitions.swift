@@ -1,4 +1,4 @@
-/// What a single permanent child does on each input in each state, and what is done about it.
+/// The next state and the actions for each input in each state of a single permanent child.
 ///
 /// Inputs that a row leaves out change nothing. `TransitionTableTests` says how the states are reached.
 let expectedTransitions: [String: [String]] = [

@@ -12,7 +12,7 @@ import Darwin
 
 /// Random lives of random supervisors; whatever happens, the invariants hold and a stop comes to an end.
 ///
-/// `SUPERVISION_SEED` repeats a run, beginning with the life that it is the seed of.
+/// `SUPERVISION_SEED` repeats a run from the life that has this seed.
 @Suite struct RandomSequenceTests {
     @Test(.timeLimit(.minutes(20))) func invariantsHoldInRandomSequences() {
         let seed = getenv("SUPERVISION_SEED").flatMap { UInt64(String(cString: $0)) } ?? .random(in: .min ... .max)
@@ -26,7 +26,7 @@ import Darwin
         }
     }
 
-    /// Plays one sequence, and says what was wrong.
+    /// Plays one sequence, and returns the mistakes.
     private static func play(seed: UInt64) -> [String] {
         var random = SplitMix64(seed: seed)
         let count = Int.random(in: 1...4, using: &random)

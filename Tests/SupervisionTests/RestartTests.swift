@@ -172,7 +172,7 @@ import Testing
         var window = RestartWindow()
         let intensity = RestartIntensity(restarts: 5, within: .seconds(10))
         var isAllowed: [Bool] = []
-        // The one at 50 began at 0, and the window stands still from 47 on.
+        // The start that failed at 50 had begun at 0, and the window does not move from 47 on.
         for (second, start) in [(41, 0), (43, 0), (45, 0), (47, 0), (50, 50), (95, 0), (96, 0)] {
             isAllowed.append(
                 window.allowsRestart(

@@ -1,13 +1,13 @@
 import Supervision
 import Testing
 
-/// A state machine in a world of virtual time, with a model of the processes that checks what the machine asks for.
+/// A state machine in a world of virtual time, with a model of the processes that checks the machine's actions.
 final class Simulation {
     enum Process: Hashable {
         case none
         case asked
         case alive
-        /// Its process has ended, and what that has left is still being seen to.
+        /// The process has ended, and the events that it left are still being recovered.
         case ended
     }
 
@@ -24,24 +24,23 @@ final class Simulation {
     private(set) var startupResults: [StartupFailure?] = []
     private var incarnations: [Int]
     private var killed: [Bool]
-    /// The processes that come up beside the present ones.
+    /// The processes that start beside the present ones.
     private(set) var successors: [Process]
     private var successorIncarnations: [Int]
     private var successorsKilled: [Bool]
     /// The highest number that was given to a start of each child.
     private var launches: [Int]
-    /// The requests for replacements that were not answered yet, and how many there were.
+    /// The requests for replacements that were not answered yet, and the number of all requests.
     private(set) var openRequests: Set<Int> = []
     private var requests = 0
     /// Whether the machine has asked to be told when something comes for the child.
     private var watched: [Bool]
-    /// Whether the end of a significant child is answered at once by a request to stop, as by a host with nothing on
-    /// its way.
+    /// Whether the end of a significant child leads at once to a request to stop, as in a host with nothing on its way.
     var answersAutomaticShutdown = true
     private var isStopping = false
     private var isEscalated = false
     private var isStopped = false
-    /// Those whose removal was asked for, and those of which it was told that nothing is left.
+    /// The children whose removal was asked for, and the removed children of which nothing is left.
     private(set) var removed: Set<Int> = []
     private(set) var gone: Set<Int> = []
     private var names: [String]
@@ -99,7 +98,7 @@ final class Simulation {
         return .replaceRequested(index: index, request)
     }
 
-    /// Asks for the replacement of a child, and lets the new process come up.
+    /// Asks for the replacement of a child, and lets the new process become ready.
     func replace(_ index: Int, by specification: ChildSpecification? = nil) {
         give(replacement(of: index, by: specification))
         spawned(index, pid: 200, successor: true)
@@ -206,7 +205,7 @@ final class Simulation {
         allComeUp()
     }
 
-    /// Gives an input; a timer that runs is let fire when it is due.
+    /// Gives an input to the machine; running timers fire when they are due.
     func take(_ input: SupervisorInput) {
         if case .timerFired(let token) = input { fire(token) } else { give(input) }
     }
@@ -228,14 +227,14 @@ final class Simulation {
         return true
     }
 
-    /// Lets time pass, firing what falls due.
+    /// Lets time pass, and fires the timers that become due.
     func pass(_ time: Duration) {
         let end = now + time
         while let next = timers.min(by: { $0.due < $1.due }), next.due <= end { fire(next.token) }
         now = end
     }
 
-    /// Stops the supervisor, with children that die of SIGKILL only, and says whether it came to an end.
+    /// Stops the supervisor, with children that only SIGKILL ends, and returns whether the stop came to its end.
     func stopToTheEnd() -> Bool {
         give(.stopRequested)
         for _ in 0..<(100 * processes.count + 100) {
@@ -259,7 +258,7 @@ final class Simulation {
         return (processes + successors).allSatisfy { $0 == .none } && timers.isEmpty
     }
 
-    /// What was done since `start` in the log, without reports and timers.
+    /// The actions since `start` in the log, without reports and timers.
     func deeds(since start: Int = 0) -> [String] {
         log[start...].compactMap { action in
             switch action {
@@ -482,13 +481,13 @@ final class Simulation {
         }
     }
 
-    /// Whether a child's state fits its process, and whether something is under way that takes it out of that state.
+    /// Whether a child's state fits its process, and something is under way that leads out of that state.
     private func isRight(_ child: ChildStatus, at index: Int, among all: [ChildStatus]) -> Bool {
         switch child.state {
         case .notStarted, .stopped, .gaveUp: processes[index] == .none && child.pid == nil
         case .dormant: processes[index] == .none && child.pid == nil && watched[index]
         case .starting where processes[index] == .none:
-            // Its turn in a sequence has not come: one before it is under way.
+            // Its turn in a sequence has not come: a child before it is under way.
             child.pid == nil && all[..<index].contains { !$0.state.isAtRest && $0.state != .ready }
         case .starting: processes[index] == .asked || processes[index] == .alive && !timers.isEmpty
         case .ready: processes[index] == .alive

@@ -1,7 +1,7 @@
 import Supervision
 import Testing
 
-/// What the value types say about themselves, and which mistakes they find.
+/// The descriptions of the value types, and the mistakes that they find.
 @Suite struct SpecificationTests {
     @Test func defaultsAreValid() {
         #expect(ChildSpecification.validate([child("a"), child("b")]).isEmpty)

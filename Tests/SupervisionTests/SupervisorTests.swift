@@ -3,7 +3,7 @@ import Locks
 import Supervision
 import Testing
 
-/// The owner of the machine: what it asks of its environment, in which order, and from many threads.
+/// The owner of the machine: its calls to the environment, their order, and calls from many threads.
 @Suite struct SupervisorTests {
     @Test(.timeLimit(.minutes(5))) func lifeFromStartToStopIsPerformedInOrder() {
         let environment = FakeEnvironment(names: ["a", "b"])
@@ -154,9 +154,9 @@ import Testing
     }
 }
 
-/// Remembers what it is asked for, and holds timers until the test lets time pass.
+/// Records the calls to it, and holds timers until the test lets time pass.
 ///
-/// `@unchecked Sendable` is sound: all its mutable properties are touched with the lock held only.
+/// `@unchecked Sendable` is sound: all its mutable properties are touched only with the lock held.
 private final class FakeEnvironment: SupervisorEnvironment, @unchecked Sendable {
     private struct State {
         var now = Duration.zero
@@ -274,7 +274,7 @@ private final class FakeEnvironment: SupervisorEnvironment, @unchecked Sendable 
         lock.withLock { state.timers[timer] = nil }
     }
 
-    /// Runs a call of the supervisor, and sees whether another one is under way.
+    /// Runs a call of the supervisor, and notes whether another call is under way.
     private func inside<R>(_ body: () -> R) -> R {
         lock.withLock {
             if state.isInside { state.overlaps += 1 }

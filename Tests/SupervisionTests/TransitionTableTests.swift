@@ -119,8 +119,7 @@ import Testing
         ),
     ]
 
-    /// How to bring child 0, which is on demand, into each state; those that it shares with every other child are left
-    /// out.
+    /// How to bring child 0, which is on demand, into each state; states that all children have are left out.
     static let demandStates: [(name: String, reach: @Sendable (Simulation) -> Void)] = [
         ("dormant", { $0.startAll() }),
         (
@@ -359,7 +358,7 @@ import Testing
         ("escalate", { _ in .stopEscalated }),
     ]
 
-    /// What is heard of the process that comes up beside the present one.
+    /// The inputs about the process that starts beside the present one.
     static let successorInputs: [(name: String, input: @Sendable (Simulation) -> SupervisorInput?)] = [
         ("new spawned", { beside($0) { .childSpawned(index: 0, start: $0, pid: 8) } }),
         (
@@ -405,14 +404,14 @@ import Testing
         ("call off", { _ in .replacementCalledOff(request: 1) }),
     ]
 
-    /// What makes children come and go.
+    /// The inputs that add and remove children.
     static let membershipInputs: [(name: String, input: @Sendable (Simulation) -> SupervisorInput?)] = [
         ("add another", { _ in .childrenAdded([child("z")]) }),
         ("start added", { _ in .startChildRequested(index: 0) }),
         ("remove", { _ in .removeChildRequested(index: 0) }),
     ]
 
-    /// How to bring child 0, which comes to a supervisor that runs or goes from it, into each state.
+    /// How to bring child 0, which is added to a running supervisor or removed from it, into each state.
     static let membershipStates: [(name: String, reach: @Sendable (Simulation) -> Void)] = [
         (
             "added",
@@ -520,7 +519,7 @@ import Testing
         .childViolated(index: 0, start: simulation.start(0), reason: reason)
     }
 
-    /// One cell: the state that follows, and what is done; nil if the state stays as it is and nothing is done.
+    /// One cell: the next state and the actions; nil if the state stays and there are no actions.
     private static func cell(
         _ specification: ChildSpecification?,
         _ reach: (Simulation) -> Void,

@@ -89,7 +89,7 @@ struct WatchTests {
         #expect(scene.look(silence: .milliseconds(500)) == nil)
         #expect(scene.look(late: .seconds(30), silence: .seconds(31)) == nil)
         for look in 1...3 { #expect(scene.look(silence: .seconds(31 + look)) == nil) }
-        // It had the whole time again and did not use it.
+        // The child had its whole time again and did not use it.
         #expect(scene.look(silence: .seconds(35)) == .seconds(35))
     }
 

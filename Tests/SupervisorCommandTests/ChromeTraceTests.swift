@@ -167,7 +167,7 @@ struct ChromeTraceTests {
             TracedSpan(event: "A", id: "h-1-1", stage: .publish, start: 1, duration: 1, thread: 1),
             TracedSpan(event: "A", id: "h-1-1", stage: .handling, start: 2, duration: 9),
             TracedSpan(event: "B", id: "h-1-2", cause: "h-1-1", stage: .publish, start: 5, duration: 1, thread: 2),
-            // Before its cause, as no clock of this machine says it.
+            // The effect starts before its cause, which a clock of one machine never shows.
             TracedSpan(event: "C", id: "h-1-3", cause: "h-1-2", stage: .publish, start: 4, duration: 1, thread: 2),
         ]
         trace.add(EventsTraced(process: "h", pid: 1, spans: spans, threads: [], dropped: 0))

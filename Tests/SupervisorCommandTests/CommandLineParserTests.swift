@@ -10,7 +10,7 @@ struct CommandLineParserTests {
         try CommandLineParser.parse(line.split(separator: " ").map(String.init))
     }
 
-    /// The subcommands that there are, in a sentence.
+    /// The known subcommands, in a sentence.
     private static let known = {
         let names = Subcommand.Name.allCases.map(\.rawValue)
         return "\(names.dropLast().joined(separator: ", ")) or \(names.last ?? "")"

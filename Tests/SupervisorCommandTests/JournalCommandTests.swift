@@ -11,7 +11,7 @@ struct JournalCommandTests {
         let box: Int
     }
 
-    /// A journal with so many events in segments of 64 KiB, and what a command says about it.
+    /// A journal with events in segments of 64 KiB, and the output of commands about it.
     private final class Scratch {
         let directory: PrivateDirectory
         let path: String

@@ -5,7 +5,7 @@ import Testing
 
 @testable import supervisor
 
-/// Sentences of one test, from whatever thread.
+/// The sentences of one test, from any thread.
 private final class Sentences: @unchecked Sendable {
     // Sendable: guarded by `lock`.
     private let lock = Lock()
@@ -27,7 +27,7 @@ struct LineOutputTests {
             try LineOutput(SystemFile(pipe.writing), name: "one", turns: turns),
             try LineOutput(SystemFile(second), name: "other", turns: turns),
         ]
-        // Longer than what a pipe takes in one go.
+        // Longer than a pipe takes at once.
         for _ in 0..<count {
             for (output, letter) in zip(outputs, ["a", "b"]) {
                 output.write(String(repeating: letter, count: 200_000), whenFull: .take)

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("The manual's pages")
 struct ManualPageTests {
-    /// What a reader sees of roff's escapes.
+    /// The page as a reader sees it, without roff's escapes.
     private func read(_ page: String) -> String {
         var text = page
         for (escape, sign) in [

@@ -12,7 +12,7 @@ struct RunOutcomeTests {
     func stateAheadOfReport() {
         let outcome = RunOutcome()
         #expect(!outcome.noWorkerIsLeft(of: [restarted]))
-        // The report that the worker is ready is handled when the worker has been given up already.
+        // The report of the worker's readiness is handled after the worker has been given up.
         outcome.workerBecameReady("w")
         #expect(!outcome.noWorkerIsLeft(of: [givenUp]))
         outcome.workerWasGivenUp("w")

@@ -72,9 +72,9 @@ struct StatusTableTests {
         let lines = StatusTable(report: now, before: before).lines()
         #expect(lines[2] == "WORKER  STATE  RESTARTS  IN/S  OUT/S  OUTBOX")
         #expect(lines[3] == "a       ready         0    15    0.8       0")
-        // It was not there before.
+        // The worker was not there before.
         #expect(lines[4] == "new     ready         0                    0")
-        // Another supervisor counts from its own beginning.
+        // Another supervisor counts from its own start.
         var other = before
         other.pid = 1
         #expect(StatusTable(report: now, before: other).lines()[2].contains("  IN  OUT  "))
@@ -169,8 +169,8 @@ struct StatusTableTests {
     func harmless() {
         let lines = StatusTable(report: report([worker("a\u{1B}[2J", "ready")])).lines()
         #expect(lines[3].hasPrefix("a\\u001b[2J  ready"))
-        // U+202E turns what follows around, U+2066 sets it apart, U+2028 ends the line; a hyphen of U+2010 does nothing
-        // of the kind.
+        // U+202E reverses the text after it, U+2066 isolates it, U+2028 ends the line; the hyphen U+2010 does none of
+        // these.
         #expect(TerminalText.harmless("a\u{202E}b\u{2066}c\u{2028}d\u{2010}") == "a\\u202eb\\u2066c\\u2028d\u{2010}")
         #expect(StatusTable(report: report([])).lines().count == 1)
     }

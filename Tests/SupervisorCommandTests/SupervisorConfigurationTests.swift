@@ -29,7 +29,7 @@ struct SupervisorConfigurationTests {
         }
     }
 
-    /// The mistakes of one worker that is right but for these keys.
+    /// The mistakes in a worker that is right except for these keys.
     private func workerMistakes(_ keys: String) -> [String] {
         mistakes("{workers: [{name: 'a', executable: 'x', \(keys)}]}")
     }

@@ -57,7 +57,7 @@ struct UnansweredRequestTests {
         let request = publisher.makeContext(causedBy: nil)
         let step = publisher.makeContext(causedBy: request)
         let answer = publisher.makeContext(causedBy: step)
-        // It has not begun.
+        // The watch has not begun.
         take(watch, "Yes", answer)
         watch.begin(for: request.id)
         take(watch, "Yes", request)
