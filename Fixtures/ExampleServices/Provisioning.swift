@@ -135,7 +135,7 @@ public final class Provisioning: @unchecked Sendable {
         }
     }
 
-    /// The content; read from the file with the first request, and kept from then on. The caller holds the lock.
+    /// The content, read from the file with the first request, and kept from then on; the caller holds the lock.
     private func loaded() throws(FileError) -> ProvisioningStore.Content {
         if let content { return content }
         let loaded = try store.load()

@@ -5,8 +5,9 @@ import CBOR
 import DomainEvents
 import Locks
 
-/// A whole link of a host. Its peer sends frames in any order, with any numbers and any features, and shares memory
-/// with any numbers in it: nothing traps, and the tally adds up after each step.
+/// A whole link of a host with a hostile peer: nothing traps, and the tally adds up after each step.
+///
+/// The peer sends frames in any order, with any numbers and features, and shares memory with any numbers in it.
 enum HostileLink {
     static func run(_ script: inout Script) throws {
         let (accepted, acceptedBytes) = (script.number(near: 0), script.number(near: 0))

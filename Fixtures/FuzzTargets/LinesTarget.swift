@@ -2,7 +2,7 @@ import BridgeProtocol
 import CBOR
 import JSONText
 
-/// Lines of a worker: they become frames that a link reads, in whatever pieces the lines arrive. The link's answers
+/// Lines of a worker: they become frames that a link reads, in whatever pieces the lines arrive; the link's answers
 /// come back as lines, each a JSON object.
 package final class LinesTarget: FuzzTarget {
     private let frames = CBORBuffer()

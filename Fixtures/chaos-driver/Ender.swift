@@ -206,8 +206,7 @@ actor Ender {
         }
     }
 
-    /// Kills all workers and waits until they are back; called at rest. Then no link keeps the memory of an earlier
-    /// load.
+    /// Kills all workers, at rest, and waits until they are back: then no link keeps the memory of an earlier load.
     func renewAll() async {
         for worker in roster.workers {
             guard let process = status(of: worker)?.pid else { continue }

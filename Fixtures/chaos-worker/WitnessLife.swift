@@ -9,8 +9,7 @@ import Glibc
 import Darwin
 #endif
 
-/// One life of the witness: a worker that wants everything. It speaks in lines, because only such a worker can want
-/// everything.
+/// One life of the witness: a worker that speaks in lines, because only such a worker can want everything.
 struct WitnessLife {
     private static let pieceBytes = 65_536
     /// How long it rests after each piece, in microseconds, to leave the processor to the others.

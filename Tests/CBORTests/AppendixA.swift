@@ -16,8 +16,8 @@ struct AppendixVector: Decodable, Sendable, CustomStringConvertible {
     var description: String { hex }
     var bytes: [UInt8] { [UInt8](hexadecimal: hex) }
 
-    /// Whether it is the one example that RFC 8949 took out: the file is from RFC 7049. Simple values below 32 in two
-    /// bytes are no longer well-formed (section 3.3).
+    /// Whether it is the one example of RFC 7049's file that RFC 8949 took out: simple values below 32 in two bytes are
+    /// no longer well-formed (section 3.3).
     var isWithdrawn: Bool { hex == "f818" }
 
     static func load() throws -> [AppendixVector] {

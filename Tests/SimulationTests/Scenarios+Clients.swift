@@ -4,7 +4,7 @@ import EventBridgeTesting
 
 /// Processes that have attached.
 extension Scenarios {
-    /// The events that a client delivers are handled, and the events that it wants come to it in order. The client may
+    /// The events that a client delivers are handled, and the events that it wants come to it in order; the client may
     /// end at any time, and nothing waits for it.
     @Sendable static func clients(_ world: SimulationWorld) async throws {
         let (handled, delivered, seen, published) = (Received(), Received(), Received(), Fates())

@@ -11,7 +11,7 @@ package struct SeededGenerator: RandomNumberGenerator, Sendable {
         source = SplitMix64(seed: seed)
     }
 
-    /// A generator with the seed from `EVENT_BRIDGE_TEST_SEED`, or else a random one. The call prints the seed, so that
+    /// A generator with the seed from `EVENT_BRIDGE_TEST_SEED`, or else a random one; the call prints the seed, so that
     /// a failure can be run again.
     package static func announced() -> SeededGenerator {
         let given = CurrentProcess.environment("EVENT_BRIDGE_TEST_SEED").flatMap { UInt64($0) }
