@@ -188,7 +188,7 @@ def tries(found):
     message = ctypes.create_string_buffer(b"\x01" + b"\0" * 15)
     operation = ctypes.create_string_buffer(b"\0\0\0\0\0\0")
     return {
-        # What is asked of a process outside.
+        # Acts on a process outside.
         "signal": lambda: os.kill(process, 0),
         "signal by descriptor": lambda: signal_by_descriptor(process),
         "trace": lambda: trace(process),
@@ -200,7 +200,7 @@ def tries(found):
         "read a limit": lambda: resource.prlimit(process, resource.RLIMIT_CORE),
         "set a limit": lambda: resource.prlimit(process, resource.RLIMIT_CORE, limits),
         "nice": lambda: os.setpriority(os.PRIO_PROCESS, process, os.getpriority(os.PRIO_PROCESS, process)),
-        # Of a user who has no processes: that of the own one would change those of everybody on this machine.
+        # For a user without processes: the same call for this user would change all its processes on this machine.
         "nice of a user": lambda: os.setpriority(os.PRIO_USER, 65_533, 0),
         "nice of a group": lambda: os.setpriority(os.PRIO_PGRP, 0, os.getpriority(os.PRIO_PROCESS, 0)),
         "scheduler": lambda: os.sched_setscheduler(process, os.SCHED_OTHER, os.sched_param(0)),
@@ -212,7 +212,7 @@ def tries(found):
         "memory by file": lambda: os.close(os.open(f"/proc/{process}/mem", os.O_RDWR)),
         "status": lambda: read(f"/proc/{process}/status"),
         "likelihood to be killed": lambda: write(f"/proc/{process}/oom_score_adj", b"0"),
-        # The same asked of itself.
+        # The same acts on the process itself.
         "own limit": lambda: resource.prlimit(0, resource.RLIMIT_CORE, resource.prlimit(0, resource.RLIMIT_CORE)),
         "own nice": lambda: os.setpriority(os.PRIO_PROCESS, 0, os.getpriority(os.PRIO_PROCESS, 0)),
         "own scheduler": lambda: os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0)),
@@ -220,7 +220,7 @@ def tries(found):
         "own input and output": lambda: call("ioprio_set", 1, 0, 4 | 2 << 13),
         "own memory": lambda: look_into(os.getpid(), ctypes.addressof(memory)),
         "own child": lambda: os.waitpid(os.spawnv(os.P_NOWAIT, "/bin/true", ["true"]), 0),
-        # What all processes of a user share.
+        # Objects that all processes of a user share.
         "add a key": lambda: call("add_key", b"user", b"box-probe", b"x", 1, -3),
         "read the user's keys": lambda: call("keyctl", 6, -4, 0, 0, 0),
         "shared memory of System V": lambda: libc_shmdt(call("shmat", found["shmget"], None, 0o10000)),

@@ -1,4 +1,4 @@
-"""Where the page is: a port of this machine, or a Unix socket."""
+"""The address of the page: a port of this machine, or a Unix socket."""
 
 import contextlib
 import os
@@ -8,7 +8,7 @@ BACKLOG = 64
 
 
 class PortAddress:
-    """127.0.0.1 and a port; 0 is any that is free, and known when there is a listener."""
+    """127.0.0.1 and a port; 0 stands for any free port, which is known when there is a listener."""
 
     def __init__(self, port):
         self.port = port
@@ -55,7 +55,7 @@ class SocketAddress:
             os.chmod(made, 0o600)
             listener.listen(BACKLOG)
             self.identity = os.stat(made).st_ino
-            # In the place of what a process has left that was killed, or that drains.
+            # Replaces the socket of a process that was killed or that drains.
             os.rename(made, self.path)
         except BaseException:
             listener.close()

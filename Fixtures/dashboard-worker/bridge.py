@@ -5,7 +5,7 @@ import json
 import os
 import socket
 
-# How many bytes are read before other tasks have their turn.
+# How many bytes one turn reads before other tasks have their turn.
 PIECE = 1 << 16
 
 
@@ -48,7 +48,7 @@ class Bridge:
         await self.say({"specversion": "1.0", "type": name, "data": data})
 
     async def messages(self):
-        """What the host says, until it asks the worker to drain, takes it not, or is gone."""
+        """The host's messages, until the host asks the worker to drain, rejects it, or is gone."""
         async for line in self._lines():
             message = json.loads(line)
             if message.get("bridge") == "drain":
@@ -66,5 +66,5 @@ class Bridge:
                 yield b"".join([*begun, line])
                 begun = []
             begun.append(rest)
-            # A socket that always has something would keep the other tasks waiting.
+            # A socket that always has bytes would keep the other tasks waiting.
             await asyncio.sleep(0)

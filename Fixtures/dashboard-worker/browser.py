@@ -38,7 +38,7 @@ CONFIGURATION = """{
 
 
 class Failure(Exception):
-    """What the page does not do, as a sentence."""
+    """A failure of the page, as a sentence."""
 
 
 class Supervisor:
@@ -63,7 +63,7 @@ class Supervisor:
         for line in self.process.stderr:
             count -= "is ready" in line
             if count == 0:
-                # What comes from now on would fill the pipe.
+                # Without a reader, later output would fill the pipe.
                 threading.Thread(target=self.process.stderr.read, daemon=True).start()
                 return
         raise Failure("the supervisor has ended before its workers were ready")
@@ -85,7 +85,7 @@ class Browser:
         self.inward, outward = os.pipe()
 
         def take_pipes():
-            # Their numbers are Chromium's. Copies first, as one of them may have the number of the other.
+            # Chromium demands the numbers 3 and 4. Copies first, because one of them may have the number of the other.
             copies = os.dup(inward), os.dup(outward)
             for number, copy in zip((3, 4), copies):
                 os.dup2(copy, number)
@@ -120,7 +120,7 @@ class Browser:
             self.is_loaded.set()
         elif message["method"] == "Runtime.exceptionThrown":
             self.complaints.append(message["params"]["exceptionDetails"].get("text", "an exception"))
-        # Of the network come the refusals that the page is to get here.
+        # Network entries are the refusals that the page is meant to get here.
         elif message["method"] == "Log.entryAdded" and message["params"]["entry"]["source"] != "network":
             self.complaints.append(message["params"]["entry"]["text"])
 
@@ -151,14 +151,14 @@ class Browser:
             raise Failure(f"the page is not loaded in {PATIENCE} s")
 
     def value(self, expression):
-        """What the expression, or its promise, comes to in the page."""
+        """The value of the expression, or of its promise, in the page."""
         result = self.ask("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
         if "exceptionDetails" in result:
             raise Failure(f"{expression}: {result['exceptionDetails']}")
         return result["result"].get("value")
 
     def wait(self, condition, what):
-        """Returns when the page shows it: the condition is looked at after each change of the document."""
+        """Returns when the condition holds in the page: it is evaluated after each change of the document."""
         found = self.value(f"""new Promise(resolve => {{
             const end = setTimeout(() => {{ watch.disconnect(); resolve(false); }}, {PATIENCE // 2 * 1000});
             const look = () => {{
@@ -198,7 +198,7 @@ class Browser:
         self.ask("Input.dispatchMouseEvent", type="mouseReleased", x=x, y=y, button="left", clickCount=1)
 
     def write(self, field, text):
-        """Writes into a field, in the place of what stands there."""
+        """Replaces the text of a field."""
         self.click(f'at("{field}")')
         self.value(f'at("{field}").select()')
         self.ask("Input.insertText", text=text)

@@ -11,7 +11,7 @@ import cbor
 
 HELLO, WELCOME, REJECT, INTEREST, READY, EVENT, ACKNOWLEDGE, REFUSE, GOODBYE = 0, 1, 2, 3, 4, 8, 9, 10, 15
 REPORTED, ANSWERED, LETTERS, SETTLED = 1, 2, 3, 4
-# The numbers by which the host names what it answers.
+# The numbers and names of the events with which the host answers.
 ANSWERS = [
     [REPORTED, "BridgeStatusReported"],
     [ANSWERED, "CommandAnswered"],
@@ -26,7 +26,7 @@ INTERVAL, PATIENCE, COMMAND_PATIENCE, PAUSE = 1, 5, 30, 1
 
 
 class DeskError(Exception):
-    """What keeps the host from answering, as a sentence."""
+    """The reason why the host does not answer, as a sentence."""
 
 
 class Desk:
@@ -37,7 +37,7 @@ class Desk:
         self.link = None
 
     async def watch(self, report, trouble):
-        """Tells `report` each second how the host and its dead letters are, and `trouble` why that is not known."""
+        """Calls `report` each second with the host's state and dead letters, or `trouble` with the reason for none."""
         while True:
             try:
                 self.link = await asyncio.wait_for(Link.attached(self.path), PATIENCE)
@@ -66,12 +66,12 @@ class Desk:
         return answer.get("refusal")
 
     async def redeliver(self, letter):
-        """Returns what it came to: `DeadLetterOutcome` of BridgeControl."""
+        """Returns the outcome: `DeadLetterOutcome` of BridgeControl."""
         answer = await self._command("DeadLetterRedeliveryRequested", {"letter": letter})
         return answer["outcome"]
 
     async def discard(self, letter):
-        """Returns what it came to."""
+        """Returns the outcome."""
         answer = await self._command("DeadLetterDiscardRequested", {"letter": letter})
         return answer["outcome"]
 
@@ -130,7 +130,7 @@ class Link:
         return self.sent
 
     async def read(self):
-        """Takes what comes, until the end of the link, which ends all that is asked as well."""
+        """Takes frames until the end of the link, which also ends all open requests."""
         try:
             while True:
                 kind, *rest = await self._frame()

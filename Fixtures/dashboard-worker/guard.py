@@ -9,19 +9,19 @@ SHORTEST_TOKEN = 16
 
 
 class Guard:
-    """Knows by which names the page is reached, and the token if there is one."""
+    """Knows the names of the page's address, and the token if there is one."""
 
     def __init__(self, token):
         self.hosts = self.origins = frozenset()
         self.token = digest(token) if token else None
 
     def admit(self, hosts):
-        """From now on the page is reached by these names."""
+        """Sets the names under which the page is reached from now on."""
         self.hosts = frozenset(hosts)
         self.origins = frozenset(f"http://{host}" for host in hosts)
 
     def check(self, request):
-        """Refuses what another site may have sent by way of a browser."""
+        """Refuses requests that another site may have sent through a browser."""
         host = request.fields.get("host")
         if host is None:
             raise Refusal(400, "there is no Host")
@@ -31,11 +31,11 @@ class Guard:
             raise Refusal(403, "Origin is another site")
 
     def check_command(self, request):
-        """Refuses what comes without the token."""
+        """Refuses requests without the token."""
         if self.token is None:
             raise Refusal(403, "the dashboard was started without a token: it only looks")
         scheme, _, token = request.fields.get("authorization", "").partition(" ")
-        # Digests, as a comparison in constant time tells the length.
+        # Compares digests, because a comparison in constant time still shows the length.
         if scheme.lower() != "bearer" or not hmac.compare_digest(digest(token), self.token):
             raise Refusal(401, "Authorization is not the token")
         if request.fields.get("content-type", "").partition(";")[0].strip().lower() != "application/json":

@@ -39,14 +39,14 @@ class Target:
         return stream
 
     def answer(self, data, is_half_closed=True):
-        """What is answered to these bytes, until the other side closes."""
+        """The answer to these bytes, until the other side closes."""
         with self.connected() as stream:
             try:
                 stream.sendall(data)
                 if is_half_closed:
                     stream.shutdown(socket.SHUT_WR)
             except (BrokenPipeError, ConnectionResetError):
-                # It has answered before it had everything.
+                # The dashboard has answered before it had the whole request.
                 pass
             return received(stream)
 
@@ -55,7 +55,7 @@ class Target:
         return "\r\n".join([*lines, "", ""]).encode("utf-8", "surrogateescape") + body
 
     def metrics(self):
-        """When the dashboard was started, and what it has open or under way."""
+        """The start of the dashboard, and the counts of what it has open or under way."""
         answer = self.answer(self.request(path="/metrics")).decode()
         found = re.findall(rf"^({STARTED}|{'|'.join(KEPT)}) (\S+)$", answer, re.MULTILINE)
         return {name: float(value) for name, value in found}
@@ -157,7 +157,7 @@ class Mischief:
         yield self.command("/dead-letters/1/redeliver", {}, kind="text/plain"), REFUSED
         for method in ("GET", "HEAD", "DELETE"):
             yield request(method, "/dead-letters/1/discard"), REFUSED
-        # Behind the token: what the host would end the worker for.
+        # With the token: requests for which the host would end the worker.
         for body in (
             b"", b"{", b"[]", b"7", b'"x"', b"null", b"{}", b'{"type": 7}', b'{"type": ""}', b'{"type": "*"}',
             b'{"type": "A", "data": []}', b'{"type": "A", "data": {"x": NaN}}', b'{"type": "A", "data": {"x": 1e999}}',
@@ -191,7 +191,7 @@ class Mischief:
         stream.close()
 
     def crowd(self, count, data):
-        """Many at once, of which none reads: how many of them are turned away."""
+        """Opens many listeners at once, none of which reads; returns how many are turned away."""
         streams = []
         try:
             for _ in range(count):
@@ -233,7 +233,7 @@ def attack(target, token, rounds, seed):
 
 
 def is_as_before(after, before):
-    # It may have been at something of its own before.
+    # The dashboard may have had work of its own before.
     return after[STARTED] == before[STARTED] and all(after[name] <= before[name] for name in KEPT)
 
 
@@ -244,7 +244,7 @@ def recovered(target, before):
         after = target.metrics()
         if is_as_before(after, before) or time.monotonic() > end:
             return after
-        # The dashboard closes what was left half open when its time is up.
+        # The dashboard closes half-open connections at their deadline.
         time.sleep(0.1)
 
 

@@ -4,14 +4,14 @@ import json
 import socket
 
 MOST = 16
-# Bytes that wait for one reader; beyond that it is too slow, and may come again for a new picture.
+# Bytes that wait for one reader; a reader with more is too slow, and may come again for a new picture.
 LARGEST_QUEUE = 1 << 18
-# Bytes that the system keeps beside that; left to itself it takes some megabytes.
+# Bytes that the system keeps in addition; by default it keeps some megabytes.
 SYSTEM_QUEUE = 1 << 16
 
 
 class Listeners:
-    """Pages that are open. None of them is waited for."""
+    """The open pages. The dashboard waits for none of them."""
 
     def __init__(self):
         self.writers = set()

@@ -1,4 +1,4 @@
-"""An event that a request publishes. A line that the host does not take would end the worker, so it is checked here."""
+"""An event that a request publishes. A line that the host refuses would end the worker, so it is checked here."""
 
 import json
 import math
@@ -35,7 +35,7 @@ def refused(constant):
 
 
 def check(value, depth):
-    """Raises a ValueError for what a line cannot say."""
+    """Raises a ValueError for a value that a line cannot hold."""
     if depth == 0:
         raise ValueError(f"it is nested more than {DEEPEST} levels deep")
     if isinstance(value, dict):

@@ -11,7 +11,7 @@ VALUE = re.compile(rb"[\t -~\x80-\xff]*")
 
 
 class Refusal(Exception):
-    """Why a request is not done: a status and a sentence."""
+    """Why a request is refused: a status and a sentence."""
 
     def __init__(self, status, text):
         super().__init__(text)
@@ -27,7 +27,7 @@ class Request:
 
     @classmethod
     async def read(cls, reader):
-        """The request that comes; None if none does before the end."""
+        """The next request; None if none comes before the end."""
         try:
             head = await reader.readuntil(b"\r\n\r\n")
         except asyncio.IncompleteReadError as error:

@@ -6,7 +6,7 @@ carry them between the workers.
 
 import time
 
-# As many within a quarter of a second are a flood.
+# This many events within a quarter of a second are a flood.
 MOST = 250
 EVERYTHING = "*"
 # Seconds from one look at a flood to the next: each change of interest costs a host with many workers as well.
@@ -14,7 +14,7 @@ LONGEST_PAUSE = 16
 
 
 class Sampling:
-    """Wants all events, and does without them for some seconds when too many have come."""
+    """Wants all events, and gives up the interest for some seconds when too many have come."""
 
     def __init__(self, bridge, most):
         self.bridge, self.most = bridge, most
@@ -24,7 +24,7 @@ class Sampling:
         self.looked = None
 
     async def takes(self):
-        """Whether an event that has come counts. What was on its way when the look was over does not."""
+        """Whether an event that has come counts; events on their way when the look ended do not."""
         if not self.is_open:
             return False
         self.taken += 1

@@ -117,7 +117,7 @@ class Server:
 
     async def _publish(self, name, data):
         try:
-            # A line that was begun is written to its end, however long the host has no room for it.
+            # A line that was begun is written to its end, however long the host has no room.
             await asyncio.wait_for(asyncio.shield(self.bridge.publish(name, data)), WRITING)
         except asyncio.TimeoutError as error:
             raise Refusal(504, "the host takes no events now; it gets this one later") from error
@@ -132,7 +132,7 @@ class Server:
         await reader.read(1)
 
     async def _linger(self, reader, writer):
-        # What is unread at the close would take the answer back.
+        # Unread bytes at the close would cancel the answer.
         if writer.can_write_eof():
             writer.write_eof()
         end = asyncio.get_running_loop().time() + LINGERING
@@ -164,7 +164,7 @@ class Server:
 
 
 async def answered(asked):
-    """What the host answers to a command."""
+    """The host's answer to a command."""
     try:
         return await asked
     except DeskError as error:

@@ -79,7 +79,7 @@ async def main():
     server = Server(Page(), Guard(token), picture, listeners, desk, bridge)
     await bridge.greet([EVERYTHING, *REPORTS], publishes=None if token else [])
     listening = asyncio.ensure_future(listen(server, address))
-    # One that is free is served before the worker is ready.
+    # A free address is served before the worker is ready.
     await asyncio.wait([listening], timeout=RETRY)
     await bridge.say({"bridge": "ready"})
     tasks = [
@@ -88,7 +88,7 @@ async def main():
         asyncio.ensure_future(tell(picture, listeners, sampling)),
         asyncio.ensure_future(follow(bridge, picture, sampling)),
     ]
-    # The host ends the worker's life; whatever else fails ends it as well.
+    # The host ends the worker; any other failure ends it as well.
     done, _ = await asyncio.wait(tasks[1:], return_when=asyncio.FIRST_COMPLETED)
     for task in done:
         task.result()

@@ -40,7 +40,7 @@ PARTS = 10
 PATIENCE = 10
 # A supervisor with four workers has 12 MiB; what clients and workers may bring for good is bounded (docs/reference/security.md).
 MOST_MEMORY = 256 << 20
-# What a supervisor at rest may have more than before: sockets that were let go a moment ago.
+# How many more descriptors a supervisor at rest may have than before: sockets that were closed a moment ago.
 SPARE = 8
 
 
@@ -134,8 +134,8 @@ def configuration(host, directory, products):
         "subscribes": ["WorkRequested"],
         "publishes": ["WorkDone"],
     }
-    # As often as they end they are to come again, whatever they were sent; and what the honest worker refuses of theirs
-    # may not hold up what it is asked.
+    # Hostile workers come again after each end, whatever they were sent; and events of theirs that the honest worker
+    # refuses must not hold up the requests to it.
     return {
         "workers": [honest, *hostile],
         "intensity": {"restarts": 10_000, "within": "1s"},
@@ -160,7 +160,7 @@ class Supervisor:
 
     @property
     def end(self):
-        """How it has ended, in words."""
+        """How the supervisor has ended, in words."""
         text = f"the supervisor has ended with status {self.process.returncode}"
         was_asked = "stopping: the workers finish" in self.output.read_text(errors="replace")
         return text + (", as it was asked to: a signal, or a session that may not" if was_asked else "")
@@ -219,7 +219,7 @@ def fuzz(directory, products, seconds):
                 return "the hostile clients have ended, which is a fault of theirs"
             memory, descriptors, threads = supervisor.possessions()
             memories.append(memory)
-            # When everything of the corpus has been said, everything that is made once is there.
+            # When the whole corpus has been sent, everything that is made only once is there.
             if before is None and time.monotonic() > began + min(10, seconds / 4):
                 before = (memory, descriptors, threads)
             if memory > MOST_MEMORY:

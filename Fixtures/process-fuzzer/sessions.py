@@ -17,7 +17,7 @@ EDGES = [
     2**20 - 1, 2**20, 2**20 + 1, 2**24, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**40, 2**40 + 1, 2**53, 2**62, 2**63 - 1, 2**63,
     2**63 + 1, LARGEST - 1, LARGEST,
 ]
-# Not the commands that end, start or restart what the others measure by.
+# Without the commands that end, start or restart the processes that others measure.
 NAMES = [
     "WorkRequested", "WorkDone", "Ev", "BoxSaved", "*", "", "A" * 256, "A" * 257, "Caf\u00e9", "Cafe\u0301", "K", "\u212a", "\0",
     "BridgeStatusRequested", "BridgeStatusReported", "CommandAnswered", "EventsTraced", "WorkerExited", "EventRefused",
@@ -89,7 +89,7 @@ class Session:
         return found
 
     def event_name(self, link):
-        """A name, or the number of one; of no command that ends or restarts what the others measure by."""
+        """A name, or the number of one; never of a command that ends or restarts the processes that others measure."""
         if self.some(0.7):
             return self.name()
         number = self.number(1)
@@ -141,7 +141,7 @@ class Session:
         return found
 
     def spoiled(self, data):
-        """What becomes of frames on a bad road."""
+        """Damages frames, as a bad connection would."""
         data = bytearray(data)
         kind = self.random.randrange(4)
         if kind == 0 and data:
@@ -156,13 +156,13 @@ class Session:
 
     @staticmethod
     def ends_others(link, data):
-        """Whether a client's frames, as the road has left them, name a command that ends what the others measure by."""
+        """Whether a client's damaged frames name a command that ends the processes that others measure."""
         while len(data) > 4:
             length = int.from_bytes(data[:4], "big")
             body, data = data[4 : 4 + length], data[4 + length :]
             message = elements(body)
             name = message[4] if len(message) > 4 and message[0] == EVENT else None
-            # A number that the host has not told yet may be that of any of its own names.
+            # A number that the host has not sent yet may stand for any of its own names.
             is_untold = isinstance(name, int) and not link.is_told_names and 0 < name < 4096
             if is_untold or isinstance(name, (int, str)) and name in link.endings | ENDINGS:
                 return True

@@ -16,7 +16,7 @@ ENDINGS = {
 
 
 class Raw(bytes):
-    """Bytes that stand in a frame as they are."""
+    """Bytes that go into a frame unchanged."""
 
 
 class Wide(int):
@@ -113,15 +113,15 @@ def elements(body):
 
 
 class Link:
-    """One side of a link that says what it likes, and reads what it is told as far as it cares."""
+    """One side of a link that sends anything, and reads only what it needs."""
 
     def __init__(self, stream, name="", cookie=""):
         self.stream, self.name, self.cookie = stream, name, cookie
         self.unread = b""
         self.incarnation = self.host = 0
-        # How many events it has sent, and the newest that it was sent.
+        # How many events it has sent, and the sequence of the newest event that it got.
         self.sent = self.received = 0
-        # Whether the host has told the numbers of the names that it wants, and which of them end something.
+        # Whether the host has sent the numbers of the names that it wants, and which of these names end something.
         self.is_told_names, self.endings = False, set()
         # What was sent before any answer is looked at.
         self.is_open = True
@@ -141,7 +141,7 @@ class Link:
         return [HELLO, "event-bridge", 1, 1, self.name, self.cookie, "process-fuzzer", window, events, 1 << 24, features]
 
     def send(self, data):
-        """Whether the host still takes it."""
+        """Whether the host still takes frames."""
         try:
             self.stream.sendall(data)
         except OSError:

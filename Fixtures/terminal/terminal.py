@@ -40,7 +40,7 @@ def be_program(terminal, arguments):
 
 
 def be_shell(terminal, reports, arguments):
-    """Leads the session, without which a program could not be stopped by a key, and tells what becomes of the program."""
+    """Leads the session, without which no key could stop a program, and reports what becomes of the program."""
     os.setsid()
     fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
     # A key for the program may come before the program is in the foreground.
@@ -67,7 +67,7 @@ def main():
     master, terminal = os.openpty()
     resize(master, int(sys.argv[1]))
     modes = termios.tcgetattr(terminal)
-    # What is typed would stand among what is printed.
+    # The echo of typed text would stand among the program's output.
     modes[3] &= ~termios.ECHO
     termios.tcsetattr(terminal, termios.TCSANOW, modes)
     reports, told = os.pipe()
@@ -89,7 +89,7 @@ def main():
                 data = b""
             if not data:
                 sources.discard(source)
-                # What is left on the screen's way is shown at the end.
+                # Output that is still held is shown at the end.
                 holds = holds and reports in sources
             elif source == master:
                 while data:
