@@ -250,6 +250,8 @@ extension PlatformTests {
                     try leavingNothingBehind {
                         let cases = [
                             ("missing", ENOENT), ("plain", EACCES), ("garbage", ENOEXEC), ("garbage/below", ENOTDIR),
+                            // NAME_MAX is 255 on all systems that are supported.
+                            (String(repeating: "n", count: 256), ENAMETOOLONG),
                         ]
                         for (name, code) in cases {
                             let path = "\(directory)/\(name)"

@@ -1,6 +1,12 @@
 import Supervision
 import Testing
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
 /// The descriptions of the value types, and the mistakes that they find.
 @Suite struct SpecificationTests {
     @Test func defaultsAreValid() {
@@ -80,6 +86,17 @@ import Testing
     )
     func reasonReadsAsASentence(reason: ExitReason, text: String) {
         #expect(reason.description == text)
+    }
+
+    @Test(
+        "A start that failed is not tried again if the error says that the program is at fault",
+        arguments: [
+            (ENOENT, true), (EACCES, true), (ENOEXEC, true), (ENOTDIR, true), (ENAMETOOLONG, true), (E2BIG, true),
+            (EAGAIN, false), (ENOMEM, false), (EMFILE, false), (ENFILE, false), (ETXTBSY, false), (EIO, false),
+        ]
+    )
+    func spawnErrorIsPermanent(errno: CInt, isPermanent: Bool) {
+        #expect(ExitReason.spawnFailed("spawn of /bin/x", errno: errno).isPermanent == isPermanent)
     }
 
     @Test(
