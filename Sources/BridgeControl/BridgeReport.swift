@@ -4,11 +4,11 @@
 public struct BridgeReport: Sendable, Hashable, Codable {
     /// The host's process.
     public var pid: Int32
-    /// The version of its library, for people.
+    /// The version of the host's library, for people to read.
     public var library: String
-    /// The highest version of the wire protocol that it speaks.
+    /// The highest version of the wire protocol that the host speaks.
     public var protocolVersion: UInt64
-    /// The time since its start, in milliseconds, by a clock that stands still while the machine sleeps.
+    /// The time since the host's start, in milliseconds, by a clock that stands still while the machine sleeps.
     public var uptimeMilliseconds: UInt64
     /// Whether the host is stopping and takes nothing new.
     public var isStopping: Bool
@@ -42,7 +42,7 @@ public struct BridgeReport: Sendable, Hashable, Codable {
 }
 
 extension BridgeReport {
-    /// The names that a command about a worker can have: those of the workers, and of the pools that they belong to.
+    /// The names that a command about a worker accepts: those of the workers, and of the pools that they belong to.
     public var workerNames: [String] {
         var names: [String] = []
         var pools: Set<String> = []
@@ -54,15 +54,15 @@ extension BridgeReport {
     }
 }
 
-/// A process that is attached to a host.
+/// The status of a client attached to a host.
 public struct ClientReport: Sendable, Hashable, Codable {
-    /// The name that the host gave it.
+    /// The name that the host gave the client.
     public var client: String
     /// What the client calls itself.
     public var title: String
-    /// The client's process when it connected.
+    /// The process that connected as the client.
     public var pid: Int32
-    /// The number of the client's user; nil from a host that does not say.
+    /// The number of the client's user; nil if the host does not say.
     public var user: UInt32?
     /// How many events wait for the client or are on their way to it.
     public var outboxEvents: Int

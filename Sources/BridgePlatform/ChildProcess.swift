@@ -7,9 +7,9 @@ package import Glibc
 package import Darwin
 #endif
 
-/// A process that this one has started: it can be signalled, and its end is noticed and its status taken exactly once.
+/// A child of this process: it can be signalled, and its exit is noticed and its status taken exactly once.
 ///
-/// Signals reach this very process or none: on Linux they go through a pidfd, never to a number that the kernel may
+/// A signal reaches the child or no process: on Linux it goes through a pidfd, never to a number that the kernel may
 /// have given to another process. The caller must ask for the exit with `onExit` or `waitForExit`; a child whose exit
 /// is not asked for stays in the process table as long as this process lives.
 ///
@@ -17,10 +17,10 @@ package import Darwin
 package final class ChildProcess: @unchecked Sendable {
     package let processIdentifier: pid_t
     private let killsGroupOnExit: Bool
-    /// What the system may count as the child's, though it was this process's.
+    /// The peak memory of this process, which the system may count as the child's.
     private let inheritedPeak: Int
     private let lock = Lock()
-    /// Readable when the child has exited; `nil` if it was gone, and reaped elsewhere, before we could look.
+    /// Readable when the child has exited; `nil` if the child was reaped elsewhere before its handle was opened.
     private let handle: SharedDescriptor?
     private var exit: ChildExit?
     private var isObserved = false
@@ -38,8 +38,7 @@ package final class ChildProcess: @unchecked Sendable {
         }
         let error = SystemError.current("watching the new process \(process)")
         if error.code != ESRCH {
-            // Without a handle the child cannot be looked after. It has not been reaped, so its number is still its
-            // own.
+            // Without a handle the child cannot be watched. It has not been reaped, so its number is still its own.
             kill(-process, SIGKILL)
             kill(process, SIGKILL)
             _ = retryingInterrupted { waitpid(process, nil, 0) }
@@ -50,11 +49,11 @@ package final class ChildProcess: @unchecked Sendable {
     }
 
     deinit {
-        // A child already dead leaves the process table; one still running will stay there as a zombie.
+        // A child that has exited leaves the process table; a running one will stay there as a zombie after its exit.
         _ = collectExit()
     }
 
-    /// Starts a process and waits until the new program has begun, or could not.
+    /// Starts a process and waits until the new program has begun or the start has failed.
     ///
     /// It blocks for as long as the kernel takes to load the program, so it has no place in an `async` function.
     package static func spawn(_ request: SpawnRequest) throws(SpawnError) -> ChildProcess {
@@ -66,7 +65,7 @@ package final class ChildProcess: @unchecked Sendable {
     /// Starts a process and calls `completion` on the thread that starts all processes; `completion` must not hold that
     /// thread up.
     ///
-    /// The descriptors named in the request must stay open until then. An invalid request throws an error at once.
+    /// The request's descriptors must stay open until `completion` is called. An invalid request throws at once.
     package static func spawn(
         _ request: SpawnRequest,
         completion: @escaping @Sendable (Result<ChildProcess, SpawnError>) -> Void
@@ -87,17 +86,17 @@ package final class ChildProcess: @unchecked Sendable {
         }
     }
 
-    /// Whether the child's exit has not been noticed yet.
+    /// True until the child's exit has been noticed.
     package var isRunning: Bool {
         lock.withLock { exit == nil }
     }
 
-    /// What the child has used; `nil` until its exit has been noticed, and if it was reaped elsewhere.
+    /// What the child has used; `nil` before its exit has been noticed, and for a child that was reaped elsewhere.
     package var usage: ResourceUse? {
         lock.withLock { exit?.resourceUse }
     }
 
-    /// The parts of its box that this system lacks, each a sentence; empty if its box is whole, or none was asked for.
+    /// The parts that the child's box lacks on this system, a sentence for each; empty also if no box was asked for.
     package internal(set) var missingFromBox: [String] {
         get { lock.withLock { lacks } }
         set { lock.withLock { lacks = newValue } }
@@ -107,7 +106,7 @@ package final class ChildProcess: @unchecked Sendable {
 
     /// Sends a signal to the child.
     ///
-    /// - Returns: `false` when the child is gone. One that has exited but is not reaped yet takes signals silently.
+    /// - Returns: `false` when the child is gone; `true`, without effect, if it has exited but is not reaped yet.
     @discardableResult
     package func signal(_ signal: CInt) throws(SystemError) -> Bool {
         try lock.withLock { () throws(SystemError) in
@@ -128,9 +127,9 @@ package final class ChildProcess: @unchecked Sendable {
             guard exit == nil, let handle else { return false }
             if cbp_process_signal_group(handle.rawValue, signal) == 0 { return true }
             if errno == EINVAL {
-                // By the group's number, which another process may get once the child is reaped. The look notices if
-                // other code of this process has reaped the child. Such code could still do so before the signal; it
-                // breaks the rule that only we wait for our children.
+                // This system signals groups by number only. Another process may get the number once the child is
+                // reaped. `look` notices if other code of this process has reaped the child. Such code could still
+                // do so before `kill`, but it breaks the rule that only this package waits for its children.
                 guard look(at: handle, reaping: false) != nil else { return false }
                 if kill(-processIdentifier, signal) == 0 { return true }
             }
@@ -142,10 +141,10 @@ package final class ChildProcess: @unchecked Sendable {
 
     // MARK: Exit
 
-    /// Calls `handler` once, on the poller's thread, when the child has exited; also if it has already.
+    /// Calls `handler` once, on the poller's thread, when the child has exited; also if it exited before this call.
     ///
-    /// A grandchild that keeps pipes or sockets open does not delay it. A child has one such observer; a second one is
-    /// refused with EBUSY. If the poller is stopped first, the handler is never called.
+    /// A grandchild that keeps pipes or sockets open does not delay `handler`. A child has one handler; a second call
+    /// throws EBUSY. If the poller is stopped first, the handler is never called.
     package func onExit(
         on poller: Poller,
         _ handler: @escaping @Sendable (ChildExit) -> Void
@@ -178,13 +177,13 @@ package final class ChildProcess: @unchecked Sendable {
         }
     }
 
-    /// Takes the child's status if it has exited, and kills what is left of its group before that.
+    /// Takes the status of a child that has exited; before that, kills what is left of its group if that was asked for.
     private func collectExit() -> ChildExit? {
         lock.withLock {
             if let exit { return exit }
             guard let handle else { return nil }
             guard let first = look(at: handle, reaping: false) else {
-                // The group is still known by the handle, where the system can do that.
+                // The handle still names the group, where the system can signal a group by a handle.
                 if killsGroupOnExit { _ = cbp_process_signal_group(handle.rawValue, SIGKILL) }
                 exit = ChildExit(status: .reapedElsewhere, resourceUse: nil)
                 return exit
@@ -211,7 +210,7 @@ extension ChildExit {
     fileprivate init(_ exit: cbp_exit, inheritedPeak: Int) {
         let dumped = exit.state == cbp_exit_by_signal_with_core
         let isOrdinary = exit.state == cbp_exit_with_code
-        // An eighth more, as Linux counts pages for each processor and adds them up later (percpu_counter).
+        // The margin is an eighth, as Linux counts pages for each processor and adds them up later (percpu_counter).
         let isOwn = exit.peak_resident_bytes > inheritedPeak + inheritedPeak / 8
         self.init(
             status: isOrdinary ? .exited(code: exit.value) : .signaled(signal: exit.value, coreDumped: dumped),
@@ -240,7 +239,7 @@ private final class ExitWatch: @unchecked Sendable {
         if isLate { registration.cancel() }
     }
 
-    /// Whether this is the first end.
+    /// Ends the registration, and says whether this is the first call.
     func end() -> Bool {
         let (isFirst, registration) = lock.withLock {
             defer { hasEnded = true }
@@ -253,8 +252,8 @@ private final class ExitWatch: @unchecked Sendable {
 
 /// Carries the spawner's answer to the thread that waits for it.
 ///
-/// It is opened only after the spawner has let go of the child. So the child's descriptor is closed exactly when its
-/// owner lets go of it, and not some time later on another thread.
+/// The thread goes on only after the spawner has released the child. So the child's descriptor is closed exactly when
+/// the caller releases the child, and not some time later on the spawner's thread.
 ///
 /// `@unchecked Sendable` is sound: the properties are touched under `lock` only.
 private final class SpawnAnswer: @unchecked Sendable {

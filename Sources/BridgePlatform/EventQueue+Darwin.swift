@@ -1,11 +1,11 @@
 #if canImport(Darwin)
 import Darwin
 
-/// The kernel's list of descriptors to watch: kqueue, with a user event that wakes its one waiting thread.
+/// The kernel's list of descriptors to watch: a kqueue, with an `EVFILT_USER` entry that wakes the one waiting thread.
 ///
 /// Any thread may add, change, remove and wake; one thread waits and then looks at what it got.
 final class EventQueue: PollerQueue, @unchecked Sendable {
-    // Sendable although `ready` is mutable: only the one thread that waits touches it. The rest never changes.
+    // Sendable although the memory of `ready` changes: only the one waiting thread touches it. The rest never changes.
     private let queue: FileDescriptor
     private let ready: UnsafeMutablePointer<kevent>
 
@@ -30,8 +30,8 @@ final class EventQueue: PollerQueue, @unchecked Sendable {
     }
 
     func add(_ descriptor: CInt, _ interest: Poller.Interest, token: UInt64) throws(SystemError) {
-        // The read filter sees a hang-up; without interest in reading, data that stays unread must not make the thread
-        // spin.
+        // The read filter also reports a hang-up. If only that is wanted, `EV_CLEAR` keeps unread data from making the
+        // thread spin.
         let watchesReading = !interest.isDisjoint(with: [.readable, .peerHangUp])
         let onlyHangUp = !interest.contains(.readable)
         let edge = interest.contains(.edgeTriggered) ? EV_CLEAR : 0
@@ -58,7 +58,7 @@ final class EventQueue: PollerQueue, @unchecked Sendable {
         try? apply(Self.wakeIdentifier, EVFILT_USER, 0, filterFlags: UInt32(NOTE_TRIGGER), token: 0)
     }
 
-    /// Waits for events, a wake-up or the time limit in nanoseconds, whichever is first, and says how many it got.
+    /// Waits for events, a wake-up or the time limit in nanoseconds, whichever is first; returns how many events came.
     func wait(atMost limit: UInt64?) -> Int {
         guard let limit else { return max(0, Int(kevent(queue.rawValue, nil, 0, ready, CInt(Self.batch), nil))) }
         var time = timespec(tv_sec: Int(limit / 1_000_000_000), tv_nsec: Int(limit % 1_000_000_000))

@@ -1,8 +1,8 @@
-/// First-in, first-out memory for encoded frames whose addresses never change.
+/// First-in, first-out memory for encoded frames; a frame's address never changes.
 ///
-/// Frames lie one behind the other in chunks, so that many leave in one write; no frame straddles two chunks. When the
-/// last frame of a chunk is given back, the chunk is given back or used again. Either all chunks lie in a shared
-/// outbox, or they are this process's own memory. In the latter case large frames lie on a shelf, if there is one.
+/// Frames lie one behind the other in chunks, so that many leave in one write; no frame straddles two chunks. When no
+/// frame of a chunk is left, the chunk is given back or used again. Either all chunks lie in a shared outbox, or they
+/// are this process's own memory. A store without a shared outbox may have a shelf for large frames.
 struct FrameStore: ~Copyable {
     private struct Chunk {
         let base: UnsafeMutableRawPointer
@@ -15,9 +15,9 @@ struct FrameStore: ~Copyable {
     /// Large enough that a burst leaves in few writes, small enough that an idle link holds little.
     private static let chunkBytes = OutboxLayout.slotBytes
 
-    /// Nil if the chunks are this process's own memory.
+    /// The shared outbox in which the chunks lie; nil if there is none.
     let region: OutboxRegion?
-    /// Holds large frames, if there is one and as far as it has room.
+    /// Holds large frames as far as it has room; nil if there is no shelf.
     var shelf: FrameShelf?
     private var chunks: [Chunk] = []
     private var first = 0
@@ -25,8 +25,8 @@ struct FrameStore: ~Copyable {
     private var spares: [Chunk] = []
     private var spareBytes = 0
 
-    /// How much memory the spares may take: enough for an outbox at its default limit, and for what large frames leave
-    /// empty in their chunks.
+    /// How much memory the spares may take: enough for an outbox at its default limit, and for the ends of chunks that
+    /// large frames leave empty.
     private static let keptBytes = 8 << 20
 
     private let memory: ChunkMemory
@@ -57,8 +57,8 @@ struct FrameStore: ~Copyable {
             }
             return chunks[last].base + chunks[last].used
         }
-        // The first chunk may be empty, kept to begin again in. It does not take this frame, and would never become
-        // empty a second time.
+        // `removeFirst` may have kept an empty first chunk. This frame does not go into it, and no later removal would
+        // retire it.
         if first < chunks.count, chunks[first].frames == 0 { retireFirst() }
         guard var chunk = takeFromShelf(length) ?? makeChunk(length) else { return nil }
         if let region {
@@ -135,7 +135,7 @@ struct FrameStore: ~Copyable {
         retireFirst()
     }
 
-    /// Puts the first chunk, which is empty, aside for later use, or gives it back.
+    /// Keeps the first chunk, which is empty, as a spare, or gives it back.
     private mutating func retireFirst() {
         var empty = chunks[first]
         empty.used = 0

@@ -2,12 +2,12 @@ import BridgePlatform
 import DomainEvents
 import JSONText
 
-/// A run of a world in the JSON of Chrome's trace viewer, which Perfetto reads; its times are the world's own.
+/// A run of a world as JSON for Chrome's trace viewer and for Perfetto, in the world's own times.
 ///
-/// Each started process has a track for each of its threads. The track shows when the thread had the baton, and within
-/// these turns the events that the thread published and the events that arrived on it. Arrows lead from where an event
-/// was published to where it arrived, and from there to its effects. The lines of the story, faults among them, are
-/// instants across all tracks.
+/// Each started process has a track for each of its threads. The track shows the turns in which the thread had the
+/// baton. A turn contains the events that the thread published and those that arrived on it. Arrows lead from the place
+/// where an event was published to where it arrived, and from there to its effects. Each line of the story, such as a
+/// fault, is an instant across all tracks.
 struct WorldTimeline {
     /// An event passes the router of a process: the process publishes it, or it arrives.
     struct Passage: Sendable {
@@ -32,7 +32,7 @@ struct WorldTimeline {
     private let seed: UInt64
 
     init(_ world: WorldCore, _ failure: SimulationFailure) {
-        // Turns after the end of the run are left out: there, the world only ends the threads of killed processes.
+        // Turns after the end of the run are left out: in them the world only ends the threads of killed processes.
         let end = Scheduler.beginning + failure.nanoseconds
         turns = world.scheduler.trace.turns.filter { $0.begin <= end }
         passages = world.passages
@@ -70,7 +70,7 @@ struct WorldTimeline {
     /// The number of a process, as in the status of a simulated worker.
     private static func identifier(of process: Int) -> Int32 { 1_000 + Int32(clamping: process) }
 
-    /// The names of processes and threads; a worker's second start has its number.
+    /// The names of processes and threads; from the second start on, a process's name has the start's number.
     private var names: [TraceEntry] {
         var processes: [Int: String] = [:]
         var threads: [Thread: String] = [:]
@@ -187,7 +187,7 @@ struct WorldTimeline {
             guard case .text(let text) = line.what else { continue }
             lines.append((line.time, text, text == failure.reason ? "failure" : "story"))
         }
-        // The story has no line for a failure that is found when nothing can go on.
+        // The story has no line for a deadlock, or for a run without end.
         if !lines.contains(where: { $0.category == "failure" }) {
             lines.append((Scheduler.beginning + failure.nanoseconds, failure.reason, "failure"))
         }

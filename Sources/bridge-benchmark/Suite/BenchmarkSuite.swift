@@ -1,18 +1,18 @@
 import BridgePlatform
 
-/// Does works in rounds, each in a process of its own, and shows the results.
+/// Runs the requested works in rounds, each work in a process of its own, and shows the results.
 ///
 /// Every other round goes from the last work to the first, so a machine that gets slower or busy affects all works
 /// alike.
 struct BenchmarkSuite {
-    /// Far more time than any work needs.
+    /// The time limit of a work: far more than any work needs.
     private static let limit: Duration = .seconds(300)
 
     private let options: SuiteOptions
     private let before: MeasurementTable?
     private let file: SystemFile?
 
-    /// Opens the files that the options name before anything is measured.
+    /// Opens the files that the options name, before anything is measured.
     init(_ options: SuiteOptions) throws(SuiteError) {
         self.options = options
         do throws(MeasurementError) {
