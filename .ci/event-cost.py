@@ -50,7 +50,7 @@ def build():
 
 
 def allocations(program, journey):
-    """How often memory is asked for on the way of one event; None where nobody counts."""
+    """How often memory is asked for on the way of one event; None where nothing counts it."""
     counts = []
     for _ in range(RUNS):
         found = re.search(r"(\d+) events, (\d+|unknown) allocations", run([program, journey, str(EVENTS)]).stdout)

@@ -415,7 +415,7 @@ extension PlatformTests {
                         _ = readToEnd(pipe.reading.rawValue)
                         var information = siginfo_t()
                         waitid(P_PID, id_t(child.processIdentifier), &information, WEXITED | WNOWAIT)
-                        #expect(child.isRunning, "nobody has looked yet")
+                        #expect(child.isRunning, "no thread has looked yet")
                         #expect(try child.signal(SIGTERM), "a zombie takes signals silently")
                         let exits = Mailbox<ChildExit>()
                         try child.onExit(on: poller) { exits.put($0) }

@@ -33,7 +33,7 @@ private func isAlive(_ process: pid_t) -> Bool {
 }
 
 extension PlatformTests {
-    @Suite("Through bridge-launcher a child is what it is without, and tied to its parent")
+    @Suite("Through bridge-launcher a child is as it is without it, and tied to its parent")
     struct LauncherTests {
         @Test
         func theProgramGetsWhatWasAskedForAndNothingOfTheLaunchers() async {
@@ -122,7 +122,7 @@ extension PlatformTests {
         }
 
         @Test(
-            "A command line that nobody has foreseen is refused with what was found and what was expected",
+            "A wrong command line is refused with what was found and what was expected",
             arguments: [
                 (["--as"], "--as: found , expected worker or guard"),
                 (["--as", "cook"], "--as: found cook, expected worker or guard"),
@@ -204,7 +204,7 @@ extension PlatformTests {
         #endif
     }
 
-    @Suite("A guard kills what is left of those it was told of, and nobody else")
+    @Suite("A guard kills what is left of the children it was told of, and nothing else")
     struct ProcessGuardTests {
         /// Starts a shell that leaves a process behind, and waits until the shell has ended and was waited for.
         private static func leaveBehind(_ guarding: ProcessGuard) throws -> pid_t {

@@ -26,7 +26,7 @@ struct PassedDescriptorsTests {
     }
 
     @Test(
-        "are none where nobody says so",
+        "are none where the environment names none",
         arguments: [[:], ["LISTEN_FDS": "1"], ["LISTEN_PID": "42"], ["LISTEN_PID": "42", "LISTEN_FDS": "0"]]
     )
     func none(environment: [String: String]) throws {
@@ -58,9 +58,9 @@ struct PassedDescriptorsTests {
 }
 
 extension PlatformTests {
-    @Suite("A socket that somebody else has made")
+    @Suite("A socket that another process has made")
     struct PassedSocketKindTests {
-        @Test("is told from all that no stream comes from")
+        @Test("is told from descriptors that accept no streams")
         func kinds() throws {
             let path = "/tmp/event-bridge-kind-\(randomUInt64())"
             defer { unlink(path) }

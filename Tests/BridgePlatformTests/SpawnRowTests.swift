@@ -169,7 +169,7 @@ extension PlatformTests {
             }
         }
 
-        @Test("A20: after a child was reaped by other code, a signal for it does not reach whoever has its number now")
+        @Test("A20: after other code has reaped a child, a signal for it does not reach the next process of its number")
         func numberOfAnother() async {
             guard access("/proc/sys/kernel/ns_last_pid", W_OK) == 0 else {
                 CurrentProcess.report("not tested: A20, as this user may not say which number a process gets")

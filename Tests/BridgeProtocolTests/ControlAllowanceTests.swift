@@ -38,14 +38,14 @@ struct ControlAllowanceTests {
         #expect(taken(&allowance, at: 100 * Self.second) == 40)
     }
 
-    @Test("messages of kinds that nobody knows count as well")
+    @Test("messages of unknown kinds count as well")
     func unknownKinds() {
         var allowance = ControlAllowance(perSecond: 10, from: 0)
         #expect(taken(&allowance, nil, at: 0) == 40)
     }
 
     @Test(
-        "what answers events is paid for by them, three for each, however fast they come",
+        "events pay for their answers, three for each, however fast they come",
         arguments: [
             FrameKind.acknowledge, .refuse, .receipt,
         ]

@@ -236,7 +236,7 @@ struct LinesTranslatorTests {
 
     // MARK: - Acknowledging
 
-    @Test("an ack settles all up to its event, and says so to whoever waits")
+    @Test("an ack settles all up to its event, and gives a waiting caller its receipt")
     func acknowledging() throws {
         var talk = try Conversation()
         for sequence: UInt64 in 1...3 {
@@ -282,7 +282,7 @@ struct LinesTranslatorTests {
         #expect(try talk.messages(#"{"bridge":"ack","sequence":1}"#) == [Self.acknowledge(1)])
     }
 
-    @Test("a worker that acknowledges nothing is not to", arguments: ["ack", "refuse"])
+    @Test("a worker that says it acknowledges nothing may not acknowledge", arguments: ["ack", "refuse"])
     func acknowledgesNothing(word: String) throws {
         var talk = try Conversation(hello: #"{"bridge":"hello","acknowledge":"none"}"#)
         for sequence: UInt64 in 1...10_000 { _ = try talk.hear(event: sequence) }

@@ -267,7 +267,7 @@ struct SharedOutboxTests {
         #expect(try sender.recovery(after: 9).map(\.sequence) == [10])
     }
 
-    @Test("memory that nobody used, or that is too small, is no outbox", .timeLimit(.minutes(5)))
+    @Test("memory that was never used, or that is too small, is no outbox", .timeLimit(.minutes(5)))
     func unusedMemory() {
         #expect(OutboxState(TestMemory(slots: 4)) == nil)
         var outbox = Outbox(limits: LinkLimits())

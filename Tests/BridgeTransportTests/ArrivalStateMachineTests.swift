@@ -3,7 +3,7 @@ import Testing
 
 @Suite("How long silent connections may stay, and how many")
 struct ArrivalStateMachineTests {
-    @Test("who says no hello in time is cut off, each at its own time")
+    @Test("connections that say no hello in time are cut off, each at its own time")
     func deadline() {
         var machine = ArrivalStateMachine(maximum: 8, timeout: 100)
         #expect(machine.nextDeadline == nil)
@@ -17,7 +17,7 @@ struct ArrivalStateMachineTests {
         #expect(machine.nextDeadline == nil)
     }
 
-    @Test("of too many the one goes that has waited longest")
+    @Test("of too many connections the one that has waited longest goes")
     func crowd() {
         var machine = ArrivalStateMachine(maximum: 2, timeout: 100)
         for connection in 1...2 as ClosedRange<UInt64> { _ = machine.handle(.connected(connection), at: 0) }
@@ -26,7 +26,7 @@ struct ArrivalStateMachineTests {
         #expect(machine.count == 2)
     }
 
-    @Test("who has spoken stays where others are silent, and goes as the others do where nobody is")
+    @Test("a connection that has spoken outlasts the silent ones; where all have spoken, the oldest goes")
     func spoken() {
         var machine = ArrivalStateMachine(maximum: 2, timeout: 100)
         for connection in 1...2 as ClosedRange<UInt64> { _ = machine.handle(.connected(connection), at: 0) }
@@ -38,7 +38,7 @@ struct ArrivalStateMachineTests {
         #expect(machine.handle(.timePassed, at: 101).map(\.connection) == [3, 4])
     }
 
-    @Test("who is introduced, or has gone, takes no place and has no deadline")
+    @Test("a connection that is introduced, or has ended, takes no place and has no deadline")
     func settled() {
         var machine = ArrivalStateMachine(maximum: 2, timeout: 100)
         for connection in 1...2 as ClosedRange<UInt64> { _ = machine.handle(.connected(connection), at: 0) }

@@ -8,7 +8,7 @@ import Testing
 @Suite("Held events", .timeLimit(.minutes(5)))
 struct HeldEventTests {
     @Test(
-        "a held event and those behind it do not leave before it is released, whoever writes meanwhile",
+        "a held event and those behind it do not leave before it is released, whatever is written meanwhile",
         arguments: Carrier.allCases
     )
     func heldUntilReleased(carrier: Carrier) throws {

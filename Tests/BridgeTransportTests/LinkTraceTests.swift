@@ -23,7 +23,7 @@ struct LinkTraceTests {
         recorder.take().spans.map { "\($0.stage) \($0.id.number) \($0.start)-\($0.end)" }
     }
 
-    @Test("the outbox ends where the wire begins, and that with the acknowledgement that covers the event")
+    @Test("an event's time in the outbox ends when it leaves, its time on the wire with its acknowledgement")
     func steps() throws {
         var trace = makeTrace()
         for sequence in UInt64(1)...4 {
@@ -49,7 +49,7 @@ struct LinkTraceTests {
         try CheckedAcknowledgement(acknowledgement, lastComposed: 10)
     }
 
-    @Test("what waited before the outbox has waited from then on; what was dropped there is forgotten")
+    @Test("an event that waited for the outbox has waited from then on; one that was dropped there is forgotten")
     func queued() {
         var trace = makeTrace()
         trace.waits(context(1).id, at: 5)
@@ -61,7 +61,7 @@ struct LinkTraceTests {
         #expect(noted() == ["outbox 2 6-70", "outbox 1 60-70"])
     }
 
-    @Test("what lay in the outbox before nobody knows; an acknowledgement of it is none of what follows")
+    @Test("events from before the trace are not noted, and their acknowledgement counts for no later event")
     func begunLate() throws {
         var trace = makeTrace()
         trace.left(through: 7, at: 10)
@@ -74,7 +74,7 @@ struct LinkTraceTests {
         #expect(noted() == ["outbox 8 30-50", "wire 8 50-60"])
     }
 
-    @Test("beyond its bound it notes nothing, and says so")
+    @Test("beyond its bound the trace notes nothing, and says so")
     func bounded() {
         var trace = makeTrace()
         for sequence in UInt64(1)...4_100 { trace.appended(sequence, "E", context(sequence), attempt: 1, at: 1) }

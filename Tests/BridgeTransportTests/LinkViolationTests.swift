@@ -150,7 +150,7 @@ struct LinkViolationTests {
         fixture.shutDown()
     }
 
-    @Test("before its hello a peer may send little, and nothing else")
+    @Test("a peer begins with its hello, and the hello is short")
     func beforeHello() throws {
         for (bytes, text) in [
             ([0, 1, 0, 1], "a frame of 65537 bytes was announced; the limit is 65536 bytes"),
@@ -188,7 +188,7 @@ struct LinkViolationTests {
         fixture.shutDown()
     }
 
-    @Test("so it is if the reading was handed to another thread, as the delegate has taken its time")
+    @Test("an error that the delegate throws late, when another thread has read on, is a violation as well")
     func delegateThrowsLate() throws {
         let goesOn = Shared(false)
         let fixture = try Fixture(dispose: { _, _ in
@@ -204,7 +204,7 @@ struct LinkViolationTests {
         fixture.shutDown()
     }
 
-    @Test("an event more than the window is a violation")
+    @Test("one event more than the window allows is a violation")
     func overrun() throws {
         var limits = LinkLimits()
         limits.windowEvents = 2
@@ -321,7 +321,7 @@ struct LinkViolationTests {
         fixture.shutDown()
     }
 
-    @Test("what a dead peer had written is read though somebody else holds its end")
+    @Test("what a dead peer had written is read though another process holds its end")
     func peerIsGone() throws {
         let fixture = try Fixture()
         fixture.peer.send(event: 1)
@@ -384,7 +384,7 @@ struct LinkViolationTests {
         return limits
     }
 
-    @Test("who waits for room is called when events were acknowledged")
+    @Test("a sender that waits for room is called when events were acknowledged")
     func roomAfterAcknowledgement() async throws {
         let fixture = try Fixture(limits: Self.small())
         try await fixture.link.waitForRoom()
@@ -398,7 +398,7 @@ struct LinkViolationTests {
         fixture.shutDown()
     }
 
-    @Test("who waits for room is called when the link ends, or when told to look again")
+    @Test("a sender that waits for room is called when the link ends")
     func roomAfterEnd() async throws {
         let fixture = try Fixture(limits: Self.small())
         for number in 1...4 { fixture.link.publish(number, from: LinkPair.hostSource) }

@@ -54,7 +54,7 @@ struct NamedSocketTests {
         _ = try UnixSocket.connect(to: path)
     }
 
-    @Test("F2: one that serves the path without the lock, as that was deleted, is left alone as well")
+    @Test("F2: a process that serves the path without the lock, which was deleted, is left alone as well")
     func lockDeleted() throws {
         let directory = try TemporaryDirectory()
         let path = directory.path + "/s"
@@ -196,7 +196,7 @@ struct NamedSocketTests {
         }
     }
 
-    @Test("at the end its files go, and no others")
+    @Test("a named socket removes its own files at its end, and no others")
     func removal() throws {
         let directory = try TemporaryDirectory()
         let path = directory.path + "/s"
@@ -208,7 +208,7 @@ struct NamedSocketTests {
         close(open(path, O_CREAT | O_WRONLY, 0o600))
         #expect(second.look() == .foreign)
         second.remove()
-        #expect(Self.isThere(path), "what somebody has put there is not ours")
+        #expect(Self.isThere(path), "what another process has put there is not ours")
         #expect(Self.isThere(path + ".moved"))
     }
 

@@ -144,7 +144,7 @@ struct OutboxRecoveryTests {
         pair.shutDown()
     }
 
-    @Test("events that it may not publish are counted by themselves", .timeLimit(.minutes(5)))
+    @Test("events that the worker may not publish are counted by themselves", .timeLimit(.minutes(5)))
     func forbidden() throws {
         let pair = try LinkPair(
             .socket,
@@ -225,7 +225,7 @@ struct OutboxRecoveryTests {
         pair.shutDown()
     }
 
-    @Test("a host that closes the link waits for nobody's end", .timeLimit(.minutes(5)))
+    @Test("a host that closes the link does not wait for its worker's end", .timeLimit(.minutes(5)))
     func closingEndsTheWait() throws {
         let pair = try LinkPair(.socket, recoversOutbox: true)
         pair.worker.close()

@@ -27,7 +27,7 @@ struct SocketListenerTests {
         _ = Array(bytes).withUnsafeBytes { UnixSocket.send(socket, $0) }
     }
 
-    @Test("who connects and says hello is welcomed, and its events arrive")
+    @Test("a client that connects and says hello is welcomed, and its events arrive")
     func attached() throws {
         let directory = try TemporaryDirectory()
         let host = try AttachingHost(at: directory.path + "/s")
@@ -92,7 +92,7 @@ struct SocketListenerTests {
         host.stop()
     }
 
-    @Test("F7: who says no hello in time is cut off, whether it has said nothing or begun")
+    @Test("F7: a client that says no hello in time is cut off, whether it has said nothing or begun")
     func silence() throws {
         let directory = try TemporaryDirectory()
         let host = try AttachingHost(at: directory.path + "/s") { $0.timeout = 20_000_000 }
@@ -107,7 +107,7 @@ struct SocketListenerTests {
         host.stop()
     }
 
-    @Test("F8: without descriptors accepting pauses, who waits is told, and later all is as before")
+    @Test("F8: without descriptors accepting pauses, waiting clients are turned away, and later all is as before")
     func noDescriptors() async {
         await #expect(processExitsWith: .success) {
             let directory = try TemporaryDirectory()
@@ -173,7 +173,7 @@ struct SocketListenerTests {
     #endif
 
     @Test(
-        "F10: whoever goes, or stops sending, at any byte of its hello leaves nothing behind",
+        "F10: a client that goes, or stops sending, at any byte of its hello leaves nothing behind",
         arguments: [false, true]
     )
     func goneAtEachByte(isHalfClosed: Bool) async {
@@ -202,7 +202,7 @@ struct SocketListenerTests {
     }
 
     @Test(
-        "F15: a removed socket is noticed, reported and made again, and who is connected does not notice",
+        "F15: a removed socket is noticed, reported and made again, and connected clients do not notice",
         arguments: [false, true]
     )
     func removedSocket(withDirectory: Bool) throws {
@@ -232,7 +232,7 @@ struct SocketListenerTests {
     }
 
     @Test(
-        "F15: what somebody has put in the socket's place is reported once and left alone, and the socket comes back after it"
+        "F15: what lies in the socket's place is reported once and left alone, and the socket comes back after it"
     )
     func replacedSocket() throws {
         let directory = try TemporaryDirectory()

@@ -32,7 +32,7 @@ struct SuccessionTests {
     }
 
     @Test(
-        "an event that is not sent again leaves a gap that nobody sees, and the others are still suspected",
+        "an event that is not sent again leaves no gap that the worker sees, and the others are still suspected",
         .timeLimit(.minutes(5))
     )
     func eventIsTakenOut() throws {

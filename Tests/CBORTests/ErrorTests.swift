@@ -49,7 +49,7 @@ struct ErrorTests {
         #expect(associated?.path.hasPrefix("items[1].change") == true)
     }
 
-    @Test("trouble inside a field that nobody asks for is told with its path")
+    @Test("trouble inside a field that the type does not ask for is told with its path")
     func unaskedFields() {
         let error = cborError { _ = try decoded(Order.self, hex: "a2656974656d73806178" + "8201a2616100616100") }
         #expect(error?.code == .duplicateKey("\"a\""))

@@ -32,7 +32,7 @@ struct ManyItemsTests {
         }
         #expect(elements.count == Self.count)
         guard let before, let after else {
-            print("Nobody counts here how much memory was taken.")
+            print("Nothing counts here how much memory was taken.")
             return
         }
         #expect(after - before <= 64 * Self.maps.count)

@@ -118,7 +118,7 @@ struct ChaosFlowTests {
         #expect(!account(tally, dropped: 2).isSettled)
     }
 
-    @Test("the newest of which only the newest counts is lost, if it was not handled")
+    @Test("where only the newest event counts, the newest is lost if it was not handled")
     func newest() {
         let tally = outcome([Step(number: 1), Step(number: 3)], accepted: 4, .latest).tally
         #expect(tally.newestMissing == 1)
@@ -142,7 +142,7 @@ struct ChaosFlowTests {
     }
 
     @Test(
-        "nor is that counted as missing for anyone, for however much else may be dropped for it",
+        "an event of which the caller was told nothing is missing for no receiver, whatever may be dropped for it",
         arguments: [ChaosStream.askerDelivers, .askerRequests]
     )
     func doubtfulForAll(stream: ChaosStream) {
@@ -154,7 +154,7 @@ struct ChaosFlowTests {
         }
     }
 
-    @Test("what a life had begun that comes again, or becomes a dead letter, is laid at that life's door")
+    @Test("an event that a life had begun and that comes again, or becomes a dead letter, is charged to that life")
     func takenBack() {
         let again = flow([Step(number: 1), Step(number: 2), Step(number: 2, attempt: 2, life: 2)]).flow
         #expect(again.takenBack == [1: 1])
@@ -171,7 +171,7 @@ struct ChaosFlowTests {
         #expect(tally.faults == 1)
     }
 
-    @Test("to one that is attached, events that are missing between two without a gap that counts them")
+    @Test("events that are missing at an attached client without a gap that counts them")
     func attached() {
         let marked = [Step(number: 3), Step(number: 2, handling: .gap), Step(number: 6), Step(number: 9, life: 2)]
         #expect(outcome(marked, accepted: 20, .attached).fault == nil)
@@ -226,7 +226,7 @@ struct ChaosFlowTests {
         #expect(again.tally.reordered == 1)
     }
 
-    @Test("an event that nobody offered, or that is not what was sent, is named")
+    @Test("an event that no sender offered, or that is not what was sent, is named")
     func invented() {
         #expect(outcome([Step(number: 1), Step(number: 2)], accepted: 1).tally.neverOffered == 1)
         #expect(outcome([Step(number: 1, handling: .damaged)], accepted: 0).fault == .damaged)

@@ -104,7 +104,7 @@ struct DeadLettersTests {
         }
     }
 
-    @Test("says what is wrong with its arguments, before it attaches, and that nobody answers")
+    @Test("says what is wrong with its arguments, before it attaches, and that no supervisor answers")
     func mistakes() async throws {
         let workspace = try Workspace()
         let wrong = try await deadLetters("redeliver", "1", "x", in: workspace)

@@ -30,7 +30,7 @@ struct PublishTests {
         )
     }
 
-    @Test("says who has handled the event, and names it as everybody else does")
+    @Test("says which worker has handled the event, and names it as supervisor run does")
     func handled() async throws {
         try await withBridge { workspace, bridge in
             let result = try await publish("WorkRequested", #"{"number": 7, "text": "t7"}"#, in: workspace)
@@ -68,7 +68,7 @@ struct PublishTests {
         }
     }
 
-    @Test("tells of a name that nobody wants, with the nearest one that somebody does")
+    @Test("tells of a name that no worker wants, with the nearest one that a worker does want")
     func unwanted() async throws {
         try await withBridge { workspace, _ in
             for _ in 1...2 {
@@ -102,7 +102,7 @@ struct PublishTests {
         }
     }
 
-    @Test("does not wait for ever for a worker that never returns, and names the event as everybody else does")
+    @Test("does not wait for ever for a worker that never returns, and names the event as supervisor run does")
     func late() async throws {
         try await withBridge("hang-on:t1") { workspace, bridge in
             let result = try await publish(
@@ -130,7 +130,7 @@ struct PublishTests {
         }
     }
 
-    @Test("hands an event that is too large to nobody")
+    @Test("hands an event that is too large to no worker")
     func tooLarge() async throws {
         try await withBridge { workspace, bridge in
             let text = String(repeating: "x", count: (16 << 20) - 64)

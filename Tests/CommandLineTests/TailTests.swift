@@ -91,7 +91,7 @@ struct TailTests {
     }
 
     @Test(
-        "a reader that stands still, or a tail that was stopped with Ctrl-Z, finds gaps that count to the last event, and slows nobody",
+        "a reader that stands still, or a stopped tail, finds gaps that count to the last event, and slows nothing",
         arguments: ["hold", "stop"]
     )
     func gaps(how: String) async throws {
@@ -150,7 +150,7 @@ struct TailTests {
         #expect(try await bridge.result().status == .exited(code: 0))
     }
 
-    @Test("a supervisor that ends while its end is followed and traced ends with 0, and the last report is seen")
+    @Test("a supervisor that is followed and traced to its end ends with 0, and the last report is seen")
     func shutdownFollowed() async throws {
         let workspace = try Workspace()
         try workspace.write("bridge.json5", Workspace.bridge())
@@ -229,7 +229,7 @@ struct TailTests {
         #expect(result.output.dropFirst(2).first == gap)
     }
 
-    @Test("says that nobody serves the socket, and what is wrong with the names of events")
+    @Test("says that no supervisor serves the socket, and what is wrong with the names of events")
     func mistakes() async throws {
         let workspace = try Workspace()
         let alone = try await workspace.run("tail", "--control", "run/s")

@@ -115,7 +115,7 @@ struct CancelAndWaitPlaceTests {
     }
 }
 
-@Suite("What a handler has captured is let go of by whoever is last", .timeLimit(.minutes(5)))
+@Suite("What a handler has captured is let go of by the last thread that uses it", .timeLimit(.minutes(5)))
 struct ReleaseRaceTests {
     private let publisher = EventPublisher()
 

@@ -22,7 +22,7 @@ private final class Witness: Sendable {
     }
 }
 
-@Suite("Nobody sees an effect before its cause", .serialized, .timeLimit(.minutes(5)))
+@Suite("No subscriber sees an effect before its cause", .serialized, .timeLimit(.minutes(5)))
 struct CausalOrderTests {
     private let rounds = TestSupport.rounds(4_000)
 

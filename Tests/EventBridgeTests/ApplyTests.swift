@@ -102,7 +102,7 @@ struct ApplyTests {
     // MARK: - Under load
 
     @Test(
-        "Under load each event goes by the workers before or by those after, in order; who stays keeps its process",
+        "Under load each event goes by the old workers or by the new, in order; one that stays keeps its process",
         .timeLimit(.minutes(10))
     )
     func underLoad() async throws {
@@ -164,7 +164,7 @@ struct ApplyTests {
         #expect(bridge.status.map(\.name) == ["stays"])
         #expect(await bridge.shutdown().isComplete)
         guard let before, let after else {
-            return CurrentProcess.report("not tested: the heap of a host whose workers go, as nobody counts it here")
+            return CurrentProcess.report("not tested: the heap of a host whose workers go, as nothing counts it here")
         }
         #expect((after - before) / rounds < 12 << 10, "bytes for each that has gone")
     }
@@ -272,7 +272,7 @@ struct ApplyTests {
         await bridge.shutdown()
     }
 
-    @Test("Before the start and after the end it is refused", .timeLimit(.minutes(5)))
+    @Test("Before the start and after the end apply is refused", .timeLimit(.minutes(5)))
     func wrongState() async throws {
         let bridge = try BridgeHost(publisher: publisher, workers: [worker("a")])
         let early = await #expect(throws: BridgeError.self) { try await bridge.apply([]) }
@@ -286,7 +286,7 @@ struct ApplyTests {
     // MARK: - Changes that fail
 
     @Test(
-        "A new worker that does not become ready is named with the reason, and keeps nobody from anything",
+        "A new worker that does not become ready is named with the reason, and holds up no other change",
         .timeLimit(.minutes(5)),
         arguments: [
             ("missing", "it was given up: "), ("crash-before-hello", "killed by SIGABRT"),
@@ -382,7 +382,7 @@ struct ApplyTests {
     // MARK: - Several, and the end
 
     @Test(
-        "Of two calls the second waits for the first, and is compared with what that has made",
+        "The second of two calls waits for the first, and is compared with its result",
         .timeLimit(.minutes(5))
     )
     func twoAtOnce() async throws {
@@ -407,7 +407,7 @@ struct ApplyTests {
         #expect(bridge.status.allSatisfy { $0.state == .stopped && $0.pid == nil })
     }
 
-    @Test("Subscribers to the states see who comes and who goes", .timeLimit(.minutes(5)))
+    @Test("Subscribers to the states see which workers come and go", .timeLimit(.minutes(5)))
     func statusUpdates() async throws {
         let bridge = try await bridge([worker("a"), worker("goes")])
         let updates = Collected<WorkerStatusUpdate>()

@@ -110,7 +110,7 @@ struct AttachTests {
         withExtendedLifetime((subscriptions, kept)) {}
     }
 
-    @Test("a client's deliver and request reach the workers, and nobody waits for clients")
+    @Test("a client's deliver and request reach the workers, and wait for no other client")
     func receipts() async throws {
         let home = try AttachHome()
         let (bridge, kept) = try await home.start(workers: [AttachHome.provisioning])
@@ -159,7 +159,7 @@ struct AttachTests {
     }
 
     @Test(
-        "a client delivers an event whose type it does not know, and hears who has handled it, or that nobody wants it"
+        "a client delivers an event whose type it does not know, and hears who has handled it, or that nothing wants it"
     )
     func deliversByName() async throws {
         let home = try AttachHome()
@@ -204,7 +204,7 @@ struct AttachTests {
         withExtendedLifetime(kept) {}
     }
 
-    @Test("C4: a client that reads too slowly finds gaps, and slows nobody")
+    @Test("C4: a client that reads too slowly finds gaps, and slows no other")
     func slowClient() async throws {
         let home = try AttachHome()
         let count = 3_000
@@ -268,7 +268,7 @@ struct AttachTests {
         withExtendedLifetime(kept) {}
     }
 
-    @Test("however often a client comes back, a worker that takes nothing has no more than its hard limit lying there")
+    @Test("the outbox of a worker that takes nothing keeps its hard limit, however often a client comes back")
     func returningFlood() async throws {
         let home = try AttachHome()
         let (gate, dropped) = (Collected<Void>(), Collected<EventsDropped>())
@@ -447,7 +447,7 @@ struct AttachTests {
         #expect(report.encoded(within: shortened.count - 1) == nil)
     }
 
-    @Test("beyond as many as may be attached a client is refused, until one has gone")
+    @Test("a client beyond the limit is refused until another has gone")
     func tooMany() async throws {
         let home = try AttachHome()
         let (bridge, kept) = try await home.start { $0.clients = 1 }
@@ -464,7 +464,7 @@ struct AttachTests {
         withExtendedLifetime(kept) {}
     }
 
-    @Test("where nobody listens a client cannot attach, and says where")
+    @Test("where no host listens a client cannot attach, and says where")
     func unreachable() async throws {
         let directory = try TemporaryDirectory()
         let error = await #expect(throws: BridgeClientError.self) {

@@ -152,7 +152,7 @@ struct DeadLetterTests {
         subscription.cancel()
     }
 
-    @Test("A report that nobody can handle is refused and not kept: it causes no further ones", .timeLimit(.minutes(5)))
+    @Test("A report that a worker refuses is not kept: it causes no further ones", .timeLimit(.minutes(5)))
     func reportIsNotKept() async throws {
         let picky = Picky { _ in true }
         let refused = Collected<EventRefused>()
@@ -175,7 +175,7 @@ struct DeadLetterTests {
         subscription.cancel()
     }
 
-    @Test("What nobody in the host subscribes to any more is not put back, and stays", .timeLimit(.minutes(5)))
+    @Test("A letter that has no subscriber left in the host is not put back, and stays", .timeLimit(.minutes(5)))
     func noSubscriberIsLeft() async throws {
         let picky = Picky { _ in true }
         let subscription = publisher.subscribe(to: Outcome.self) { event in try picky.handle(event.number) }

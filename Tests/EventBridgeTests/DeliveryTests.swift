@@ -14,7 +14,7 @@ private struct LongError: Error, CustomStringConvertible {
     let description = String(repeating: "e", count: 5_000)
 }
 
-@Suite("Whoever waits for an event hears from every process", .timeLimit(.minutes(5)))
+@Suite("A caller that waits for an event hears from every process", .timeLimit(.minutes(5)))
 struct DeliveryTests {
     private let publisher = EventPublisher()
 
@@ -208,7 +208,7 @@ struct DeliveryTests {
         #expect(held?.code == .shuttingDown)
     }
 
-    @Test("deliver and request of what nobody wants say so")
+    @Test("deliver and request of an event that nothing wants say so")
     func unwanted() async throws {
         let bridge = try await BridgeHost.inMemory(publisher, workers: [InMemoryWorker("idle") { _ in [] }])
         #expect(

@@ -53,7 +53,7 @@ private final class ThrowLedger: Sendable {
     }
 }
 
-@Suite("Full outboxes: everybody goes on, nothing is lost in silence", .serialized, .timeLimit(.minutes(5)))
+@Suite("Full outboxes: all processes go on, nothing is lost in silence", .serialized, .timeLimit(.minutes(5)))
 struct FullOutboxTests {
     private let publisher = EventPublisher()
 
@@ -152,7 +152,7 @@ struct FullOutboxTests {
         await bridge.shutdown()
     }
 
-    @Test("C1: a worker that takes its time bounds what is kept for it: send waits, and others get theirs")
+    @Test("C1: what is kept for a slow worker is bounded: send waits, and other workers get their events")
     func slowWorker() async throws {
         let gate = Collected<Void>()
         let handled = Collected<Int>()
@@ -228,7 +228,7 @@ struct FullOutboxTests {
         await bridge.shutdown()
     }
 
-    @Test("C8: an event that one of two workers cannot take is refused to its sender, and nobody gets it")
+    @Test("C8: an event that one of two workers cannot take is refused to its sender, and no worker gets it")
     func tooLarge() async throws {
         let handled = Collected<Int>()
         let open = Collected<Void>()
@@ -252,7 +252,7 @@ struct FullOutboxTests {
         await bridge.shutdown()
     }
 
-    @Test("C8: whoever sends at once while one of two workers is full, each event goes to both or to none")
+    @Test("C8: however many send at once while one of two workers is full, each event goes to both or to none")
     func fullAllTheTime() async throws {
         let (first, second) = (Collected<Int>(), Collected<Int>())
         let (accepted, refused) = (Collected<Int>(), Collected<Int>())

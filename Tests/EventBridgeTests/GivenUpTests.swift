@@ -9,12 +9,12 @@ struct LetterPosted: DomainEvent, Equatable {
     let number: Int
 }
 
-@Suite("Whoever waits for a worker that never comes up")
+@Suite("Callers that wait for a worker that never comes up")
 struct GivenUpTests {
     private struct CannotBegin: Error {}
 
     @Test(
-        "A6: a worker that fails at each start is given up, and who waits to send to it is told",
+        "A6: a worker that fails at each start is given up, and a caller that waits to send to it is told",
         .timeLimit(.minutes(1))
     )
     func pendingSendsFail() async throws {
@@ -42,7 +42,7 @@ struct GivenUpTests {
         #expect(gaveUp.all.map(\.worker) == ["broken"])
         withExtendedLifetime(subscription) {}
     }
-    @Test("one that was stopped is not waited for where it only looks on", .timeLimit(.minutes(5)))
+    @Test("deliver does not wait for a stopped worker that only looks on", .timeLimit(.minutes(5)))
     func stoppedWatcher() async throws {
         let publisher = EventPublisher()
         let watched = Collected<Int>()

@@ -46,7 +46,7 @@ struct HandlerDeadlineTests {
         reports.end()
     }
 
-    @Test("C10: an event whose handler never returns is dead-lettered after its strikes, and nobody else is held up")
+    @Test("C10: an event whose handler never returns is dead-lettered after its strikes, and no other is held up")
     func deadLettered() async throws {
         let reports = WorkerReports(publisher)
         let limits = WorkerLimits(strikes: 2, handlerDeadline: Self.deadline)
@@ -103,7 +103,7 @@ struct HandlerDeadlineTests {
         reports.end()
     }
 
-    @Test("C10: events that wait in a task's queue behind one that hangs are struck by nobody")
+    @Test("C10: events that wait in a task's queue behind one that hangs get no strike")
     func waitingInQueue() async throws {
         let reports = WorkerReports(publisher)
         let bridge = try BridgeHost(

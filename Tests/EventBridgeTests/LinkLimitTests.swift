@@ -35,7 +35,7 @@ struct LinkLimitTests {
     ]
 
     @Test(
-        "D5, F14: each is a violation that names the limit, is counted, ends the worker, and harms nobody else",
+        "D5, F14: each is a violation that names the limit, is counted, ends the worker, and harms no other",
         arguments: cases
     )
     func limits(misbehaviour: String, limits: WorkerLimits, expected: String) async throws {
@@ -65,7 +65,7 @@ struct LinkLimitTests {
         reports.end()
     }
 
-    @Test("F14: what a worker may not publish is refused to it by name, and nobody gets it")
+    @Test("F14: what a worker may not publish is refused to it by name, and reaches no receiver")
     func forbiddenEvent() async throws {
         let reports = WorkerReports(publisher)
         let refused = Collected<EventRefused>()
@@ -84,7 +84,7 @@ struct LinkLimitTests {
         reports.end()
     }
 
-    @Test("F14: what a worker may publish are names to the byte, not what is equal to them as text")
+    @Test("F14: the names that a worker may publish are compared by their bytes, not as text")
     func forbiddenSpelling() async throws {
         struct Letter: DomainEvent { static let eventName = "K" }
         struct SignForKelvin: DomainEvent { static let eventName = "\u{212A}" }
@@ -180,7 +180,7 @@ struct LinkLimitTests {
         )
     }
 
-    @Test("An outbox whose multiples are no numbers any more is named", arguments: [1023, 1 << 41, .max])
+    @Test("An outbox of an impossible size is named", arguments: [1023, 1 << 41, .max])
     func outboxes(bytes: Int) {
         let limits = WorkerLimits(outbox: bytes, outboxHardLimit: .max)
         let hard = "worker \"faulty\": the outbox's hard limit is \(Int.max) bytes; 1 TiB is the most"

@@ -20,7 +20,7 @@ private struct Unwanted: Error, CustomStringConvertible {
 
 @Suite("A worker that refuses an event and says nothing more", .timeLimit(.minutes(5)))
 struct LostReceiptTests {
-    @Test("whoever waits for the event is told of the refusal, though its receipt never comes")
+    @Test("a caller that waits for the event is told of the refusal, though its receipt never comes")
     func refusalSuffices() async throws {
         let publisher = EventPublisher()
         let bridge = try BridgeHost(

@@ -25,7 +25,7 @@ struct OutcomeTests {
     /// The hosts each have a worker of their own, so that one worker is killed while others start.
     private static let hosts = 3
 
-    @Test("N2: whoever hears that a request was handled has its outcome, though the worker is killed again and again")
+    @Test("N2: a caller told that a request was handled has its outcome, though the worker is killed again and again")
     func outcomeBeforeReceipt() async throws {
         var random = SeededGenerator.announced()
         let begin = MonotonicClock.now()

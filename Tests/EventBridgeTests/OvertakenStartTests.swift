@@ -22,7 +22,7 @@ struct OvertakenStartTests {
         )
     }
 
-    @Test("starts nobody once all have been stopped, and says why")
+    @Test("starts no worker once all have been stopped, and says why")
     func startsNoWorker() async throws {
         let bridge = try bridge()
         await bridge.core.stop()
@@ -34,7 +34,7 @@ struct OvertakenStartTests {
         #expect(bridge.status.map(\.state) == [.stopped])
     }
 
-    @Test("leaves nobody running, whoever comes first")
+    @Test("leaves no process running, whichever of the two comes first")
     func leavesNoProcessRunning() async throws {
         for _ in 0..<200 {
             let bridge = try bridge()
@@ -46,7 +46,7 @@ struct OvertakenStartTests {
         }
     }
 
-    @Test("is not what an escalation before it is about: there is nothing to be made quicker")
+    @Test("is not touched by an escalation before it: there is no shutdown to make quicker")
     func escalatedBeforeTheStart() async throws {
         let bridge = try bridge()
         bridge.escalateShutdown()

@@ -105,7 +105,7 @@ struct ProcessRowTests {
     }
 
     @Test(
-        "A19: a flood of output is passed on as far as its rate allows, the rest is counted and said, and nobody waits"
+        "A19: a flood of output is passed on as far as its rate allows, the rest is counted and said, and nothing waits"
     )
     func floodOfOutput() async throws {
         let reports = WorkerReports(publisher)
@@ -230,7 +230,7 @@ struct ProcessRowTests {
         }
     }
 
-    @Test("N11: what a forked child writes to the link after its parent's death harms nothing, and nobody waits for it")
+    @Test("N11: what a forked child writes to the link after its parent's death harms nothing, nor does the host wait")
     func childWrites() async throws {
         let reports = WorkerReports(publisher)
         let bridge = try BridgeHost(

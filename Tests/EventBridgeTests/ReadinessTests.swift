@@ -17,7 +17,7 @@ struct ReadinessTests {
     private let publisher = EventPublisher()
 
     @Test(
-        "One that holds its readiness is not ready though its body has returned, and gets no events",
+        "A worker that holds its readiness is not ready though its body has returned, and gets no events",
         .timeLimit(.minutes(1))
     )
     func held() async throws {
@@ -63,7 +63,7 @@ struct ReadinessTests {
         }
     }
 
-    @Test("One that asks for time to become ready gets it", .timeLimit(.minutes(1)))
+    @Test("A worker that asks for time to become ready gets it", .timeLimit(.minutes(1)))
     func moreTimeToStart() async throws {
         let worker = InMemoryWorker(
             "index",
@@ -89,7 +89,7 @@ struct ReadinessTests {
         await bridge.shutdown()
     }
 
-    @Test("One that asks for time to finish what it has gets it", .timeLimit(.minutes(1)))
+    @Test("A worker that asks for time to finish what it has gets it", .timeLimit(.minutes(1)))
     func moreTimeToDrain() async throws {
         let begun = Collected<Int>()
         let answered = Collected<Int>()
@@ -123,7 +123,7 @@ struct ReadinessTests {
         withExtendedLifetime(subscription) {}
     }
 
-    @Test("In a program of one process nobody waits to hear it", .timeLimit(.minutes(1)))
+    @Test("In a program of one process no host waits to hear it", .timeLimit(.minutes(1)))
     func outsideWorker() {
         let hold = publisher.holdReadiness(because: "it reads its index")
         publisher.needsMoreTime(.seconds(1))

@@ -310,7 +310,7 @@ struct RoutingTests {
     }
 
     @Test(
-        "N9: nobody sees an effect before its cause, however quick the first of two receivers is",
+        "N9: no process sees an effect before its cause, however quick the first of two receivers is",
         .timeLimit(.minutes(5))
     )
     func effectNeverOvertakesItsCause() async throws {

@@ -90,7 +90,7 @@ struct SharedOutboxTests {
     }
 
     @Test(
-        "a worker that kills itself right after its last publish loses nothing, whoever else holds its link",
+        "a worker that kills itself right after its last publish loses nothing, though another process holds its link",
         .timeLimit(.minutes(5)),
         arguments: ["burst", "burst-held"]
     )
@@ -110,7 +110,7 @@ struct SharedOutboxTests {
         reports.end()
     }
 
-    @Test("N3: a worker that does not use the memory ends without a word of it", .timeLimit(.minutes(5)))
+    @Test("N3: the end of a worker that does not use the memory says nothing of it", .timeLimit(.minutes(5)))
     func memoryIsNotUsed() async throws {
         let exits = Collected<WorkerExited>()
         let losses = Collected<EventsLost>()

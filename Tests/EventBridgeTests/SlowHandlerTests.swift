@@ -4,7 +4,7 @@ import EventBridgeTesting
 import TestSupport
 import Testing
 
-@Suite("A slow handler slows its own link's handlers, and nobody else", .timeLimit(.minutes(5)))
+@Suite("A slow handler slows its own link's handlers, and no others", .timeLimit(.minutes(5)))
 struct SlowHandlerTests {
     private let publisher = EventPublisher()
 
@@ -81,7 +81,7 @@ struct SlowHandlerTests {
         subscription.cancel()
     }
 
-    @Test("N7: a worker that takes nothing slows who publishes to it, and nobody else; its outbox stays bounded")
+    @Test("N7: a worker that takes nothing slows its publisher, and no other; its outbox stays bounded")
     func custody() async throws {
         let gate = ErrandGate()
         let atReceiver = Collected<Int>()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import EventBridge
 
-@Suite("Whether a worker is started without anybody else's end", .timeLimit(.minutes(1)))
+@Suite("Whether a worker is started without the end of another", .timeLimit(.minutes(1)))
 struct StartsByItselfTests {
     private func status(_ state: ChildState, starts: Int, ended: Int? = nil) -> ChildStatus {
         let deaths = ended.map { ChildDeath(time: .zero, start: $0, reason: .reapedElsewhere, wasAsked: false) }

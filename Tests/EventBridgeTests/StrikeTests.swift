@@ -242,7 +242,7 @@ struct StrikeTests {
         reports.end()
     }
 
-    @Test("An end that was asked for strikes nobody", .timeLimit(.minutes(5)))
+    @Test("An end that was asked for strikes no event", .timeLimit(.minutes(5)))
     func restartStrikesNoEvent() async throws {
         let reports = WorkerReports(publisher)
         let bridge = try BridgeHost(

@@ -5,7 +5,7 @@ import Supervision
 import TestSupport
 import Testing
 
-@Suite("The ways of events are traced while somebody wants to know", .timeLimit(.minutes(5)))
+@Suite("The ways of events are traced while a subscriber wants to know", .timeLimit(.minutes(5)))
 struct TraceTests {
     private let publisher = EventPublisher()
 
@@ -102,7 +102,7 @@ struct TraceTests {
         withExtendedLifetime((tracing, subscription)) {}
     }
 
-    @Test("nothing is noted while nobody wants to know, and what tells of the traced leaves no trace itself")
+    @Test("nothing is noted while no subscriber wants to know, and reports of traces leave no trace themselves")
     func onlyWhileWanted() async throws {
         let done = Collected<Int>()
         let subscription = publisher.subscribe(to: ErrandDone.self) { done.add($0.number) }
@@ -132,7 +132,7 @@ struct TraceTests {
         withExtendedLifetime((tracingAgain, subscription)) {}
     }
 
-    @Test("of a worker that is started again the spans go on, with the attempt of what is delivered again")
+    @Test("the spans of a worker that is started again go on, with the attempt of what is delivered again")
     func nextStart() async throws {
         let batches = Collected<EventsTraced>()
         let tracing = publisher.subscribe(to: EventsTraced.self) { batches.add($0) }

@@ -9,7 +9,7 @@ struct WorkerCommandWatchTests {
         WorkerStatus(name: "a", state: state, starts: starts, lastExit: lastExit)
     }
 
-    @Test("a stop: when it is told that the worker is at rest, and not of an earlier rest")
+    @Test("a stop is done when it is told that the worker is at rest, and not by news of an earlier rest")
     func stop() {
         let watch = WorkerCommandWatch(.stop, startsBefore: 1)
         // An update of the time before; the supervisor has newer news.
@@ -20,7 +20,7 @@ struct WorkerCommandWatchTests {
         #expect(watch.told(status(.stopped, starts: 1), now: status(.gaveUp(reason: "x"), starts: 1)) == .done)
     }
 
-    @Test("a stop that somebody else has overtaken with a restart is told so, and does not wait for ever")
+    @Test("a stop that another request has overtaken with a restart is told so, and does not wait for ever")
     func overtakenStop() {
         let watch = WorkerCommandWatch(.stop, startsBefore: 1)
         #expect(
@@ -29,7 +29,7 @@ struct WorkerCommandWatchTests {
         )
     }
 
-    @Test("a restart: when a start that came after it is ready, though it may have ended since")
+    @Test("a restart is done when a start that came after it is ready, though that may have ended since")
     func restart() {
         let watch = WorkerCommandWatch(.restart, startsBefore: 1)
         #expect(watch.told(status(.ready, starts: 1), now: status(.draining, starts: 1)) == .goesOn)
@@ -38,7 +38,7 @@ struct WorkerCommandWatchTests {
         #expect(watch.told(status(.ready, starts: 2), now: status(.stopped, starts: 2)) == .done)
     }
 
-    @Test("a restart fails when the worker comes to rest without, and says why")
+    @Test("a restart fails when the worker comes to rest before it is ready, and says why")
     func failedRestart() {
         let watch = WorkerCommandWatch(.restart, startsBefore: 1)
         #expect(

@@ -46,7 +46,7 @@ struct WorkerStatusTests {
     }
 
     @Test(
-        "What follows from a restart inside an event's handler is told in order, though that goes on",
+        "What follows from a restart inside an event's handler is told in order while the handler runs",
         .timeLimit(.minutes(1))
     )
     func restartedInHandler() async throws {
@@ -81,7 +81,7 @@ struct WorkerStatusTests {
         withExtendedLifetime(subscriptions) {}
     }
 
-    @Test("One that is cancelled hears nothing more", .timeLimit(.minutes(1)))
+    @Test("A subscriber that is cancelled hears nothing more", .timeLimit(.minutes(1)))
     func cancelled() async throws {
         let bridge = try await bridge()
         let updates = Collected<WorkerStatusUpdate>()
@@ -90,7 +90,7 @@ struct WorkerStatusTests {
         #expect(updates.all.count == 1)
     }
 
-    @Test("On the main actor, on a queue and in a task each gets the same", .timeLimit(.minutes(1)))
+    @Test("Subscribers on the main actor, on a queue and in a task get the same", .timeLimit(.minutes(1)))
     func contexts() async throws {
         let bridge = try await bridge()
         let queue = DispatchQueue(label: "status")
@@ -135,7 +135,7 @@ struct WorkerStatusTests {
         #expect(late.map { $0.workers.map(\.state) } == [[.stopped, .stopped]])
     }
 
-    @Test("Whoever comes while the workers change misses and repeats nothing", .timeLimit(.minutes(5)))
+    @Test("A subscriber that comes while the workers change misses and repeats nothing", .timeLimit(.minutes(5)))
     func subscribersInTheMiddle() async throws {
         let bridge = try await bridge((0..<8).map { "w\($0)" })
         let all = Collected<WorkerStatusUpdate>()

@@ -56,7 +56,7 @@ struct ReportStrandTests {
         subscription.cancel()
     }
 
-    @Test("and what nobody wants starts no thread; what somebody wants does, and the thread ends with the bridge")
+    @Test("and a report without subscribers starts no thread; one with a subscriber does, until the bridge ends")
     func thread() async {
         strand.publish(StrandReport(number: 0))
         #expect(!strand.isRunning)
@@ -75,7 +75,7 @@ struct ReportStrandTests {
         subscription.cancel()
     }
 
-    @Test("so many of them wait for a handler that does not return, and no more: the others are counted and announced")
+    @Test("a bounded number waits for a handler that does not return: the others are counted and announced")
     func bound() async {
         let (gate, told, dropped) = (HeldHandler(), Collected<Int>(), Collected<EventsDropped>())
         let subscriptions = [
@@ -101,7 +101,7 @@ struct ReportStrandTests {
         for subscription in subscriptions { subscription.cancel() }
     }
 
-    @Test("and a wait until they were told lasts no longer than its limit, if a handler does not return")
+    @Test("and a wait for their delivery keeps its limit if a handler does not return")
     func waitLimit() async {
         let gate = HeldHandler()
         let subscription = publisher.subscribe(to: StrandReport.self) { _ in gate.wait() }

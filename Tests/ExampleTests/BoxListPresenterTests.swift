@@ -3,7 +3,7 @@ import DomainEvents
 import ExampleDomain
 import Testing
 
-@Suite("The presenter shows what events tell, and asks nobody")
+@Suite("The presenter shows what events tell, and requests nothing")
 struct BoxListPresenterTests {
     private let publisher = EventPublisher()
 

@@ -28,7 +28,7 @@ struct SampleTests {
             case "BoxRemovalRequested": try publish(BoxRemovalRequested.self, data, publisher)
             case "ItemRemovalRequested": try publish(ItemRemovalRequested.self, data, publisher)
             case "CanvasSaveRequested": try publish(CanvasSaveRequested.self, data, publisher)
-            default: Issue.record("nobody wants \(type)")
+            default: Issue.record("no worker wants \(type)")
             }
             let outcome = recorder.take().map { Swift.type(of: $0).eventName }
             #expect(!outcome.isEmpty)

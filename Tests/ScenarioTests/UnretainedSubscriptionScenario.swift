@@ -7,7 +7,7 @@ private struct ConnectionPrepared: DomainEvent {}
 // The compiler tells a caller that forgets to keep a subscription: `subscribe` is not `@discardableResult`, so a call
 // with an unused result is a warning, and in this package an error. No test can show that; a test can show the effect.
 
-@Suite("Scenario: a subscription lives as long as somebody keeps it")
+@Suite("Scenario: a subscription lives as long as its owner keeps it")
 struct UnretainedSubscriptionScenario {
     private final class Counter: @unchecked Sendable {
         // Sendable: `number` is guarded by `lock`.

@@ -60,7 +60,7 @@ struct SchedulerTests {
         #expect(orders.count == 20)
     }
 
-    @Test("Time passes only when nobody can go on, and then at once")
+    @Test("Time passes only when no thread can go on, and then at once")
     func time() async {
         let slept = Atomic<UInt64>(0)
         let began = ContinuousClock.now
@@ -114,7 +114,7 @@ struct SchedulerTests {
         }
     }
 
-    @Test("A deadlock ends the world, and names who waits")
+    @Test("A deadlock ends the world, and names the threads that wait")
     func deadlock() async {
         let result = await run(seed: 3) {
             let lock = Lock()

@@ -60,7 +60,7 @@ struct SignificantTests {
         )
     }
 
-    @Test("the end of a child that is not significant ends nobody")
+    @Test("the end of a child that is not significant ends no other")
     func insignificant() {
         let simulation = Simulation(
             [child("a", restart: .temporary), child("b", restart: .temporary, isSignificant: true)],
@@ -71,7 +71,7 @@ struct SignificantTests {
         #expect(simulation.state(1) == .ready)
     }
 
-    @Test("of several the first ends all, or the last, as the automatic shutdown says")
+    @Test("the first end of several significant children stops all, or the last does, as the automatic shutdown says")
     func anyAndAll() {
         let any = running(.anySignificant, significant: [.transient, .temporary])
         #expect(
@@ -82,7 +82,7 @@ struct SignificantTests {
         #expect(deeds(all) { all.exit(2, segmentationFault) } == ["end with temporary", "drain keeper"])
     }
 
-    @Test("one that waits for its restart is not over yet")
+    @Test("a significant child that waits for its restart has not ended yet")
     func oneBacksOff() {
         let all = running(.allSignificant, significant: [.transient, .temporary])
         all.exit(1, segmentationFault)
@@ -92,7 +92,7 @@ struct SignificantTests {
         #expect(deeds(all) { all.exit(1, .exited(status: 0)) } == ["end with transient", "drain keeper"])
     }
 
-    @Test("an end that was asked for does not count, though the child is no longer one of those that are left")
+    @Test("an end that was asked for does not count, but its child is not waited for any more")
     func stoppedOnRequest() {
         let simulation = running(.allSignificant, significant: [.transient, .temporary])
         simulation.give(.stopChildRequested(index: 1))
@@ -109,7 +109,7 @@ struct SignificantTests {
         #expect(deeds(simulation) { simulation.fireNext() } == ["spawn keeper 2"])
     }
 
-    @Test("a start that is broken off by it says so")
+    @Test("a start that the end of a significant child breaks off says so")
     func duringTheStart() {
         let simulation = Simulation(
             [child("job", restart: .temporary, isSignificant: true), child("slow")],

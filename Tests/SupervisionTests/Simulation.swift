@@ -368,7 +368,7 @@ final class Simulation {
             check(successors[index] == .none, "spawned two beside \(index)")
             check(start == launches[index] + 1, "start \(start) of \(index) is out of turn")
             check(!isStopping, "spawned one beside \(index) while stopping")
-            check(openRequests.contains(request), "spawned one beside \(index) that nobody asked for")
+            check(openRequests.contains(request), "spawned one beside \(index) without a request")
             successors[index] = .asked
             launches[index] = start
             successorIncarnations[index] = start
@@ -378,7 +378,7 @@ final class Simulation {
             check(!successorsKilled[index], "sent \(signal) to one beside \(index) after SIGKILL")
             if signal == .kill { successorsKilled[index] = true }
         case .adoptSpecification(let index, let request):
-            check(openRequests.contains(request), "\(index) goes by what nobody asked for")
+            check(openRequests.contains(request), "\(index) goes by a specification without a request")
         case .keepEvents(let index): check(processes[index] != .none, "keeps events of \(index), which is down")
         case .cutOver(let index, let start):
             check(processes[index] == .none, "one takes over from \(index), which lives")
@@ -392,7 +392,7 @@ final class Simulation {
             killed[index] = false
             successors[index] = .none
         case .concludeReplacement(let request, _):
-            check(openRequests.remove(request) != nil, "said twice, or to nobody, what has become of a replacement")
+            check(openRequests.remove(request) != nil, "told the end of a replacement twice, or without a request")
         default: break
         }
     }
@@ -442,15 +442,15 @@ final class Simulation {
             check(!isStopping && !isStopped, "ended with \(index) while stopping")
             isStopping = answersAutomaticShutdown
         case .announceRemoval(let index):
-            check(removed.contains(index), "removed \(index), which nobody asked for")
+            check(removed.contains(index), "removed \(index) without a request")
             check(gone.insert(index).inserted, "removed \(index) twice")
             check(processes[index] == .none && successors[index] == .none, "removed \(index), which lives")
         case .announceAllStopped:
             stopsAnnounced += 1
-            check(gone == removed, "announced a stop while somebody waits for the end of one that is removed")
-            check(isStopping, "announced a stop that nobody asked for")
+            check(gone == removed, "announced a stop while a caller waits for the end of one that is removed")
+            check(isStopping, "announced a stop without a request")
             check((processes + successors).allSatisfy { $0 == .none }, "announced a stop while children live")
-            check(openRequests.isEmpty, "announced a stop while somebody waits for a replacement")
+            check(openRequests.isEmpty, "announced a stop while a caller waits for a replacement")
             check(timers.isEmpty, "announced a stop while timers run")
             isStopping = false
             isEscalated = false

@@ -96,7 +96,7 @@ import Testing
         #expect(simulation.state(0) == .stopping)
     }
 
-    @Test("A12, N10: after the machine was asleep nobody is late who was to become ready, or to drain")
+    @Test("A12, N10: after the machine was asleep no child is late to become ready, or to drain")
     func machineAsleep() {
         let simulation = Simulation([child("a")])
         simulation.start()

@@ -699,7 +699,7 @@ import Testing
             #expect(simulation.give(.restartRequested(index: index)).isEmpty)
             #expect(simulation.give(.replacementCalledOff(request: index)).isEmpty)
             let refused = simulation.give(simulation.replacement(of: index))
-            #expect(refused.count == 1, "whoever has asked is told")
+            #expect(refused.count == 1, "the caller is told")
             #expect(simulation.give(.stopChildRequested(index: index)).isEmpty)
             #expect(simulation.give(.giveUpRequested(index: index, reason: "no")).isEmpty)
             #expect(simulation.give(.demandArose(index: index)).isEmpty)

@@ -51,7 +51,7 @@ struct WatchTests {
         #expect(scene.look(progress: 7))
     }
 
-    @Test("D5: progress, and a moment without an unfinished frame, give it all of its time again")
+    @Test("D5: progress gives a frame all of its time again, and so does a moment without an unfinished one")
     func frameGoesOn() {
         let scene = FrameScene()
         for round: UInt64 in 1...100 {
@@ -93,7 +93,7 @@ struct WatchTests {
         #expect(scene.look(silence: .seconds(35)) == .seconds(35))
     }
 
-    @Test("A11: a process that is stopped again and again takes nobody for dead")
+    @Test("A11: a process that is stopped again and again takes no child for dead")
     func stoppedAgainAndAgain() throws {
         let scene = try SilenceScene()
         for round in 1...100 {
@@ -110,7 +110,7 @@ struct WatchTests {
         #expect(scene.look(late: late, silence: .milliseconds(4_200)) == .milliseconds(4_200))
     }
 
-    @Test("numbers that nobody has checked do not overflow")
+    @Test("unchecked numbers do not overflow")
     func wildNumbers() throws {
         #expect(SilenceWatch(Heartbeat(every: .zero, tolerance: 3), from: .zero) == nil)
         #expect(SilenceWatch(Heartbeat(every: .seconds(-1), tolerance: 3), from: .zero) == nil)

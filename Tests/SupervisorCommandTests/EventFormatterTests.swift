@@ -106,7 +106,7 @@ struct EventFormatterTests {
         #expect(input["causationid"] == nil)
     }
 
-    @Test("that are no CBOR are said to be so, or given as they are")
+    @Test("say that their content is no CBOR, or carry it as it is")
     func opaque() throws {
         let event = event(content: .bytes([0xFF, 0x00], because: .isNoCBOR))
         #expect(text(event).hasSuffix("(2 bytes that are no CBOR)"))
@@ -151,7 +151,7 @@ struct EventFormatterTests {
         #expect(TextWidth.columns(of: text) == columns)
     }
 
-    @Test("stay aligned when a name comes that nobody knew, unless it is wider than any column")
+    @Test("stay aligned when an unknown name comes, unless it is wider than any column")
     func growingColumns() {
         let formatter = formatter()
         func arrow(_ event: PrintedEvent) -> Int? {
@@ -165,7 +165,7 @@ struct EventFormatterTests {
         #expect(arrow(event()) == first.map { $0 + 3 })
     }
 
-    @Test("have a line of its own kind where some are missing")
+    @Test("have a line of another kind in the place of missing ones")
     func gaps() throws {
         let first = EventID(origin: "canvas", incarnation: 10, number: 4)
         let gap = PrintedGap(Gap(name: "A\u{7}", reason: 1, count: 37, ranges: [.init(first: first, last: 40)]))

@@ -45,7 +45,7 @@ struct LineOutputTests {
         withExtendedLifetime(outputs) {}
     }
 
-    @Test("F11: a reader that is gone ends the writing, is told once, and holds up nobody")
+    @Test("F11: where the reader is gone the writing ends, which is reported once, and no writer is held up")
     func readerGone() throws {
         SignalSource.ignoreBrokenPipes()
         let pipe = try FileDescriptor.pipe()
