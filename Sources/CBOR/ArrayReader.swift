@@ -2,7 +2,7 @@
 struct ArrayReader: UnkeyedDecodingContainer {
     private let session: DecodingSession
     private let head: Int
-    /// -1 for indefinite length.
+    /// The number of elements; -1 for indefinite length.
     private let declaredCount: Int
     private var position: Int
     private(set) var currentIndex = 0

@@ -64,7 +64,7 @@ package final class CBORBuffer {
         storage.pointee.reserve(count)
     }
 
-    /// Counts in bytes that the caller has stored at the address from `reserve(_:)`.
+    /// Adds to the count the bytes that the caller has stored at the address from `reserve(_:)`.
     @inlinable
     package func advance(by count: Int) {
         precondition(count >= 0 && count <= storage.pointee.capacity &- storage.pointee.count)

@@ -1,6 +1,6 @@
 /// Reads `Decodable` values from CBOR in place.
 ///
-/// It builds no tree, and copies text only into the strings that the value keeps.
+/// The decoder builds no tree, and copies text only into the strings that the value keeps.
 ///
 /// It first checks all the bytes (well-formed, UTF-8, no key twice, within the limits). So it refuses a bad field even
 /// if the value does not ask for that field. Unknown keys are ignored, and a missing optional is nil. Keep the decoder

@@ -1,6 +1,6 @@
 /// The field of a value that an error is about, and the same field in the words of an error.
 extension CBORError {
-    /// The path of the field that was wrong or is missing, such as `items[3].title`; nil if it is the value as a whole.
+    /// The path of the field that was wrong or is missing, such as `items[3].title`; nil if the whole value was wrong.
     package var field: String? {
         switch code {
         case .missingKey(let key): path.isEmpty ? key : "\(path).\(key)"
@@ -9,7 +9,7 @@ extension CBORError {
         }
     }
 
-    /// The ``field`` of the error whose ``sentenceOfValue`` this is; nil for any other text.
+    /// The ``field`` that an error's ``sentenceOfValue`` names; nil for any other text.
     ///
     /// A refusal from another process has only the sentence. A path with a space in it is not found, and neither is a
     /// path after the reason that a type's own code gave: words could be taken for a path.
@@ -38,7 +38,7 @@ extension CBORError {
     /// The text between a mistake and its path.
     private static let place = " at "
 
-    /// In bytes; a longer sentence is not from this module, because a refusal has at most 1,024 characters.
+    /// The most bytes of a sentence of this module, as a refusal has at most 1,024 characters.
     private static let longestSentence = 4_096
 
     /// The beginnings of sentences that name a place in a value, and the text after the name of a missing key or index.

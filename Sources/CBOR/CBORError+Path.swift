@@ -90,7 +90,7 @@ extension [CBORPathStep] {
 }
 
 extension MapKey {
-    /// The key as it stands in a path: text without quotes.
+    /// The key as a path shows it: text without quotes.
     var plainText: String {
         withText { String(decoding: $0, as: UTF8.self) } ?? description
     }

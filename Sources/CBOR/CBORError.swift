@@ -23,7 +23,7 @@ package struct CBORError: Error, Sendable, Hashable {
         case missingElement(index: Int)
         /// The enumeration has no case of this name.
         case unknownCase(String)
-        /// Well-formed, but not a value of the type: the text says why.
+        /// The item is well-formed, but not a value of the type: the text says why.
         case invalidValue(String)
         case tooManyItems(limit: Int)
         case inputTooLarge(limit: Int)
@@ -36,7 +36,7 @@ package struct CBORError: Error, Sendable, Hashable {
     /// The offset of the byte at which the mistake starts; when encoding, how many bytes the value had filled by then.
     package var offset: Int
 
-    /// Where in the value, such as `items[3].title`; empty at the outermost item.
+    /// Where in the value the mistake is, such as `items[3].title`; empty at the outermost item.
     package var path: String
 
     package init(_ code: Code, offset: Int, path: String = "") {

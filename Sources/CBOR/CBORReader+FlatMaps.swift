@@ -1,6 +1,6 @@
 /// Passing over the most frequent form of an event: a small map of short keys and plain values.
 extension CBORReader {
-    /// Passes over a map that begins here if `skipFlatPairs` can; otherwise returns false, and may move the position.
+    /// Passes over the map that begins here if `skipFlatPairs` knows it; else returns false, and may move the position.
     @inline(__always)
     mutating func skipFlatMap() -> Bool {
         guard position < bytes.count else { return false }
@@ -11,7 +11,7 @@ extension CBORReader {
         return skipFlatPairs(count, itemsLeft: &itemsLeft)
     }
 
-    /// The most pairs: with more keys, too many would find their bits already set in both filters.
+    /// The most pairs of such a map: of more keys, too many would find their bits already set in both filters.
     static let flatPairs = 16
 
     /// Passes over the pairs of a map if they are well-formed and of the most frequent forms; returns whether it did.
@@ -60,8 +60,8 @@ extension CBORReader {
         return skipped
     }
 
-    /// Where the item at an address ends, if it is well-formed and of one of the most frequent forms: an integer, a
-    /// boolean, null or undefined, a float, or text.
+    /// Where the item at an address ends; nil if it is not well-formed, or not an integer, a boolean, null or
+    /// undefined, a float, or text.
     @inline(__always)
     static func endOfPlainItem(at place: UnsafeRawPointer, before end: UnsafeRawPointer) -> UnsafeRawPointer? {
         let left = end - place
@@ -92,7 +92,7 @@ extension CBORReader {
 }
 
 extension CBORReader {
-    /// Where a text of at most 65,535 bytes ends, if it is well-formed.
+    /// Where a text of at most 65,535 bytes ends; nil if it is longer or not well-formed.
     @inline(never)
     private static func endOfText(at place: UnsafeRawPointer, before end: UnsafeRawPointer) -> UnsafeRawPointer? {
         let left = end - place
@@ -125,7 +125,7 @@ struct ShortText {
     private let last: UInt64
     private let middle: UInt64
 
-    /// Reads `size` bytes; the words cover each of them, some of them twice.
+    /// Reads `size` bytes; the words cover each byte, some bytes twice.
     @inline(__always)
     init(at place: UnsafeRawPointer, size: Int) {
         self.size = size
@@ -153,7 +153,7 @@ struct ShortText {
     @inline(__always)
     var isASCII: Bool { (first | last | middle) & 0x8080_8080_8080_8080 == 0 }
 
-    /// Equal for equal texts, and seldom equal for different ones.
+    /// Equal for equal texts, and seldom equal for different texts.
     @inline(__always)
     var fingerprint: UInt64 {
         // Odd multipliers with bits all over: the golden ratio and primes from xxHash.

@@ -3,10 +3,10 @@ extension CBORReader {
     /// one.
     ///
     /// Two items are the same if these bytes are the same, however the items are spelled. Each level of nesting takes
-    /// time and memory at most in proportion to the item's size. Keys that come twice are not looked for.
+    /// time and memory at most in proportion to the item's size. This does not look for keys that come twice.
     ///
-    /// For input that `skipItem()` has checked. If another process has changed the bytes since then, they may be
-    /// another item, but never lead outside the input.
+    /// The input must be one that `skipItem()` has checked. If another process has changed the bytes since then, they
+    /// may be another item, but never lead outside the input.
     mutating func copyShortest(to buffer: CBORBuffer, levelsLeft: Int) throws(CBORError) {
         let start = position
         let head = try readHead()

@@ -3,7 +3,7 @@ extension CBORReader {
     /// Passes over the next item and checks it to the last byte: lengths, chunks, breaks, reserved and simple values,
     /// UTF-8, nesting, the number of items, and that no map has a key twice (``MapKey`` says which keys are the same).
     ///
-    /// Allocates only for maps of more than sixteen pairs.
+    /// This allocates memory only for maps of more than sixteen pairs.
     package mutating func skipItem() throws(CBORError) {
         var itemsLeft = limits.maximumItems
         try skipItem(levelsLeft: limits.maximumDepth, itemsLeft: &itemsLeft)
@@ -76,8 +76,8 @@ extension CBORReader {
 
     /// Passes over the next item and checks only that it lies within the bytes.
     ///
-    /// For input that `skipItem()` has checked. If another process has changed the bytes since then, they may lead to
-    /// another place, but never outside the input.
+    /// The input must be one that `skipItem()` has checked. If another process has changed the bytes since then, they
+    /// may lead to another place, but never outside the input.
     mutating func skipCheckedItem(levelsLeft: Int) throws(CBORError) {
         let start = position
         let head = try readHead()

@@ -46,7 +46,7 @@ extension CBORReader {
         }
     }
 
-    /// The next chunk of a string of indefinite length, nil once the break has been taken.
+    /// The next chunk of a string of indefinite length; nil once the break has been taken.
     private mutating func nextChunk(of major: CBORMajorType) throws(CBORError) -> UnsafeRawBufferPointer? {
         if try readBreak() { return nil }
         let start = position
@@ -54,7 +54,7 @@ extension CBORReader {
         return try takeContent(try readHead(), from: start)
     }
 
-    /// What the chunks of a string of indefinite length hold together.
+    /// The joined chunks of a string of indefinite length.
     mutating func collectChunks(of major: CBORMajorType) throws(CBORError) -> [UInt8] {
         let start = position
         guard try readHead().majorType == major else {

@@ -143,7 +143,7 @@ package struct CBORReader {
         return head.argument
     }
 
-    /// Reads the head of an array and returns its count, nil for one of indefinite length.
+    /// Reads the head of an array and returns its count; nil for an array of indefinite length.
     package mutating func readArrayHead() throws(CBORError) -> Int? {
         let start = position
         let head = try readHead()
@@ -151,7 +151,7 @@ package struct CBORReader {
         return head.isIndefinite ? nil : try checkedCount(head.argument, bytesEach: 1, at: start)
     }
 
-    /// Reads the head of a map and returns how many pairs it has, nil for one of indefinite length.
+    /// Reads the head of a map and returns how many pairs it has; nil for a map of indefinite length.
     package mutating func readMapHead() throws(CBORError) -> Int? {
         let start = position
         let head = try readHead()

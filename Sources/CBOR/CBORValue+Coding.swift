@@ -86,7 +86,7 @@ extension CBORReader {
 
     /// Reads the next item as a tree.
     ///
-    /// The depth is checked again, because another process may have changed shared memory meanwhile.
+    /// The depth is checked again, because another process may have changed shared memory since the first check.
     fileprivate mutating func buildValue(levelsLeft: Int) throws(CBORError) -> CBORValue {
         let start = position
         let head = try readHead()

@@ -27,7 +27,7 @@ package enum CBORValue: Sendable {
         }
     }
 
-    /// The value of a text key in a map; nil for every other item.
+    /// The value of a text key in a map; nil if there is no such key or the item is not a map.
     package subscript(key: String) -> CBORValue? {
         guard case .map(let entries) = self else { return nil }
         return entries.first { $0.key == .text(key) }?.value

@@ -14,7 +14,7 @@ struct DecimalFraction {
     /// The absolute mantissa, most significant byte first, without leading zeros: at most sixteen bytes.
     private let magnitude: [UInt8]
 
-    /// nil for a decimal that is not a number.
+    /// Splits a decimal into its parts; nil for a decimal that is not a number.
     init?(_ decimal: Decimal) {
         guard !decimal.isNaN else { return nil }
         // A zero made from text such as "0.0" has an exponent, a zero made from its parts has none; both are the same.

@@ -30,7 +30,7 @@ protocol KeyedReader: KeyedDecodingContainerProtocol {
     var session: DecodingSession { get }
     var input: DecodingInput { get }
     var cursor: UnsafeMutablePointer<MapCursor> { get }
-    /// How many values and containers around this one are being read.
+    /// How many values and containers around the map are being read.
     var level: Int { get }
 }
 

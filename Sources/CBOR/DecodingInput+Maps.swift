@@ -6,7 +6,7 @@ extension DecodingInput {
     @inline(__always)
     func map(at offset: Int, level: Int) throws(CBORError) -> MapPlace {
         if offset < count {
-            // Up to 23 pairs, the number in the head's only byte.
+            // Up to 23 pairs: their number is in the head's only byte.
             let pairs = Int(base.load(fromByteOffset: offset, as: UInt8.self)) &- 0xA0
             if pairs >= 0, pairs < 24, pairs &* 2 < count &- offset {
                 return MapPlace(head: offset, first: offset &+ 1, count: pairs, level: level)
@@ -23,7 +23,7 @@ extension DecodingInput {
         return MapPlace(head: offset, first: reader.position, count: pairs, level: level)
     }
 
-    /// The offset of a key's value, nil where the map has no such key; the cursor then stands at that entry.
+    /// The offset of a key's value, and the cursor moves to that entry; nil if the map has no such key.
     @inline(__always)
     func find(_ key: String, _ cursor: UnsafeMutablePointer<MapCursor>) throws(CBORError) -> Int? {
         if hasEntry(cursor.pointee.position, cursor.pointee.entry, cursor),
@@ -51,7 +51,7 @@ extension DecodingInput {
         throw CBORError(.missingKey(key), offset: cursor.pointee.map)
     }
 
-    /// The value of a key, nil where it is missing or null.
+    /// The offset of a key's value; nil if the key is missing or the value is null.
     @inline(__always)
     func present(_ key: String, _ cursor: UnsafeMutablePointer<MapCursor>) throws(CBORError) -> Int? {
         guard let offset = try find(key, cursor), !isNull(at: offset) else { return nil }
@@ -83,7 +83,7 @@ extension DecodingInput {
         try reader.skipCheckedItem(levelsLeft: limits.maximumDepth)
     }
 
-    /// The offset after a key, if it is this text.
+    /// The offset after a key; nil if the key is not this text.
     @inline(__always)
     private func value(ofKeyAt offset: Int, ifEqualTo key: String) throws(CBORError) -> Int? {
         let size = key.utf8.count
@@ -144,8 +144,8 @@ extension DecodingInput {
                 cursor.pointee.entry = entry
                 return value
             }
-            // The entry at the cursor is usually the one just read, and the next entry the one asked for. A table pays
-            // off only after many comparisons.
+            // The caller has usually just read the entry at the cursor, and asks for the next entry. A table pays off
+            // only after many comparisons.
             compared &+= 1
             if compared > DecodingInput.linearLimit {
                 try buildTable(cursor)
@@ -170,7 +170,7 @@ extension DecodingInput {
             if additional < 24 {
                 switch initialByte >> 5 {
                 case 0, 1, 7: return offset &+ 1
-                // Never beyond the end of the input, even if another process has changed the head meanwhile.
+                // Never beyond the end of the input, even if another process has changed the head since the check.
                 case 2, 3: return min(offset &+ 1 &+ additional, count)
                 default: break
                 }

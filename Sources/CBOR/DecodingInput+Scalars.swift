@@ -59,7 +59,7 @@ extension DecodingInput {
         return (try read.value(in: self), read.end)
     }
 
-    /// Why there is no integer of this type at an offset.
+    /// The error that says why there is no integer of this type at an offset.
     @inline(never)
     func integerRefusal(_ type: Any.Type, at offset: Int) -> CBORError {
         var reader = reader(at: offset)
@@ -150,14 +150,14 @@ struct IntegerRead: BitwiseCopyable {
     /// The number itself, or its complement if it is negative.
     let argument: UInt64
     let sign: Sign
-    /// Where it starts and ends.
+    /// Where the integer starts and ends.
     let offset: Int
     let end: Int
 
     enum Sign: UInt8 {
         case positive
         case negative
-        /// Something other than an integer stands there.
+        /// The item is something other than an integer.
         case none
     }
 

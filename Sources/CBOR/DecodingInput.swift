@@ -1,6 +1,6 @@
 /// The bytes of one decoding, and what the decoding has found out about them so far.
 ///
-/// It is only a pointer, which costs nothing to copy. Its holder keeps the session alive, which owns the memory.
+/// It is only a pointer, which costs nothing to copy. Its holder keeps alive the session that owns the memory.
 struct DecodingInput: BitwiseCopyable {
     struct State {
         /// The bytes being read; while `count` is 0, nothing reads what this points to.

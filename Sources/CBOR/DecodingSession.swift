@@ -15,7 +15,7 @@ final class DecodingSession {
     private let cursorCount: Int
     @exclusivity(unchecked) private var highestCursor = -1
 
-    /// Nil for a session that is used for one value only, and for a retired one.
+    /// The kept containers; nil for a session that is used for one value only, and for a retired session.
     @exclusivity(unchecked) private var kept: KeptContainers?
     /// The cursors of the kept containers.
     private let slotCursors: UnsafeMutablePointer<MapCursor>
@@ -25,7 +25,7 @@ final class DecodingSession {
     @exclusivity(unchecked) private var argumentBytes = 0
     @exclusivity(unchecked) private var argumentAlignment = 16
 
-    /// With `keepingContainers`, the owner must call `retire()` in the end.
+    /// Makes a session; with `keepingContainers`, the owner must call `retire()` in the end.
     init(limits: CBORLimits, keepingContainers: Bool = false) {
         // Nested values that share one item (an enumeration with a raw value, an optional) cost stack but no depth in
         // the bytes.
@@ -67,7 +67,7 @@ final class DecodingSession {
         return memory
     }
 
-    /// Lets go of the kept containers.
+    /// Releases the kept containers.
     ///
     /// Their references to the session are not counted. If one of them is still in use, the session is never freed: a
     /// leak is better than a reference to freed memory. No ordinary `init(from:)` causes that.
@@ -107,7 +107,7 @@ final class DecodingSession {
         for index in 0..<KeptContainers.count { slotCursors[index].table = nil }
     }
 
-    /// The cursor of a container without a slot, set up anew if another container has used the cursor meanwhile.
+    /// The cursor of a container without a slot, set up anew if another container has used the cursor since.
     func cursor(of map: MapPlace) -> UnsafeMutablePointer<MapCursor> {
         let index = min(map.level, cursorCount &- 1)
         if index > highestCursor { highestCursor = index }

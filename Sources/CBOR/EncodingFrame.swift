@@ -7,7 +7,7 @@ struct EncodingFrame {
         case single
     }
 
-    /// Where the head of the container stands in the buffer.
+    /// Where the head of the container is in the buffer.
     var head = 0
     var count = 0
     /// Where the last key starts, for the path of an error.

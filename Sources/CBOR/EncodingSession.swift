@@ -24,7 +24,7 @@ final class EncodingSession {
     @exclusivity(unchecked) private var top = -1
     @exclusivity(unchecked) private var lastSerial: UInt64 = 0
 
-    /// Nil for a session that is used for one value only, and for a retired one.
+    /// The kept containers; nil for a session that is used for one value only, and for a retired session.
     @exclusivity(unchecked) var kept: KeptContainers?
     /// Which levels the kept containers write to.
     let slotLevels: UnsafeMutablePointer<EncodingLevel>
@@ -33,13 +33,13 @@ final class EncodingSession {
     @exclusivity(unchecked) var isUnusual = false
     @exclusivity(unchecked) var misuse: CBORError?
 
-    /// The buffer of a child's session; nil in all others.
+    /// The buffer of a child's session; nil in all other sessions.
     @exclusivity(unchecked) var ownBuffer: CBORBuffer?
     @exclusivity(unchecked) private(set) var separatesChildren = false
     @exclusivity(unchecked) var splices: [Splice] = []
     @exclusivity(unchecked) var parentPath: [CBORPathStep] = []
 
-    /// With `keepingContainers`, the owner must call `retire()` in the end.
+    /// Makes a session; with `keepingContainers`, the owner must call `retire()` in the end.
     init(limits: CBORLimits, keepingContainers: Bool = false) {
         self.limits = limits
         // A level that is a bare value (an enumeration with a raw value, an optional) costs stack but no depth in the
@@ -63,7 +63,7 @@ final class EncodingSession {
         noOutput.deallocate()
     }
 
-    /// Lets go of the kept containers, which refer to the session.
+    /// Releases the kept containers, which refer to the session.
     func retire() {
         kept?.destroy()
         kept = nil
@@ -105,7 +105,7 @@ final class EncodingSession {
         frame.pointee.head = count
     }
 
-    /// How many bytes there are so far.
+    /// How many bytes have been written so far.
     var count: Int { output.pointee.count }
 
     var bytes: UnsafeRawBufferPointer {
@@ -114,7 +114,7 @@ final class EncodingSession {
 
     // MARK: Values
 
-    /// Writes a value into the level at `index`, which has its key already if it needs one.
+    /// Writes a value into the level at `index`; the value's key, if it needs a key, has been written already.
     func encode<T: Encodable>(_ value: T, inside index: Int) throws {
         if PlainType.isPlain(T.self) { return PlainType.encode(value, to: output) }
         if SpecialType.isSpecial(T.self) { return try encodeSpecial(value, inside: index) }

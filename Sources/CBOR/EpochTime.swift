@@ -26,7 +26,7 @@ enum EpochTime: Equatable {
     /// Seconds from 1970 to 2001, where Foundation counts from.
     static let referenceOffset: Int64 = 978_307_200
 
-    /// nil for infinities and NaN.
+    /// Finds the form for a date; nil for infinities and NaN.
     init?(_ date: Date) {
         let interval = date.timeIntervalSinceReferenceDate
         guard interval.isFinite else { return nil }
@@ -50,7 +50,7 @@ enum EpochTime: Equatable {
         return overflow ? nil : Double(whole) + Double(nanoseconds) / 1_000_000_000
     }
 
-    /// Whole seconds since 1970, and the nanoseconds after them.
+    /// Whole seconds since 1970, and the nanoseconds after them; nil beyond 2^62 seconds.
     static func split(_ interval: Double) -> (Int64, Int64)? {
         let whole = interval.rounded(.down)
         guard abs(whole) < 0x1p62 else { return nil }

@@ -18,14 +18,14 @@ package struct ExtendedTime: Equatable {
     static let baseKey: Int64 = 1
     /// The key of the nanoseconds after whole seconds.
     static let nanosecondsKey: Int64 = -9
-    /// This module's own key for a double of seconds since 2001; with it the time is exact to the last bit.
+    /// This module's own key for a double of seconds since 2001; with this key the time is exact to the last bit.
     static let referenceKey = "since2001"
 
     package let base: Base
     package let nanoseconds: Int64?
     package let since2001: Double?
 
-    /// Reads the map behind the tag.
+    /// Reads the map that follows the tag.
     init(_ reader: inout CBORReader) throws(CBORError) {
         let start = reader.position
         var (base, nanoseconds, since2001): (Base?, Int64?, Double?)
@@ -65,7 +65,7 @@ package struct ExtendedTime: Equatable {
         (self.base, self.nanoseconds, self.since2001) = (base, nanoseconds, since2001)
     }
 
-    /// - Returns: nil if it has another form.
+    /// Reads the content of the tag; nil if it has another form.
     package init?(_ value: CBORValue) {
         // A value that is no number is refused here, before anything is copied.
         guard case .map(let pairs) = value, pairs.count <= 2, pairs.allSatisfy({ $0.value.isNumber }),

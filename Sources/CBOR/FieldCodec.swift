@@ -20,7 +20,7 @@ struct FieldCodec: @unchecked Sendable {
     let levels: Int
     /// Whether `write` uses the session; the session must then have been begun.
     var needsSession = false
-    /// Types so frequent that they are written and read without a call.
+    /// The type, if it is so frequent that its values are written and read without a call.
     var kind = Kind.other
 
     enum Kind {
@@ -38,7 +38,7 @@ struct FieldKey: @unchecked Sendable {
     let name: String
 }
 
-/// What a field is written with.
+/// The buffer and the session with which a field is written.
 struct FieldWriting: BitwiseCopyable {
     let output: UnsafeMutablePointer<CBORBuffer.Storage>
     let session: Unmanaged<EncodingSession>
@@ -55,7 +55,7 @@ struct FieldWriting: BitwiseCopyable {
     }
 }
 
-/// What a field is read with.
+/// The input, the cursor and the session with which a field is read.
 struct FieldReading: BitwiseCopyable {
     let input: DecodingInput
     let cursor: UnsafeMutablePointer<MapCursor>
@@ -70,7 +70,7 @@ struct FieldReading: BitwiseCopyable {
             && equalBytes(input.base + position, key.pointee.bytes, count: key.pointee.size)
     }
 
-    /// The offset of a key's value, nil where the map has no such key.
+    /// The offset of a key's value; nil if the map has no such key.
     @inline(__always)
     func find(_ key: UnsafePointer<FieldKey>) throws(CBORError) -> Int? {
         if isNext(key) { return cursor.pointee.position &+ key.pointee.size }
@@ -83,7 +83,7 @@ struct FieldReading: BitwiseCopyable {
         throw CBORError(.missingKey(key.pointee.name), offset: cursor.pointee.map)
     }
 
-    /// The value of a key, nil where it is missing or null.
+    /// The offset of a key's value; nil if the key is missing or the value is null.
     @inline(__always)
     func present(_ key: UnsafePointer<FieldKey>) throws(CBORError) -> Int? {
         guard let offset = try find(key), !input.isNull(at: offset) else { return nil }

@@ -1,10 +1,10 @@
 /// Reading the fields of a layout.
 extension FieldTable {
     /// Reads an unchecked input if it is only a small map of the fields in order, with plain values; returns whether it
-    /// is.
+    /// did.
     ///
-    /// If it is not, no argument is left behind, and the general way decides whether the input is wrong. No key can
-    /// come twice, because each key is met at its own place.
+    /// If this returns false, no argument is left behind, and the general way decides whether the input is wrong. No
+    /// key can come twice, because each key is met at its own place.
     func readExactly(into arguments: UnsafeMutableRawPointer, in session: DecodingSession) -> Bool {
         let input = session.input
         guard input.count > 0 else { return false }
@@ -25,7 +25,7 @@ extension FieldTable {
         return isRead
     }
 
-    /// Reads the field that should come next, or finds that it was left out.
+    /// Reads the field that should come next, or takes it as left out; returns false if it can do neither.
     @inline(__always)
     private func readNext(
         _ field: UnsafePointer<Field>,
@@ -55,7 +55,7 @@ extension FieldTable {
         case .other:
             guard (try? field.pointee.codec.read(reading, key, target)) != nil else { return false }
         }
-        // Set here even where the codec has moved the cursor itself.
+        // The cursor is set here even where the codec has moved it itself.
         reading.cursor.pointee.position = end
         reading.cursor.pointee.entry = entry &+ 1
         return true
@@ -67,7 +67,7 @@ extension FieldTable {
 
     /// Reads a checked input that begins with a map; each field goes to its place among the arguments.
     ///
-    /// Afterwards the arguments hold all values, or none if it throws.
+    /// Afterwards the arguments hold all values; if this throws, they hold none.
     func read(into arguments: UnsafeMutableRawPointer, in session: DecodingSession) throws {
         let input = session.input
         var cursor = MapCursor()

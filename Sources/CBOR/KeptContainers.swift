@@ -26,7 +26,7 @@ struct KeptContainers {
         slots.initialize(repeating: Slot(), count: KeptContainers.count)
     }
 
-    /// Lets go of the containers and of the table, which must not be used again.
+    /// Releases the containers and the table, which must not be used again.
     func destroy() {
         slots.deinitialize(count: KeptContainers.count)
         slots.deallocate()
@@ -37,7 +37,7 @@ struct KeptContainers {
         (0..<KeptContainers.count).allSatisfy { slots[$0].box == nil || isIdle($0) }
     }
 
-    /// A slot whose container for this key type is not in use, -1 if there is none.
+    /// A slot whose container for this key type is not in use; -1 if there is no such slot.
     @inline(__always)
     func freeSlot(for key: ObjectIdentifier) -> Int {
         var slot = KeptContainers.home(of: key)
@@ -86,7 +86,7 @@ struct KeptContainers {
         return word == UInt(bitPattern: ObjectIdentifier(child as AnyObject))
     }
 
-    /// Whether the container in a slot is there and has no user but the slot.
+    /// Whether a slot has a container, and only the slot refers to it.
     @inline(__always)
     private func isIdle(_ slot: Int) -> Bool {
         isKnownUniquelyReferenced(&slots[slot].box)
@@ -101,8 +101,8 @@ struct KeptContainers {
 
 /// Copies a container out of a slot.
 ///
-/// A class, because a class carries its type argument with it. Generic code that knows only the key would have to look
-/// the container's type up each time.
+/// This is a class, because a class carries its type argument with it. Generic code that knows only the key would have
+/// to look the container's type up each time.
 final class ContainerLoader<Container> {
     @inline(never)
     func load(from slot: UnsafeRawPointer) -> Container {

@@ -17,7 +17,7 @@ struct KeyTable {
         count &+= 1
     }
 
-    /// The first key with this hash that `matches` accepts.
+    /// The first key with this hash that `matches` accepts; nil if it accepts none.
     func first(withHash hash: UInt32, where matches: (_ offset: UInt32) -> Bool) -> (offset: UInt32, entry: Int)? {
         let mask = slots.count &- 1
         var index = Int(hash) & mask

@@ -1,6 +1,6 @@
 /// Checking a layout against `Codable`.
 extension LaidOutCoder {
-    /// A mistake in the layout, as far as this event shows it; nil if there is none.
+    /// A mistake in the layout, as far as this event shows it; nil if the event shows none.
     ///
     /// For tests: two events show most mistakes, one with every field filled in and one without the fields that may be
     /// nil.

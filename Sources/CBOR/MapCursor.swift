@@ -29,9 +29,9 @@ struct MapCursor {
 struct MapPlace: BitwiseCopyable {
     let head: Int
     let first: Int
-    /// -1 for indefinite length.
+    /// How many pairs the map declares; -1 for indefinite length.
     let count: Int
-    /// How many values are being decoded around it.
+    /// How many values are being decoded around the map.
     let level: Int
 
     /// A map without entries.

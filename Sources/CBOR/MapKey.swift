@@ -4,10 +4,10 @@
 /// Arrays, maps and tagged items compare by the bytes of their shortest spelling, and so by what they hold.
 struct MapKey: Equatable {
     private enum Content {
-        /// Also the number of a simple value, such as a boolean or null.
+        /// An integer, or the number of a simple value, such as a boolean or null.
         case integer(UInt64)
         case double(UInt64)
-        /// What a string holds.
+        /// The content of a string.
         case string(UnsafeRawBufferPointer)
         /// The joined chunks of a string; or an array, a map or a tagged item in its shortest spelling.
         case collected([UInt8])
@@ -43,7 +43,7 @@ struct MapKey: Equatable {
         }
     }
 
-    /// The key's own UTF-8, nil for keys that are not text.
+    /// Calls `body` with the key's own UTF-8; returns nil for keys that are not text.
     func withText<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result? {
         majorType == .text ? withBytes(body) : nil
     }
@@ -57,7 +57,7 @@ struct MapKey: Equatable {
         return left.withBytes { one in right.withBytes { other in one.elementsEqual(other) } ?? false } ?? false
     }
 
-    /// Equal for equal keys, and cheap; a peer can choose keys that collide.
+    /// A cheap number, equal for equal keys; a peer can choose keys whose numbers collide.
     var fingerprint: UInt64 {
         switch content {
         case .integer(let value): value &+ UInt64(majorType.rawValue) << 62
@@ -67,7 +67,7 @@ struct MapKey: Equatable {
         }
     }
 
-    /// Seeded in each process, so that a peer cannot choose keys that collide.
+    /// A hash that is seeded in each process, so that a peer cannot choose keys that collide.
     var hash: UInt32 {
         var hasher = Hasher()
         hasher.combine(majorType.rawValue)

@@ -42,7 +42,7 @@ struct MapKeys {
         count &+= 1
     }
 
-    /// Short text in the usual spelling is taken as it stands; all other keys are taken by their meaning.
+    /// The fingerprint of a key: of short text in the usual spelling by its bytes, of any other key by its meaning.
     @inline(__always)
     private static func fingerprint(at offset: Int, endingAt end: Int, in bytes: UnsafeRawBufferPointer) -> UInt64? {
         let initialByte = bytes[offset]

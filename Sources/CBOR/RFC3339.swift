@@ -5,7 +5,7 @@ package enum RFC3339 {
     package struct Time {
         /// Whole seconds since 1970.
         package let seconds: Int64
-        /// The nanoseconds after them, rounded.
+        /// The nanoseconds after the whole seconds, rounded.
         package let nanoseconds: Int64
         /// Whether the text has more than six decimals.
         package let isBelowMicroseconds: Bool
@@ -89,7 +89,7 @@ package enum RFC3339 {
 }
 
 extension RFC3339.Time {
-    /// - Returns: nil for text of another form, or a day that does not exist.
+    /// Reads a time; nil for text of another form, or a day that does not exist.
     package init?(_ text: String) {
         var scanner = RFC3339.Scanner(bytes: Array(text.utf8))
         guard let year = scanner.number(digits: 4), scanner.take("-"),

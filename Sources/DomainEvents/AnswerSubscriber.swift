@@ -41,8 +41,7 @@ final class AnswerSubscriber<Answer: DomainEvent>: DeferredSubscriber, @unchecke
 
     /// A phrase that says how many events matched the answer but had no cause; nil if none did.
     ///
-    /// One of them may have been meant as the answer: a handler may have published it in a task or on a thread that it
-    /// made.
+    /// One of these events may be the answer: a handler may have published it in a task or on a thread that it made.
     var uncaused: String? {
         let count = lock.withLock { uncausedCount }
         return count == 0 ? nil : "\(count) \(Answer.eventName) came that nothing had caused"
@@ -65,9 +64,9 @@ final class AnswerSubscriber<Answer: DomainEvent>: DeferredSubscriber, @unchecke
 
 /// The subscription of a request to one type of answer.
 struct AwaitedAnswers: Sendable {
-    /// The request takes answers as long as this lives.
+    /// The request takes answers as long as this subscription lives.
     let subscription: Subscription
 
-    /// What ``AnswerSubscriber/uncaused`` says.
+    /// Returns ``AnswerSubscriber/uncaused``.
     let uncaused: @Sendable () -> String?
 }

@@ -22,10 +22,10 @@ package class AnyEventChannel: @unchecked Sendable {
     private var subscribers: SubscriberList
     private var retired: [SubscriberList] = []
 
-    /// Places in which events that handlers publish wait for their turn; they are used again.
+    /// Reusable places in which events that handlers publish wait for their turn.
     let spares = DeferredPublishPool()
 
-    /// Whether no handler is called; for publishers that tests use instead of real ones.
+    /// True if no handler is ever called: tests use channels of this kind in place of real ones.
     private let isMuted: Bool
 
     init(name: String, eventType: any DomainEvent.Type, forwarders: [any EventForwarder], isMuted: Bool) {
@@ -39,7 +39,7 @@ package class AnyEventChannel: @unchecked Sendable {
     /// Subscribes an observer of events of every type.
     package func subscribe(_ observer: any EventObserver, publisher: EventPublisher) -> Subscription? { nil }
 
-    /// Has the events recorded before a subscriber gets them.
+    /// Has `recorder` record each event before a subscriber gets it.
     package func record(
         by recorder: any EventRecording,
         at site: SubscriptionSite,
@@ -50,8 +50,8 @@ package class AnyEventChannel: @unchecked Sendable {
     /// its memory.
     func callInline(_ event: RawEvent, at destinations: Destinations, on thread: DeliveryThread) {}
 
-    /// Tells consumers of sequences, at the place of the loss, that events of this channel were lost on the way from
-    /// another process.
+    /// Reports to consumers of sequences, at the place of the loss, that events of this channel were lost on the way
+    /// from another process.
     ///
     /// The loss keeps its order among the events that the calling thread hands over.
     package func eventsWereMissed(_ count: Int) {
@@ -109,7 +109,7 @@ package class AnyEventChannel: @unchecked Sendable {
         return kept.subscribers.map { .passUnretained($0) }
     }
 
-    /// Whether a subscriber here, or at a publisher that is linked to this one, gets the events.
+    /// Whether a subscriber here, or at a publisher to which this publisher passes the events on, gets the events.
     package var hasSubscribers: Bool { isSubscribed.load(ordering: .sequentiallyConsistent) }
 
     /// Whether any receiver, here or elsewhere, gets the events.

@@ -1,11 +1,11 @@
 import Locks
 import Synchronization
 
-/// Whether events wait; a consumer looks here without the lock before it sleeps.
+/// Whether events wait; a consumer reads this without the lock before it sleeps.
 final class ArrivalFlag: Sendable {
     private let isWaiting = Atomic<Bool>(false)
 
-    /// How often a consumer that has caught up looks again; this takes a microsecond or two, less than waking it would.
+    /// How many times a consumer that has caught up looks again: that takes a microsecond or two, less than a wake-up.
     private static let looks = 2_048
 
     /// Called with the lock held.

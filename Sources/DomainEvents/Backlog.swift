@@ -1,7 +1,7 @@
 /// The events that wait for one strand, task or consumer: of any type, oldest first, in memory that is used again.
 ///
-/// Its owner's lock guards it. So the backlog releases no event: an event's deinit may publish or cancel. The owner
-/// empties the backlog before releasing it.
+/// The owner's lock guards the backlog. So the backlog releases no event: an event's deinit may publish or cancel. The
+/// owner empties the backlog before releasing it.
 struct Backlog: ~Copyable {
     private(set) var first: DeliveryPlace?
     private(set) var last: DeliveryPlace?
@@ -64,7 +64,7 @@ struct Backlog: ~Copyable {
 
     /// Appends a gap for missed events, or adds them to the gap at the end.
     ///
-    /// - Parameter droppedOnTheWay: how many of them never arrived.
+    /// - Parameter droppedOnTheWay: how many of the missed events never arrived.
     mutating func appendMissed(_ count: UInt64 = 1, droppedOnTheWay: UInt64 = 0) {
         if let last, last.isGap {
             last.growGap(by: count, droppedOnTheWay: droppedOnTheWay)
@@ -122,7 +122,7 @@ struct Backlog: ~Copyable {
 
     // MARK: - Out
 
-    /// Takes out the oldest events, or one that has to be taken alone; ``giveBack(_:)`` has to follow.
+    /// Takes out the oldest events, or only the first if that has to be taken alone; ``giveBack(_:)`` has to follow.
     mutating func take(atMost limit: Int) -> DeliveryBatch {
         guard let first else { return DeliveryBatch() }
         var last = first

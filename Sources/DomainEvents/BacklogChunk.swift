@@ -3,7 +3,7 @@ struct BacklogChunk {
     var next: UnsafeMutablePointer<BacklogChunk>?
     let capacity: Int
     var used = 0
-    /// How many places in it are in use.
+    /// How many places in the chunk are in use.
     var live = 0
 
     static var headBytes: Int { MemoryLayout<BacklogChunk>.stride }

@@ -3,10 +3,10 @@ public import Synchronization
 
 /// Whether calls of one subscriber's handler may still begin, and how many run.
 ///
-/// A call has two states. It is *being entered* from before it looks at "closed" until it calls the handler; then it
+/// A call is *being entered* from just before it checks whether the gate is closed until it calls the handler; then it
 /// *runs*. `cancel()` closes the gate and waits for calls being entered, a few instructions each, but never for a call
-/// that runs. So no handler begins after `cancel()` has returned. A flag that a thread reads and then acts upon would
-/// not guarantee that.
+/// that runs. So no handler begins after `cancel()` has returned. A flag that a thread checks before it calls the
+/// handler would not guarantee that.
 ///
 /// Calls on the publishing thread keep their state in the thread's ``DeliverySlot``, which costs no traffic between
 /// threads. All other calls are counted here.
@@ -28,19 +28,19 @@ package final class CallGate: @unchecked Sendable {
     static let oneRunning: UInt64 = 1 << 32
     static let enteringMask: UInt64 = oneRunning - oneEntering
 
-    /// The value that stands for this gate in a ``DeliverySlot``.
+    /// The value that identifies this gate in a ``DeliverySlot``.
     @inlinable var address: UInt { UInt(bitPattern: Unmanaged.passUnretained(self).toOpaque()) }
 
     @inlinable var isClosed: Bool { state.load(ordering: .sequentiallyConsistent) & Self.closedBit != 0 }
 
-    /// Lets no call in any more; false if the gate was closed already.
+    /// Closes the gate, so that no further call begins; returns false if the gate was closed already.
     func close() -> Bool {
         state.bitwiseOr(Self.closedBit, ordering: .sequentiallyConsistent).oldValue & Self.closedBit == 0
     }
 
     // MARK: - Calls that are counted here
 
-    /// Whether the call may run; if so, it counts as running, and the caller's next step is the handler.
+    /// Counts the call as running, and the caller's next step is the handler; returns false if the gate is closed.
     func enter() -> Bool {
         let before = state.wrappingAdd(Self.oneEntering, ordering: .sequentiallyConsistent).oldValue
         if before & Self.closedBit == 0 {
@@ -51,7 +51,7 @@ package final class CallGate: @unchecked Sendable {
         return false
     }
 
-    /// Whether no call that is counted here is being entered or runs.
+    /// True if no call that is counted here is being entered or runs.
     var isUncounted: Bool { state.load(ordering: .sequentiallyConsistent) < Self.oneEntering }
 
     func exit() {
@@ -95,8 +95,8 @@ package final class CallGate: @unchecked Sendable {
     func waitUntilIdle() async {
         await withCheckedContinuation { continuation in
             lock.withLock { waiters.append(continuation) }
-            // The bit is set before the calls are looked at: either that look sees that a call has left, or the call
-            // sees the bit.
+            // The bit is set before `wakeWaiters` reads the counts of calls: either `wakeWaiters` sees that a call has
+            // left, or that call sees the bit.
             state.bitwiseOr(Self.awaitedBit, ordering: .sequentiallyConsistent)
             wakeWaiters()
         }

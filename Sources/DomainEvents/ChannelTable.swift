@@ -2,10 +2,10 @@ public import Synchronization
 
 /// Finds the channel of an event type without a lock.
 ///
-/// Each `publish` looks its type up, on any number of threads at once; new types are rare. So readers walk an
+/// Each `publish` looks up its event's type, on any number of threads at once; new types are rare. So readers walk an
 /// open-addressing table with atomic loads only. Writers take turns under the publisher's lock. When a table is half
 /// full, a writer puts a larger copy in its place. The smaller tables live as long as the publisher, because a reader
-/// may still be in them; together they are smaller than the last.
+/// may still be in them; together they are smaller than the largest.
 @usableFromInline
 package final class ChannelTable: @unchecked Sendable {
     // Sendable: slots are published with release stores and read with acquire loads; `tables` belongs to the writers'
@@ -34,7 +34,7 @@ package final class ChannelTable: @unchecked Sendable {
 
         @inlinable
         func slot(of key: UInt) -> Int {
-            // Metatype addresses differ in their middle bits; the golden ratio spreads them over the high ones.
+            // Metatype addresses differ in their middle bits; the golden ratio spreads them over the high bits.
             Int(truncatingIfNeeded: (key &* 0x9E37_79B9_7F4A_7C15) >> 40) & mask
         }
 

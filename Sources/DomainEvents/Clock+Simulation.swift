@@ -1,7 +1,7 @@
 import Locks
 
 extension Clock<Duration> {
-    /// Sleeps by this clock; in a task of a simulation, `ContinuousClock` stands for the simulation's clock.
+    /// Sleeps by this clock; in a task of a simulation, the simulation's clock replaces `ContinuousClock`.
     package func sleepHere(for duration: Duration) async throws {
         guard self is ContinuousClock, let thread = Simulation.thread else { return try await sleep(for: duration) }
         try await thread.sleep(for: duration)

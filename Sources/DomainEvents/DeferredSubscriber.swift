@@ -5,7 +5,7 @@ struct AppendOutcome: OptionSet {
     let rawValue: UInt8
     /// The subscriber has to be woken.
     static let wake = AppendOutcome(rawValue: 1)
-    /// The event will not be handled, or no caller need wait for it: its tracker has to be told.
+    /// The event will not be handled, or no caller need wait for it: the event's tracker has to be notified.
     static let settled = AppendOutcome(rawValue: 2)
     /// An event that was waiting has lost its place and has to be released.
     static let evicted = AppendOutcome(rawValue: 4)
@@ -17,7 +17,7 @@ class DeferredSubscriber: AnySubscriber, @unchecked Sendable {
 
     let eventType: any DomainEvent.Type
     let eventBytes: Int
-    /// The origin of its publisher's events.
+    /// The origin of the events of this subscriber's publisher.
     let source: EventSource
     let lock: Lock
     let lockMask: UInt32
@@ -44,7 +44,7 @@ class DeferredSubscriber: AnySubscriber, @unchecked Sendable {
     /// Whether ``key(of:)`` returns keys.
     var hasKeys: Bool { false }
 
-    /// The key by which a younger event replaces an older one; asked without any lock held.
+    /// The key by which a younger event replaces an older event; called without any lock held.
     func key(of event: RawEvent) -> AnyHashable? { nil }
 
     /// Takes a copy of the event.
@@ -57,12 +57,12 @@ class DeferredSubscriber: AnySubscriber, @unchecked Sendable {
         key: AnyHashable?
     ) -> AppendOutcome { [] }
 
-    /// Tells the subscriber that events of its type were lost on their way here; only a sequence's buffer notes that.
+    /// Reports that events of the subscriber's type were lost on their way here; only a sequence's buffer uses this.
     ///
     /// Called with `lock` held.
     func appendMissed(_ count: Int) -> AppendOutcome { [] }
 
-    /// Does the work that `append` has left.
+    /// Does what `append` has left to do.
     ///
     /// Called without any lock held.
     func settle(_ outcome: AppendOutcome) {}
@@ -87,10 +87,10 @@ class DeferredSubscriber: AnySubscriber, @unchecked Sendable {
 }
 
 extension [DeferredSubscriber] {
-    /// The key of the event at each subscriber.
+    /// The event's key for each subscriber.
     func keys(of event: RawEvent) -> [AnyHashable?] { map { $0.key(of: event) } }
 
-    /// Hands an event to all subscribers in one step, then wakes those that need it.
+    /// Hands an event to all subscribers in one step, then wakes the subscribers that need it.
     ///
     /// - Parameters:
     ///   - keys: nil if no subscriber has keys.

@@ -12,10 +12,9 @@ public struct DeliveryError: Error, Sendable, CustomStringConvertible {
         case shuttingDown
         /// Nothing subscribes to the event, here or in another process.
         case noSubscriber
-        /// Another process could not handle the event: it could not decode it, the event is invalid, or a handler
-        /// threw.
+        /// Another process could not decode the event, found it invalid, or had a handler that threw.
         case refused
-        /// The event was given up: a process died of it too often.
+        /// The event was given up: a process crashed over it too often.
         case deadLettered
         /// The handlers did not return, or no answer came, within the time given.
         case timedOut
@@ -64,10 +63,10 @@ public struct DeliveryError: Error, Sendable, CustomStringConvertible {
     /// The name of the event that could not be sent.
     public var event: String { report.event }
 
-    /// The identity of that event, whether or not it was published; nil if the call or the name alone was wrong.
+    /// The event's identity, even if the event was not published; nil if the call or the name alone was wrong.
     public var id: EventID? { report.id }
 
-    /// The process that did not take or could not handle the event; nil if it was this process, or none in particular.
+    /// The process that could not take or handle the event; nil for this process, or if no single process failed.
     public var worker: String? { report.worker }
 
     /// The path of the field that could not be encoded or decoded, such as `items[3].title`.
@@ -80,7 +79,7 @@ public struct DeliveryError: Error, Sendable, CustomStringConvertible {
     /// A sentence that names the event, the process, what was found and what was allowed.
     public var description: String { report.description }
 
-    /// How far the event had got when its time was over; nil if the caller waited for no other process.
+    /// How far the event had got when the caller's time was over; nil if the caller waited for no other process.
     package var progress: DeliveryProgress? { report.progress }
 
     package init(

@@ -3,13 +3,13 @@ public struct DeliveryReceipt: Sendable, Hashable {
     /// The event's identity.
     public let id: EventID
 
-    /// How many handlers the event had, by the name of their process.
+    /// How many handlers the event had in each process, by the process's name.
     public let handlers: [String: Int]
 }
 
-/// Thrown by a request that was answered with the event of its failure.
+/// Thrown by a request that was answered with the event that reports its failure.
 public struct RequestFailed<Failure: DomainEvent>: Error, Sendable, CustomStringConvertible {
-    /// The event that says why.
+    /// The event that reports the failure.
     public let event: Failure
 
     init(_ event: Failure) {

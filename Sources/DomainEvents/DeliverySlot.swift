@@ -11,21 +11,21 @@ public import Synchronization
 struct DeliverySlot: ~Copyable {
     /// The list whose inline handlers the thread calls; 0 for none.
     ///
-    /// The handlers are not released meanwhile.
+    /// As long as this names a list, the handlers in the list are not released.
     @usableFromInline let subscribers = Atomic<UInt>(0)
     /// The list to which the thread is taking a reference; 0 for none.
     let borrowed = Atomic<UInt>(0)
     /// The gate of the handler that is being entered, or, with ``isRunning`` set, of the handler that runs; 0 for none.
     @usableFromInline let gate = Atomic<UInt>(0)
 
-    // Only the slot's own thread reads the rest. It lies here because each event writes to it, and it must not share a
-    // cache line with data of other threads.
+    // Only the slot's own thread reads the properties below. They lie here because each event writes to them, and they
+    // must not share a cache line with data of other threads.
 
     /// Whether an event is in hand.
     @usableFromInline var isDelivering = false
-    /// Whether a handler has published something that waits for its turn.
+    /// Whether a handler has published an event that waits for its turn.
     @usableFromInline var hasDeferred = false
-    /// The publisher that makes the context of the event in hand if a handler asks; valid only while delivering.
+    /// The publisher that makes the context of the event in hand if a handler asks for it; valid only while delivering.
     @usableFromInline var publisher: Unmanaged<EventPublisher>?
 
     /// Set in ``gate`` once the handler is being called.

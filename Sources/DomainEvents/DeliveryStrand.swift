@@ -22,7 +22,7 @@ package struct StrandExecutor: Sendable {
     }
 
     static func queue(_ queue: DispatchQueue) -> StrandExecutor {
-        // `DispatchQueue.main` is a new object each time; a mark on the queue behind it identifies it.
+        // `DispatchQueue.main` is a new object each time; a mark on the underlying queue identifies it.
         if queue.getSpecific(key: mainQueue.mark) != nil { return .main }
         return StrandExecutor(queue) { work in
             if let thread = Simulation.thread { return thread.perform(on: queue, work) }
@@ -30,7 +30,7 @@ package struct StrandExecutor: Sendable {
         }
     }
 
-    /// Any free thread.
+    /// Runs blocks on any free thread.
     package static let anywhere = StrandExecutor.queue(.global())
 
     private final class MainQueue: Sendable {
@@ -59,7 +59,7 @@ final class DeliveryStrand: @unchecked Sendable {
     private let arrivals = ArrivalFlag()
     private var backlog: Backlog
     private var isScheduled = false
-    /// Whether a batch of events is out of the strand; these events may name any subscriber.
+    /// Whether a batch of events has been taken out of the strand; its events may belong to any subscriber.
     private var isBatchOut = false
     /// Subscribers that were removed while a batch was out; they live until its events are handled.
     private var departed: [StrandSubscriber] = []
@@ -75,9 +75,9 @@ final class DeliveryStrand: @unchecked Sendable {
         backlog = Backlog(arrivals)
     }
 
-    /// Called with the lock held.
+    /// Puts a copy of the event at the end; called with the lock held.
     ///
-    /// - Returns: Whether the strand has to be scheduled, without the lock.
+    /// - Returns: Whether the caller has to schedule the strand after it has released the lock.
     func append(
         _ event: RawEvent,
         _ stamp: EventStamp,
@@ -119,8 +119,8 @@ final class DeliveryStrand: @unchecked Sendable {
         }
     }
 
-    /// - Returns: Whether there are events. If not, the strand is scheduled again: now if events are left, else by the
-    ///   next event.
+    /// - Returns: Whether there are events. If not, the strand is scheduled again: at once if events are left, else
+    ///   when the next event comes.
     private func takeNext(_ batch: inout DeliveryBatch, _ handled: Int) -> Bool {
         let isOver = handled >= Self.burst
         // A burst is under way, so the next event is near.

@@ -2,7 +2,7 @@ public import Locks
 
 /// What the calling thread is delivering: the event in hand, and the events that its handlers published meanwhile.
 ///
-/// Each thread has one such object, in thread-specific storage. Other threads touch nothing of it but its slot.
+/// Each thread has one such object, in thread-specific storage. Other threads touch only the object's slot.
 @usableFromInline
 package final class DeliveryThread {
     @inlinable package var isDelivering: Bool {
@@ -10,7 +10,7 @@ package final class DeliveryThread {
         set { slot.pointee.isDelivering = newValue }
     }
 
-    /// The publisher that makes the context of the event in hand if a handler asks; valid only while delivering.
+    /// The publisher that makes the context of the event in hand if a handler asks for it; valid only while delivering.
     @inlinable var publisher: Unmanaged<EventPublisher>? {
         get { slot.pointee.publisher }
         set { slot.pointee.publisher = newValue }
@@ -20,11 +20,11 @@ package final class DeliveryThread {
     // cost as much as the rest of a delivery's set-up.
     @exclusivity(unchecked) @usableFromInline var context: EventContext?
 
-    /// The context of the event in hand, if it lies in the memory of the caller that delivers the event; a copy, which
-    /// counts references, is made only if a handler asks for the context.
+    /// The context of the event in hand while it lies in the memory of the caller that delivers the event; it is
+    /// copied, which counts references, only if a handler asks for it.
     @exclusivity(unchecked) private var borrowed: UnsafePointer<EventContext>?
 
-    /// The event in hand, if it comes from a strand; its context is made if a handler asks for it.
+    /// The event in hand, if it comes from a strand; its context is made only if a handler asks for it.
     @exclusivity(unchecked) private var place: DeliveryPlace?
 
     /// Whether a caller or a process waits for the handlers of the event in hand, and gets their errors.
@@ -79,7 +79,7 @@ package final class DeliveryThread {
         slot.pointee.hasDeferred = true
     }
 
-    /// Delivers the events that handlers published, and those that their handlers publish, first in, first out.
+    /// Delivers the events that handlers have published, and the events that this causes, first in, first out.
     @inlinable
     func finish() {
         if slot.pointee.hasDeferred { runDeferred() }
@@ -117,8 +117,8 @@ package final class DeliveryThread {
     /// Runs a handler outside any `publish`, on a queue or for an event from elsewhere, with its event's context; the
     /// events that it publishes are delivered after it has returned.
     ///
-    /// If another delivery is under way (a queue runs its block on the publishing thread), that delivery's state is
-    /// restored.
+    /// If another delivery is under way (a queue may run its block on the publishing thread), that delivery's state is
+    /// restored afterwards.
     func run<Failure: Error>(context: EventContext, _ body: () throws(Failure) -> Void) throws(Failure) {
         let outer = (isDelivering, publisher, self.context)
         isDelivering = true
@@ -157,7 +157,7 @@ package final class DeliveryThread {
             failure = nil
             body(self)
             thrown = failure
-            // Restored before the handlers' own events are delivered: no caller waits for those.
+            // Restored before the handlers' own events are delivered: no caller waits for the handlers of those events.
             (collectsFailures, failure) = outer
         }
         return thrown

@@ -2,14 +2,14 @@ import Locks
 
 /// A wait for the outcome of a delivery: it ends once, by its outcome, its time, or its task's cancellation.
 ///
-/// A separate task publishes the event. When the wait has ended, the event has left or never will, so the caller's next
-/// event comes behind it.
+/// A separate task publishes the event. When the wait has ended, the event has left or will never leave, so the
+/// caller's next event comes after it.
 package final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let lock = Lock()
     private var outcome: Result<Value, any Error>?
     private var waiter: CheckedContinuation<Value, any Error>?
-    /// Whether the event is just being put into the outboxes and strands.
+    /// Whether the event is being put into the outboxes and strands at this moment.
     private var isLeaving = false
 
     /// Ends the wait; the first outcome counts.
@@ -18,7 +18,7 @@ package final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
         resume()
     }
 
-    /// Begins to put the event into outboxes and strands; no step from here to ``hasLeft()`` waits for anything.
+    /// Begins to put the event into outboxes and strands; until ``hasLeft()`` no step waits for anything.
     ///
     /// - Throws: `CancellationError` if the wait has ended; then the event does not leave.
     package func beginLeaving() throws {

@@ -1,11 +1,11 @@
-/// A publisher that an event passes on its way, with its subscribers at this moment.
+/// A publisher that an event passes through, with the subscribers that the publisher has at this moment.
 struct Destination {
     let channel: AnyEventChannel
     let subscribers: SubscriberList
     let publisher: EventPublisher
 }
 
-/// All publishers that an event passes: nearly always one, which needs no allocation.
+/// All publishers that an event passes through: nearly always one, which needs no allocation.
 struct Destinations {
     let first: Destination
     var others: [Destination] = []
@@ -53,8 +53,8 @@ struct Destinations {
     }
 }
 
-/// The strands that want one event, with the event's keys: user code makes these, so it runs before any outbox holds
-/// the event.
+/// The strands that want one event, with the event's keys: user code makes the keys, so they are made before any outbox
+/// holds the event.
 struct DestinationStrands {
     private let subscribers: [DeferredSubscriber]
     private let event: RawEvent
@@ -68,7 +68,7 @@ struct DestinationStrands {
         keys = hasKeys ? subscribers.keys(of: event) : nil
     }
 
-    /// Puts the event into all strands in one step, then wakes those that need it.
+    /// Puts the event into all strands in one step, then wakes the strands that need it.
     ///
     /// - Parameter wasAppended: called when every strand has the event, before any is woken.
     func post(_ context: EventContext, _ tracker: HandlingTracker?, wasAppended: () -> Void) {

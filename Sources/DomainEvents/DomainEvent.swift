@@ -11,9 +11,9 @@
 public protocol DomainEvent: Codable, Sendable {
     /// The name under which the event travels between processes.
     ///
-    /// The default is the type's own name. Pin it in a test: if you rename the type, you rename the event for every
-    /// peer. If two types in a process have one name, the first use of the second ends the process with a message that
-    /// names both.
+    /// The default is the type's own name. Pin the name in a test: if you rename the type, you rename the event for
+    /// every peer. If two types in a process have the same name, the first use of the second type ends the process with
+    /// a message that names both.
     static var eventName: String { get }
 
     /// Checks the event's invariants after it was decoded from another process.

@@ -1,5 +1,5 @@
 extension Duration {
-    /// Whole nanoseconds; 0 for a negative duration, and the largest number for one that is too long.
+    /// Whole nanoseconds; 0 for a negative duration, and the largest number for a duration that is too long.
     package var nanoseconds: UInt64 {
         guard self > .zero else { return 0 }
         let (seconds, attoseconds) = components

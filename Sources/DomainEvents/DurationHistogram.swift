@@ -1,4 +1,4 @@
-/// Counts of durations in buckets with fixed bounds; its size does not depend on how many were counted.
+/// Counts of durations in buckets with fixed bounds; the size does not depend on how many durations were counted.
 ///
 /// Each doubling from a microsecond to 73 minutes has sixteen buckets, so the width of a bucket is at most a sixteenth
 /// of the durations in it. All histograms have the same buckets, so those of several processes or times can be added
@@ -7,10 +7,10 @@
 public struct DurationHistogram: Sendable, Hashable {
     /// A range of durations, and how many lie in it.
     public struct Bucket: Sendable, Hashable {
-        /// The longest duration that belongs here, to the nanosecond; the last of all buckets also takes every longer
-        /// one.
+        /// The longest duration that belongs in this bucket, to the nanosecond; the last bucket also takes every longer
+        /// duration.
         public let upperBound: Duration
-        /// How many durations lie in this bucket, without those in the buckets before.
+        /// How many durations lie in this bucket alone, not counting earlier buckets.
         public let count: UInt64
     }
 
@@ -18,7 +18,7 @@ public struct DurationHistogram: Sendable, Hashable {
     public private(set) var count: UInt64 = 0
     private var nanoseconds: UInt64 = 0
     private var longestNanoseconds: UInt64 = 0
-    /// Empty until the first duration is counted.
+    /// The count of each bucket; empty until the first duration is counted.
     private var counts: [UInt64] = []
 
     /// A histogram without durations.
@@ -27,7 +27,7 @@ public struct DurationHistogram: Sendable, Hashable {
     /// The sum of all durations.
     public var sum: Duration { .nanoseconds(Int64(clamping: nanoseconds)) }
 
-    /// The longest duration, exactly; zero if there are none.
+    /// The longest duration, exactly; zero if no duration was counted.
     public var longest: Duration { .nanoseconds(Int64(clamping: longestNanoseconds)) }
 
     /// The buckets that are not empty, the shortest durations first.
@@ -37,13 +37,12 @@ public struct DurationHistogram: Sendable, Hashable {
         }
     }
 
-    /// A duration that `fraction` of all do not exceed: 0.5 asks for the median, 0.99 for the duration that only one of
-    /// a hundred exceeds.
+    /// The quantile at `fraction`: 0.5 asks for the median, 0.99 for the duration that only one of a hundred exceeds.
     ///
-    /// It is the upper bound of the bucket in which that duration lies, or the longest duration if that is less or the
-    /// bucket is the last. So it is never too short. Between the first and the last bucket it is too long by a
-    /// sixteenth at most; in the first it is 1,023 ns at most.
-    /// - Parameter fraction: a value outside of 0 to 1 counts as the nearer of the two.
+    /// The result is the upper bound of the bucket in which that duration lies, or the longest duration if that is less
+    /// or the bucket is the last. So the result is never too short. Between the first and the last bucket it is too
+    /// long by a sixteenth at most; in the first bucket it is 1,023 ns at most.
+    /// - Parameter fraction: a number from 0 to 1; any other number counts as the nearer of the two.
     /// - Returns: Nil if nothing was counted.
     public func quantile(_ fraction: Double) -> Duration? {
         guard count > 0 else { return nil }
@@ -64,9 +63,9 @@ public struct DurationHistogram: Sendable, Hashable {
     /// How many durations lie in buckets that end at `limit` or before, as a cumulative bucket of Prometheus counts
     /// them.
     ///
-    /// It is exact if `limit` is the ``Bucket/upperBound`` of any bucket but the last. Otherwise it leaves out the
-    /// bucket around the limit, so a duration beyond the limit never counts. Between the first and the last bucket, a
-    /// duration that is shorter than the limit by a sixteenth or more always counts.
+    /// The count is exact if `limit` is the ``Bucket/upperBound`` of any bucket but the last. Otherwise the count
+    /// leaves out the bucket around the limit, so a duration beyond the limit never counts. Between the first and the
+    /// last bucket, a duration that is shorter than the limit by a sixteenth or more always counts.
     public func count(upTo limit: Duration) -> UInt64 {
         guard limit >= .zero else { return 0 }
         let bound = limit.nanoseconds
@@ -99,7 +98,7 @@ public struct DurationHistogram: Sendable, Hashable {
         if counts.isEmpty { counts = Array(repeating: 0, count: Self.bucketCount) }
     }
 
-    /// A sum beyond the largest number stays at that number: 584 years.
+    /// Adds two numbers; a sum beyond the largest number, 584 years in nanoseconds, becomes that number.
     private static func sum(_ left: UInt64, _ right: UInt64) -> UInt64 {
         let (sum, isOverflown) = left.addingReportingOverflow(right)
         return isOverflown ? .max : sum
@@ -107,11 +106,11 @@ public struct DurationHistogram: Sendable, Hashable {
 
     // MARK: - Buckets
 
-    /// All durations shorter than two to the power of this, in nanoseconds, lie in one bucket.
+    /// Durations shorter than 2^`leastPower` nanoseconds lie in the first bucket.
     private static let leastPower = 10
-    /// All durations of two to the power of this or longer lie in the last bucket.
+    /// Durations of 2^`mostPower` nanoseconds or more lie in the last bucket.
     private static let mostPower = 42
-    /// Each doubling has two to the power of this buckets.
+    /// Each doubling has 2^`divisionPower` buckets.
     private static let divisionPower = 4
     private static let divisions = 1 << divisionPower
     static let bucketCount = 1 + (mostPower - leastPower) * divisions

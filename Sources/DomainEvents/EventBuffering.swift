@@ -1,4 +1,4 @@
-/// How many events wait for one consumer of a sequence, and what happens to further ones.
+/// How many events wait for one consumer of a sequence, and what happens to further events.
 ///
 /// The consumer learns of every loss: events that do not fit show up at their place in the sequence, as a thrown
 /// ``EventsMissed`` or an in-band ``EventGap``.
@@ -16,7 +16,7 @@ public struct EventBuffering<E: DomainEvent>: Sendable {
     /// How many events wait at most.
     let hardLimit: Int
 
-    /// From callers that do not wait, a buffer takes up to this many times its limit.
+    /// A buffer takes up to this many times its limit from callers that do not wait.
     public static var hardLimitFactor: Int { 16 }
 
     /// Up to `limit` events wait; then ``EventPublisher/send(_:)`` waits for the consumer.
@@ -29,7 +29,7 @@ public struct EventBuffering<E: DomainEvent>: Sendable {
         return EventBuffering(.waiting, limit: limit, hardLimit: overflow ? .max : hard)
     }
 
-    /// The newest `limit` events wait; the consumer misses older ones.
+    /// The newest `limit` events wait; the consumer misses older events.
     ///
     /// No sender waits for the consumer.
     /// - Precondition: `limit` is at least 1.
@@ -37,7 +37,7 @@ public struct EventBuffering<E: DomainEvent>: Sendable {
         EventBuffering(.newest, limit: limit, hardLimit: limit)
     }
 
-    /// The oldest `limit` events wait; the consumer misses younger ones until it has made room.
+    /// The oldest `limit` events wait; the consumer misses younger events until it has made room.
     ///
     /// No sender waits for the consumer.
     /// - Precondition: `limit` is at least 1.
@@ -45,7 +45,7 @@ public struct EventBuffering<E: DomainEvent>: Sendable {
         EventBuffering(.oldest, limit: limit, hardLimit: limit)
     }
 
-    /// Of the events with one key, only the latest waits, at the place of the first.
+    /// Of the events with the same key, only the latest waits, at the place of the first.
     ///
     /// With more than `limit` keys, the consumer misses the oldest event. An event that a younger one has replaced
     /// counts as a chosen loss, not as missed. No sender waits for the consumer.

@@ -1,7 +1,7 @@
 extension EventChannel {
     // MARK: - Ways
 
-    /// Publishes through all outboxes, strands and handlers, here and at the publishers that are linked to this one.
+    /// Publishes to all outboxes, strands and handlers of this publisher and of the publishers that are linked to it.
     ///
     /// - Parameter ifFull: with `drop` the subscribers here get the event in any case, otherwise only if every outbox
     ///   has taken it.
@@ -59,11 +59,11 @@ extension EventChannel {
     /// Without strands the event leaves at once: an inline handler may take any time, or wait for an answer.
     ///
     /// - Parameters:
-    ///   - isHeld: whether the event has to lie in all outboxes before it leaves the first, even without strands.
+    ///   - isHeld: whether the event has to lie in all outboxes before it leaves any of them, even without strands.
     ///   - forward: puts the event into the outboxes, held if `held` is not nil; returns whether the subscribers here
     ///     get it too.
-    ///   - tracker: called if there are strands, before they get the event.
-    /// - Returns: Whether the subscribers here get it.
+    ///   - tracker: makes the event's tracker; called if there are strands, before they get the event.
+    /// - Returns: Whether the subscribers here get the event.
     private func handOut(
         _ event: E,
         context: EventContext,
@@ -93,7 +93,7 @@ extension EventChannel {
 
     /// Puts the event into every outbox that wants it.
     ///
-    /// - Returns: The first outcome other than `taken`, if there is one.
+    /// - Returns: The first outcome other than `taken`; `taken` if there is no other outcome.
     private func forward(
         _ event: E,
         context: EventContext,
@@ -146,11 +146,11 @@ extension EventChannel {
 
     /// Hands an event that another process published to the subscribers here.
     ///
-    /// Queues and tasks get the event first. Then the inline handlers run: on the calling thread, or behind earlier
-    /// ones in their strand. `completion` is called only if a handler is left to wait for.
+    /// Queues and tasks get the event first. Then the inline handlers run: on the calling thread, or in their strand
+    /// after those of earlier events. `completion` is called only if some handler has still to return.
     /// - Parameters:
     ///   - read: returns the event; called if there are subscribers, and never while an outbox holds the event back.
-    ///   - kept: the subscribers of the previous event; this call leaves this event's subscribers there.
+    ///   - kept: the subscribers of the previous event; this call puts this event's subscribers in their place.
     ///   - strand: where the inline handlers of events from the same link run; nil for the calling thread.
     ///   - passOn: puts the event into the outboxes of other processes, held if `held` is not nil; returns whether the
     ///     subscribers here get it too. Called once, whatever becomes of the event here.
@@ -199,7 +199,7 @@ extension EventChannel {
         if subscribers.isInlineOnly {
             guard passOn(&atOnce) else { return .unwanted }
             let event = try read()
-            // The common case counts no references. Counting those to a publisher is slow, as it has weak ones, too.
+            // The common case counts no references. Counting references to a publisher is slow: it has weak ones, too.
             if strand?.enter() ?? true {
                 let failure = DeliveryThread.unmanaged._withUnsafeGuaranteedRef { thread in
                     thread.collectFailures(context: context) { thread in
@@ -251,7 +251,7 @@ extension EventChannel {
     /// - Parameters:
     ///   - receipts: learns the other processes that get the event.
     ///   - hasLeft: called when the event lies in every outbox and strand, before inline handlers run.
-    /// - Returns: How many handlers the event has here, and what became of those on this thread.
+    /// - Returns: How many handlers the event has here, and the outcome of the handlers on this thread.
     func deliver(
         _ event: E,
         context: EventContext,
@@ -292,7 +292,7 @@ extension EventChannel {
     ///
     /// - Parameters:
     ///   - handlers: how many handlers there are, including those in strands.
-    ///   - strand: where they run; nil for this thread.
+    ///   - strand: where the inline handlers run; nil for this thread.
     ///   - tracker: waits for the handlers in strands; nil if there are none.
     ///   - make: makes a tracker for inline handlers that run later, if there are no strands.
     private func callInline(

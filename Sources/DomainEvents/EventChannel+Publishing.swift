@@ -3,11 +3,11 @@ public import Synchronization
 extension EventChannel {
     // MARK: - Handlers on this thread, and nothing else
 
-    /// Publishes an event; if it has only handlers on this thread, its context is made only if a handler asks for it.
+    /// Publishes an event; if all its handlers run on this thread, its context is made only if a handler asks for it.
     @inlinable
     func publish(_ event: E, from publisher: EventPublisher) {
         let address = current.load(ordering: .relaxed)
-        // Nothing gets the events: this thread would see every subscription that it can know of.
+        // Nothing gets the events: a relaxed load shows every subscription that this thread can know of.
         if address == 0 { return }
         DeliveryThread.unmanaged._withUnsafeGuaranteedRef { thread in
             if thread.isDelivering { return publishFully(event, from: publisher, causedBy: nil) }
@@ -91,7 +91,7 @@ extension EventChannel {
         subscribers.first[index - 1]._withUnsafeGuaranteedRef { wakeWaiters(of: $0.gate) }
     }
 
-    /// Tells the tasks that wait for this gate's calls that one has returned; the slot no longer names the gate.
+    /// Wakes the tasks that wait for this gate's calls, as one call has returned; the slot no longer names the gate.
     @inlinable
     func wakeWaiters(of gate: CallGate) {
         if gate.state.load(ordering: .sequentiallyConsistent) & CallGate.awaitedBit != 0 { gate.wakeWaiters() }

@@ -10,12 +10,12 @@
 /// The publisher calls the object where it delivers by default: on the publishing thread, unless
 /// ``EventPublisher/init(deliveringOn:)-(QueueDelivery)`` was used.
 public protocol EventConsumer<Event>: AnyObject, Sendable {
-    /// The events that it takes.
+    /// The events that the object takes.
     associatedtype Event: DomainEvent
 
     /// Called for each event, in order.
     ///
-    /// If a caller or a process waits for the event, it gets the error that this throws. Otherwise the publisher
+    /// If a caller or a process waits for the event, it gets the error that this method throws. Otherwise the publisher
     /// publishes the error as ``HandlerFailed``.
     func consume(_ event: Event) throws
 }
@@ -23,7 +23,7 @@ public protocol EventConsumer<Event>: AnyObject, Sendable {
 /// An object on the main actor that takes events: held weakly, subscribed once, without a ``Subscription`` to keep.
 @MainActor
 public protocol MainActorEventConsumer<Event>: AnyObject, Sendable {
-    /// The events that it takes.
+    /// The events that the object takes.
     associatedtype Event: DomainEvent
 
     /// Called for each event, in order with everything else that the publisher delivers on the main actor.
@@ -32,7 +32,7 @@ public protocol MainActorEventConsumer<Event>: AnyObject, Sendable {
 
 /// An actor that takes events: held weakly, subscribed once, without a ``Subscription`` to keep.
 public protocol EventConsumingActor<Event>: Actor {
-    /// The events that it takes.
+    /// The events that the actor takes.
     associatedtype Event: DomainEvent
 
     /// Called for each event, in order; each call begins when the one before has returned.
@@ -88,7 +88,7 @@ extension EventPublisher {
 }
 
 extension EventConsumingActor {
-    /// Enters the gate on this actor: after the gate was closed here, no call begins.
+    /// Enters the gate on this actor: after the gate was closed on this actor, no call begins.
     fileprivate func consume(_ event: Event, behind gate: CallGate) async throws {
         guard gate.enter() else { return }
         defer { gate.exit() }
@@ -100,16 +100,16 @@ extension EventConsumingActor {
 struct ConsumerTable {
     private struct Entry {
         weak var consumer: AnyObject?
-        /// Tells this entry from a later one of the same object, made after this one was removed.
+        /// Distinguishes this entry from a later entry of the same object.
         let number: Int
-        /// Nil while the object is being subscribed.
+        /// The object's subscription; nil while the object is being subscribed.
         var subscription: Subscription?
     }
 
     private var entries: [ObjectIdentifier: Entry] = [:]
     private var lastNumber = 0
 
-    /// Makes an entry, unless the object has one.
+    /// Makes an entry, unless the object has one already.
     ///
     /// - Returns: The number of the new entry, and the subscription of a dead object that had the same address.
     mutating func reserve(_ consumer: AnyObject) -> (number: Int?, left: Subscription?) {
@@ -120,7 +120,7 @@ struct ConsumerTable {
         return (lastNumber, entries.updateValue(entry, forKey: key)?.subscription)
     }
 
-    /// - Returns: The subscription, if the entry was removed meanwhile.
+    /// Puts the subscription into its entry; returns the subscription if the entry was removed before.
     mutating func complete(_ consumer: AnyObject, number: Int, _ subscription: Subscription) -> Subscription? {
         let key = ObjectIdentifier(consumer)
         guard entries[key]?.number == number else { return subscription }

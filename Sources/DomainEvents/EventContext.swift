@@ -1,4 +1,4 @@
-/// What is known about the event being handled, beside its content.
+/// What is known about the event being handled, besides its content.
 ///
 /// Read it inside a handler with ``current``, or get it together with the event. An event published inside a handler
 /// gets the handled event as its cause without further code. Code that the handler starts on another thread, on a queue
@@ -13,19 +13,19 @@ public struct EventContext: Sendable {
     /// Counts the deliveries to a process: 1 the first time, more if a process died before it acknowledged the event.
     public let attempt: Int
 
-    /// The event whose handler published this one.
+    /// The event whose handler published this event; nil if nothing caused it.
     public let cause: EventID?
 
     /// The first event of the chain of causes; the event's own identity if nothing caused it.
     public var root: EventID { knownRoot ?? cause ?? id }
-    /// Nil if the root is the cause: most events have neither, so passing them on counts no references.
+    /// The root if it is not the cause; nil in most events, so passing them on counts no references.
     private let knownRoot: EventID?
 
     /// Where in a distributed trace the event belongs: the causing event's place, unless the event was published with
     /// its own.
     public let traceparent: Traceparent?
 
-    /// Events of the same origin with a lower number do not come again; nil if the sender did not say so.
+    /// The number below which no event of the same origin comes again; nil if the sender did not say so.
     ///
     /// A store that keeps the identifiers of handled events may forget those with a lower number.
     public let settledBelow: UInt64?
@@ -56,6 +56,6 @@ public struct EventContext: Sendable {
         } ?? handledByTask
     }
 
-    /// Set around asynchronous handlers, which may change threads.
+    /// The context of the event that an asynchronous handler is handling; the handler may change threads.
     @TaskLocal package static var handledByTask: EventContext?
 }

@@ -2,7 +2,7 @@
 public struct EventDeadLettered: DomainEvent, SelfReport {
     /// What led to a dead letter.
     public enum Cause: String, Sendable, Hashable, Codable {
-        /// The process refused it; `EventRefused` was announced too.
+        /// The process refused the event; `EventRefused` was announced too.
         case refused
         /// The process crashed over the event as often as it may, broke the protocol, or did not finish the event
         /// before its deadline.
@@ -23,8 +23,7 @@ public struct EventDeadLettered: DomainEvent, SelfReport {
     /// What led to the dead letter.
     public let cause: Cause
 
-    /// The reasons in words, oldest first: one for each crash, and behind them the reason of a cause other than
-    /// `crashes`.
+    /// The reasons in words, oldest first: one for each crash, then the reason of a cause other than `crashes`.
     public let reasons: [String]
 
     /// How often the event was delivered to the process.

@@ -22,7 +22,7 @@ package protocol EventForwarder: AnyObject, Sendable {
     /// Whether every outbox that wants the events has room below its limit.
     var hasRoom: Bool { get }
 
-    /// Returns when every outbox that this event goes to has room; throws the reason if there will be none.
+    /// Returns when every outbox that this event goes to has room; throws the reason if no room will come.
     func waitForRoom<E: DomainEvent>(for event: E) async throws
 }
 
@@ -39,29 +39,29 @@ package protocol HeldEvent {
 /// What becomes of an event if some outbox has no room for it.
 @usableFromInline
 package enum FullOutboxAction: Sendable {
-    /// Outboxes take it up to the hard limit; beyond that only the peers with room get it. The bridge announces the
-    /// loss, as the caller gets no error.
+    /// Outboxes take the event up to the hard limit; beyond that only the peers with room get it. The bridge announces
+    /// the loss, as the caller gets no error.
     case drop
-    /// Outboxes take it up to the hard limit; beyond that no subscriber here and no peer of that forwarder gets it, and
-    /// the caller gets the error.
+    /// Outboxes take the event up to the hard limit; beyond that no subscriber here and no peer of that forwarder gets
+    /// the event, and the caller gets the error.
     case fail
-    /// If the caller has to wait for room, no subscriber gets it.
+    /// If the caller has to wait for room, no subscriber gets the event.
     case wait
 }
 
 /// What became of an event that was to go to other processes.
 @usableFromInline
 package enum Forwarded: Sendable {
-    /// It lies in every outbox that wants it.
+    /// The event lies in every outbox that wants it.
     case taken
-    /// Why some outbox did not take it.
+    /// Some outbox did not take the event, for this reason.
     case failed(DeliveryError)
-    /// No subscriber has got it: the caller has to wait for room.
+    /// No subscriber has got the event: the caller has to wait for room.
     case awaitsRoom
 
     package var isTaken: Bool { if case .taken = self { true } else { false } }
 
-    /// The first of the two that is a failure.
+    /// The first of the two outcomes that is not `taken`; `taken` if both are.
     func or(_ other: Forwarded) -> Forwarded {
         if case .taken = self { other } else { self }
     }
@@ -72,7 +72,7 @@ package protocol InterestObserver: AnyObject, Sendable {
     /// Called when `name` may have got its first subscriber or lost its last; the observer asks
     /// ``EventPublisher/isWanted(_:)``.
     ///
-    /// The call does not say which, as calls of two threads may overtake each other.
+    /// The call does not say which of the two happened, as calls of two threads may overtake each other.
     func interestMayHaveChanged(in name: String)
 
     /// Whether the observer carries events to other processes for as long as it observes.
@@ -96,7 +96,7 @@ package protocol SelfReport: DomainEvent {}
 package enum IncomingOutcome {
     /// Every handler has returned.
     case handled(handlers: Int)
-    /// No subscriber here wants it.
+    /// No subscriber here wants the event.
     case unwanted
     /// A handler threw.
     case failed(ThrownError)

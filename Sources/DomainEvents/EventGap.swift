@@ -3,13 +3,13 @@ public struct EventGap: Hashable, Sendable, CustomStringConvertible {
     /// The name of the events.
     public let event: String
 
-    /// How many were missed here.
+    /// How many events were missed at this place.
     public let count: Int
 
-    /// How many of them never arrived: an outbox on the way had no room, and its policy dropped them.
+    /// How many of the missed events never arrived: an outbox on the way had no room, and its policy dropped them.
     public let droppedOnTheWay: Int
 
-    /// How many the consumer's buffer holds.
+    /// How many events the consumer's buffer holds.
     public let limit: Int
 
     package init(event: String, count: Int, droppedOnTheWay: Int = 0, limit: Int) {
@@ -28,16 +28,16 @@ public struct EventGap: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// Thrown by a sequence at the place of events that its consumer has missed; the consumer may go on after that.
+/// Thrown by a sequence at the place of events that its consumer has missed; after that, the consumer may go on.
 public struct EventsMissed: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What was missed.
+    /// The missed events: their name and their number.
     public let gap: EventGap
 
     /// The loss in words.
     public var description: String { gap.description }
 }
 
-/// An event, or the place where some were missed.
+/// An event, or the place where events were missed.
 public enum EventOrGap<E: DomainEvent>: Sendable {
     /// The next event.
     case event(E)
@@ -50,7 +50,7 @@ public struct Delivery<E: DomainEvent>: Sendable {
     /// The event.
     public let event: E
 
-    /// Its identity, attempt and causes; pass it on with ``EventPublisher/publish(_:causedBy:)``.
+    /// The event's identity, attempt and causes; pass it on with ``EventPublisher/publish(_:causedBy:)``.
     public let context: EventContext
 
     @usableFromInline

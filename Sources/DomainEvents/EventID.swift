@@ -1,4 +1,4 @@
-/// The origin of events with one numbering: a process's name and one start of it.
+/// The origin of events that are numbered together: a process's name and one start of that process.
 ///
 /// All identifiers of that origin share this object, so passing an identifier on costs one reference.
 @usableFromInline
@@ -53,7 +53,7 @@ public struct EventID: Hashable, Sendable, CustomStringConvertible {
     /// `origin-incarnation-number`, the incarnation in hexadecimal.
     public var description: String { "\(origin)-\(String(incarnation, radix: 16))-\(number)" }
 
-    /// Identifiers are equal when incarnations, numbers and the bytes of the origins are.
+    /// Identifiers are equal when their incarnations, their numbers and the bytes of their origins are equal.
     public static func == (left: EventID, right: EventID) -> Bool {
         left.number == right.number && left.source == right.source
     }

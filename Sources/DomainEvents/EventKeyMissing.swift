@@ -1,7 +1,7 @@
 /// An event for a pool of workers came without the key by which its member is chosen.
 ///
-/// It was delivered: all events of its name without a key go to the same member, in order. The bridge publishes this
-/// once for each event name of a pool, because a misspelled key field leaves the other members without work.
+/// The event was delivered: all events of its name without a key go to the same member, in order. The bridge publishes
+/// this once for each event name of a pool, because a misspelled key field leaves the other members without work.
 public struct EventKeyMissing: DomainEvent, SelfReport {
     /// The name of the event.
     public let event: String

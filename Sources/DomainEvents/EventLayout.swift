@@ -1,7 +1,7 @@
 /// An event that the bridge writes and reads by a layout instead of `Codable`'s containers: the same bytes, in a
 /// fraction of the time.
 ///
-/// It takes one line for a struct of stored properties:
+/// The layout takes one line for a struct of stored properties:
 ///
 /// ```swift
 /// struct BoxProvisioned: LaidOutEvent {
@@ -37,7 +37,7 @@ public struct EventLayout<Event>: Sendable {
     /// Makes an event of the arguments; moves them out of their memory, even if it throws.
     package let make: @Sendable (_ arguments: UnsafeMutableRawPointer) throws -> Event
 
-    /// Makes a layout of any number of fields; for up to eight there are quicker initializers.
+    /// Makes a layout of any number of fields; for up to eight fields there are quicker initializers.
     ///
     /// Two fields of one name are a precondition failure.
     ///
@@ -79,10 +79,10 @@ public struct EventField<Event, Value: Codable & Sendable> {
     let name: String
     let offset: Int
 
-    /// A stored property of a struct; any other is a precondition failure.
+    /// A stored property of a struct; any other property is a precondition failure.
     ///
     /// - Parameters:
-    ///   - name: Its coding key.
+    ///   - name: The property's coding key.
     ///   - property: The property itself.
     public static func field(_ name: String, _ property: KeyPath<Event, Value>) -> EventField {
         guard let offset = MemoryLayout<Event>.offset(of: property) else {
@@ -98,7 +98,7 @@ package struct LaidOutField: Sendable {
     package let name: String
     /// Where the property lies in the event.
     package let offset: Int
-    /// Where its value lies among the arguments of the initializer.
+    /// Where the property's value lies among the arguments of the initializer.
     package let argument: Int
     package let type: any (Codable & Sendable).Type
 }

@@ -1,8 +1,7 @@
-/// An event's name as a key: two names are equal if their bytes are.
+/// An event's name as a key: two names are equal if they have the same bytes.
 ///
 /// Two `String`s are equal if they are canonically equivalent, such as é in one scalar and in two, or K and the sign
-/// for kelvin. On the wire a name is its bytes. So a peer could mean two names by two spellings, where this process
-/// would see one.
+/// for kelvin. On the wire a name is its bytes. So a peer could mean two names where this process would see one.
 package struct EventName: Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
     /// The longest name in UTF-8 bytes: long enough for any type, short enough to be checked before it is trusted.
     package static let maximumBytes = 256
@@ -20,7 +19,7 @@ package struct EventName: Hashable, Sendable, ExpressibleByStringLiteral, Custom
 
     package static func set(_ names: some Sequence<String>) -> Set<EventName> { Set(names.map(EventName.init(_:))) }
 
-    /// What is wrong with a name for events; nil if nothing is.
+    /// What is wrong with the name of an event; nil if the name is valid.
     ///
     /// - Parameter mayBeEverything: whether the name may be ``everything``.
     package static func mistake(in name: String, mayBeEverything: Bool = false) -> String? {
@@ -43,7 +42,7 @@ package struct EventName: Hashable, Sendable, ExpressibleByStringLiteral, Custom
 }
 
 extension String {
-    /// Whether both have the same bytes; equal strings need not.
+    /// Whether both strings have the same bytes; strings that are equal may have different bytes.
     package func hasBytes(of other: String) -> Bool {
         var (one, other) = (self, other)
         return one.withUTF8 { one in other.withUTF8 { one.elementsEqual($0) } }

@@ -9,8 +9,8 @@ package enum EventNames {
     /// Registers the type and returns its name; ends the process if the name is invalid or another type has it.
     static func register<E: DomainEvent>(_ type: E.Type) -> String {
         let name = E.eventName
-        // No peer can cause this: a name from outside is looked up, never registered. It is no `precondition`, because
-        // a release build would drop the text, and the text is what helps.
+        // No peer can cause this: a name from outside is looked up, never registered. This is no `precondition`,
+        // because a release build would drop the text, which says what to mend.
         if let mistake = EventName.mistake(in: name) {
             fatalError("\(String(reflecting: type)) has the event name \"\(name)\": \(mistake)")
         }

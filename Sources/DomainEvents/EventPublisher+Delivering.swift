@@ -4,7 +4,7 @@ import Synchronization
 extension EventPublisher {
     /// Waits until every link and every consumer that wants the event has room, then publishes it.
     ///
-    /// Inside a handler this does not wait: it takes the event up to the hard limit, and throws beyond it.
+    /// Inside a handler this does not wait: the event is taken up to the hard limit, and beyond that limit this throws.
     /// - Throws: ``DeliveryError`` if no room will come, or if the hard limit is reached inside a handler.
     ///   `CancellationError` if the task was cancelled while it waited; then the event was not published.
     /// - Returns: The event's identity, once it lies in every outbox that wants it.
@@ -17,7 +17,7 @@ extension EventPublisher {
 
     /// Holds an event until the calling task's transaction is saved.
     ///
-    /// - Returns: The event's identity; nil if there is no such transaction, and then the event was not published.
+    /// - Returns: The event's identity; nil if no open transaction holds the event; then it was not published.
     private func sendInTransaction<E: DomainEvent>(_ event: E) throws(DeliveryError) -> EventID? {
         guard let transaction = Transaction.current(of: self) else { return nil }
         let channel = channel(of: E.self)
@@ -30,7 +30,7 @@ extension EventPublisher {
         return transaction.hold(publish) ? context.id : nil
     }
 
-    /// Separate from ``send(_:)``, so that `send` takes no memory for a wait that it rarely needs.
+    /// Waits for room and publishes; apart from ``send(_:)``, which so takes no memory for a wait that it rarely needs.
     private func sendWhenRoom<E: DomainEvent>(_ event: E, to channel: EventChannel<E>) async throws -> EventID {
         // The event gets its context after the wait, because the context has the time of publication.
         let reserved = try await reserveRoom(for: event, in: channel) { makeContext(causedBy: nil).id }
@@ -90,7 +90,7 @@ extension EventPublisher {
     }
 
     /// - Parameter id: gives the event's identity, for the error if no room will come.
-    /// - Returns: The rooms that keep a place for the event until the caller gives it back.
+    /// - Returns: The rooms that keep a place for the event until the caller gives the place back.
     private func reserveRoom<E: DomainEvent>(
         for event: E,
         in channel: EventChannel<E>,
@@ -122,13 +122,13 @@ extension EventPublisher {
 
     /// Publishes an event and returns when every handler of it has returned, here and in every process that gets it.
     ///
-    /// It waits for room as ``send(_:)`` does. A process that dies meanwhile gets the event again after its restart.
-    /// When all handlers have returned, this throws the error of a handler that threw; the error is not published as
-    /// ``HandlerFailed``.
+    /// The call waits for room as ``send(_:)`` does. A process that dies before its handlers return gets the event
+    /// again after its restart. When all handlers have returned, this throws the error of a handler that threw; the
+    /// error is not published as ``HandlerFailed``.
     /// - Parameters:
     ///   - event: what happened.
     ///   - limit: how long this waits in all.
-    ///   - clock: measures that time.
+    ///   - clock: measures `limit`.
     /// - Throws: The first error of a handler here. ``DeliveryError`` if a handler elsewhere threw, nothing subscribes
     ///   to the event, an outbox does not take it, or a process that should get it is unavailable. ``DeliveryError``
     ///   that names the handlers if they are not done in time. `CancellationError` if the task is cancelled. After a
@@ -195,17 +195,17 @@ extension EventPublisher {
         }
     }
 
-    /// Publishes an event and returns the first event of another type that it causes, through any number of steps.
+    /// Publishes an event and returns the first event of type `answer` that it causes, through any number of steps.
     ///
-    /// A request begins a new chain of causes: it is the ``EventContext/root`` of every event that follows from it.
-    /// Only events published in handlers, or with `causedBy:`, follow from it.
+    /// A request begins a new chain of causes: the request is the ``EventContext/root`` of every event that follows
+    /// from it. Only events published in handlers, or with `causedBy:`, follow from it.
     /// - Parameters:
     ///   - event: the request.
     ///   - answer: the type of the answer.
     ///   - limit: how long this waits in all.
-    ///   - clock: measures that time.
-    ///   - matches: tells which of the caused events is the answer, for enum events. It is called for events without a
-    ///     cause as well: the error of a request that times out counts those that match.
+    ///   - clock: measures `limit`.
+    ///   - matches: says which of the caused events is the answer, for enum events. It is also called for events
+    ///     without a cause: the error of a request that times out counts the events without a cause that match.
     /// - Throws: ``DeliveryError`` if nothing subscribes to the event, an outbox does not take it, a process refuses it
     ///   or is unavailable, or there is no answer in time. The error of a handler of the event here, if there is no
     ///   answer by then. `CancellationError` if the task is cancelled.
@@ -230,10 +230,10 @@ extension EventPublisher {
         )
     }
 
-    /// Publishes an event and returns the first event of type `answer` that it causes; throws if it causes an event of
-    /// type `failure` first.
+    /// Publishes an event and returns the first event of type `answer` that this event causes; throws if it causes an
+    /// event of type `failure` first.
     ///
-    /// Like ``request(_:awaiting:within:clock:where:)``.
+    /// Otherwise like ``request(_:awaiting:within:clock:where:)``.
     /// - Throws: ``RequestFailed`` with the event of type `failure`; otherwise as for the request without one.
     public func request<E: DomainEvent, Answer: DomainEvent, Failure: DomainEvent>(
         _ event: E,

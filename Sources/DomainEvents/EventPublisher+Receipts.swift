@@ -7,9 +7,9 @@ extension EventPublisher {
     ///   - name: the event's name, for error sentences.
     ///   - context: made by this publisher for this event.
     ///   - limit: how long this waits in all, `handOut` included.
-    ///   - clock: measures that time.
-    ///   - handOut: tells the ledger each process that gets the event, and this process's receipt; tells the wait when
-    ///     the event begins to leave, and when it has left.
+    ///   - clock: measures `limit`.
+    ///   - handOut: reports to the ledger each process that gets the event, and this process's receipt; reports to the
+    ///     wait when the event begins to leave, and when it has left.
     /// - Throws: What `handOut` throws; otherwise as ``deliver(_:within:clock:)``.
     package func awaitReceipts(
         of name: String,
@@ -33,7 +33,7 @@ extension EventPublisher {
         )
     }
 
-    /// The ledger of an event for a caller that waits for its first failure, or for the count of its handlers.
+    /// The ledger of an event for a caller that waits for the event's first failure, or for the count of its handlers.
     func receiptLedger(
         of name: String,
         _ context: EventContext,
@@ -56,10 +56,10 @@ extension EventPublisher {
             ?? DeliveryError(.noSubscriber, of: name, id: context.id, "nothing subscribes to \(name)")
     }
 
-    /// The error for an event without a subscriber in this process, if the bridge that carried this publisher's events
-    /// has shut down, or this process has left it.
+    /// The error for an event without a subscriber in this process after the bridge of this publisher has shut down, or
+    /// this process has left the bridge.
     ///
-    /// - Returns: Nil if there is a bridge, or never was one.
+    /// - Returns: Nil if there is a bridge, or if there never was a bridge.
     func refusalAfterShutdown(of name: String, _ context: EventContext) -> DeliveryError? {
         guard hasLostItsBridge else { return nil }
         return DeliveryError(

@@ -21,7 +21,7 @@ extension EventPublisher {
 
     /// Calls `handler` for each event on the main actor: in order, without making the publisher wait.
     ///
-    /// All deliveries of one publisher there form one strand: events of different types keep their order, too.
+    /// All deliveries of one publisher on the main actor form one strand: different types of events keep their order.
     public func subscribe<E: DomainEvent>(
         to type: E.Type,
         on context: MainDelivery,
@@ -65,9 +65,9 @@ extension EventPublisher {
 
     /// Calls an asynchronous `handler` for each event: in order, each call beginning when the one before has returned.
     ///
-    /// A handler that belongs to an actor is called on that actor: after a cancellation there, no call begins. An event
-    /// from another process counts as handled when the call has returned. Each subscription is its own strand: if the
-    /// order of events of different types matters, make them cases of one enum.
+    /// A handler that belongs to an actor is called on that actor: after a cancellation on that actor, no call begins.
+    /// An event from another process counts as handled when the call has returned. Each subscription is its own strand:
+    /// if the order of events of different types matters, make them cases of one enum.
     public func subscribe<E: DomainEvent>(
         to type: E.Type,
         file: StaticString = #fileID,
@@ -82,7 +82,7 @@ extension EventPublisher {
 
     /// The events of one type as an asynchronous sequence, for any number of consumers; each consumer sees every event.
     ///
-    /// The first iterator is subscribed from the moment this returns, each further one from when it is made.
+    /// The first iterator is subscribed from the moment this returns, each further iterator from the moment it is made.
     /// `buffering` says what happens when a consumer is slow. A consumer that misses events gets the error
     /// ``EventsMissed``.
     public func events<E: DomainEvent>(
@@ -94,7 +94,7 @@ extension EventPublisher {
         EventSequence(consumers(buffering, file, line))
     }
 
-    /// The events of one type and the places where the consumer has missed some; never throws.
+    /// The events of one type and the places where the consumer has missed events; never throws.
     ///
     /// Otherwise like ``events(of:buffering:file:line:)``.
     public func eventsAndGaps<E: DomainEvent>(
@@ -124,11 +124,11 @@ extension EventPublisher {
 
     // MARK: - Other publishers
 
-    /// Passes events of one type on to another publisher, such as a subsystem's own; they keep identity and cause.
+    /// Passes events of one type on to another publisher, such as a subsystem's; the events keep identity and cause.
     ///
-    /// The other publisher's subscribers, queues and processes get the events as this one's do, causes before effects.
-    /// This publisher holds the other one weakly. Each publisher gets an event once, even if publishers pass events on
-    /// in a circle.
+    /// The other publisher's subscribers, queues and processes get the events as this publisher's do, causes before
+    /// effects. This publisher holds the other publisher weakly. Each publisher gets an event once, even if publishers
+    /// pass events on in a circle.
     public func forward<E: DomainEvent>(_ type: E.Type, to other: EventPublisher) -> Subscription {
         let gate = CallGate()
         let channel = channel(of: type)

@@ -11,9 +11,9 @@ public import Synchronization
 ///
 /// - If one `publish` returns before another begins (on one thread, task or actor), every subscriber sees the two
 ///   events in that order, wherever its handler runs.
-/// - A handler may publish, even the type that it handles, and may subscribe and cancel. Handlers on the publishing
-///   thread get its events after the event in hand has reached all its subscribers, and before the outermost `publish`
-///   returns.
+/// - A handler may publish, even events of the type that it handles, and may subscribe and cancel. Handlers on the
+///   publishing thread get the events that a handler publishes after the event in hand has reached all its subscribers,
+///   and before the outermost `publish` returns.
 /// - A subscriber on a queue, in a task or of a sequence gets a cause before its effect, even if another process
 ///   published the effect. A handler on the publishing thread may get the effect first, if the effect comes over a link
 ///   while another thread still has the cause in hand.
@@ -30,11 +30,11 @@ public final class EventPublisher: @unchecked Sendable {
     @usableFromInline let openTransactions = Atomic<Int>(0)
     /// The origin of this publisher's events: `host`, or the worker's name.
     package let source: EventSource
-    /// Counts events, on cache lines of its own.
+    /// The number of events offered so far, on cache lines of its own.
     private let offered: UnsafeMutablePointer<Atomic<UInt64>>
-    /// Where synchronous handlers run that were subscribed without `on:`; nil for the publishing thread.
+    /// The executor of synchronous handlers that were subscribed without `on:`; nil for the publishing thread.
     let defaultExecutor: StrandExecutor?
-    /// Whether handlers are never called.
+    /// True if handlers are never called.
     private let isMuted: Bool
 
     private let lock = Lock()
@@ -51,7 +51,7 @@ public final class EventPublisher: @unchecked Sendable {
         weak var strand: DeliveryStrand?
     }
 
-    /// Makes a publisher of its own, independent of every other.
+    /// Makes a publisher that is independent of every other publisher.
     public convenience init() {
         self.init(origin: "host")
     }
@@ -111,9 +111,9 @@ public final class EventPublisher: @unchecked Sendable {
     /// Publishes an event: puts it into every outbox and every strand here that wants it, lets it leave the outboxes,
     /// then calls the handlers on this thread.
     ///
-    /// It never waits and never throws. If an outbox is at its hard limit, the bridge drops the event for that link,
+    /// This never waits and never throws. If an outbox is at its hard limit, the bridge drops the event for that link,
     /// counts it and announces the loss; ``send(_:)`` waits for room instead. Handlers on the publishing thread cost no
-    /// allocation. A queue takes one block when it goes from idle to busy, and an asynchronous handler one task.
+    /// allocation. A queue costs one block when it goes from idle to busy, and an asynchronous handler costs one task.
     @inlinable
     public func publish<E: DomainEvent>(_ event: E) {
         if openTransactions.load(ordering: .relaxed) != 0 { return publishInTransaction(event, causedBy: nil) }
@@ -126,7 +126,7 @@ public final class EventPublisher: @unchecked Sendable {
         channel(of: E.self).publish(event, from: self)
     }
 
-    /// Publishes an event with another one as its cause, from a thread, queue or task that a handler started.
+    /// Publishes an event with another event as its cause, from a thread, queue or task that a handler started.
     public func publish<E: DomainEvent>(_ event: E, causedBy cause: EventContext) {
         if openTransactions.load(ordering: .relaxed) != 0 { return publishInTransaction(event, causedBy: cause) }
         channel(of: E.self).publishFully(event, from: self, causedBy: cause)
@@ -239,8 +239,8 @@ public final class EventPublisher: @unchecked Sendable {
             return (channel, self.observers)
         }
         for observer in observers { observer.channelWasMade(channel) }
-        // From here on `publish` finds the channel without a lock: the observers that want all events know of it by
-        // now.
+        // Now `publish` may find the channel without a lock: the observers that want all events already know of the
+        // channel.
         lock.withLock {
             if channels.channel(for: key) == nil { channels.insert(channel, key: key) }
         }
@@ -282,7 +282,7 @@ public final class EventPublisher: @unchecked Sendable {
         for observer in lock.withLock({ observers }) { observer.interestMayHaveChanged(in: name) }
     }
 
-    /// The channel of the event type with this name, if the process has used the type with this publisher.
+    /// The channel of the event type with this name; nil if the process has not used that type with this publisher.
     package func channel(named name: String) -> AnyEventChannel? {
         lock.withLock { channelsByName[EventName(name)] }
     }
@@ -301,9 +301,9 @@ public final class EventPublisher: @unchecked Sendable {
         for channel in known { observer.channelWasMade(channel) }
     }
 
-    /// Sorted by name: observers learn of the channels in this order, and number them in it.
+    /// All channels, sorted by name: observers learn of the channels in this order, and number them in it.
     ///
-    /// With the lock held.
+    /// Read with the lock held.
     private var channelsInOrder: [AnyEventChannel] { channelsByName.values.sorted { $0.name < $1.name } }
 
     package func removeInterestObserver(_ observer: any InterestObserver) {

@@ -1,4 +1,4 @@
-/// A process could not handle an event that it got: it could not decode it, the event is invalid, or a handler threw.
+/// A process could not handle an event: the event could not be decoded, was invalid, or a handler threw.
 ///
 /// The refusal settles the event: it does not come again.
 public struct EventRefused: DomainEvent, SelfReport {
@@ -8,14 +8,14 @@ public struct EventRefused: DomainEvent, SelfReport {
     /// The identity of the event, as ``EventID/description`` spells it.
     public let id: String
 
-    /// The process that refused it.
+    /// The process that refused the event.
     public let worker: String
 
     /// The reason in the words of the process that refused it; for an event that does not decode, the path of the
     /// field, what was found there and what was expected.
     public let reason: String
 
-    /// 1: cannot be decoded; 2: is invalid; 3: a handler threw; 4: the worker may not publish it.
+    /// 1: the event cannot be decoded; 2: it is invalid; 3: a handler threw; 4: the worker may not publish it.
     public let code: UInt64
 
     /// Makes the event.

@@ -1,6 +1,6 @@
 import Locks
 
-/// The events of one type, for `for try await`; each iterator sees every event from when it was made.
+/// The events of one type, for `for try await`; each iterator gets every event from the moment the iterator is made.
 ///
 /// The sequence subscribes for its first iterator before `events(of:)` returns. It ends at once when the task is
 /// cancelled or the iterator is released. When the publisher is released, it ends after the buffered events. If a
@@ -25,7 +25,7 @@ public struct EventSequence<E: DomainEvent>: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         @usableFromInline let consumer: Consumer
 
-        /// The next event; nil after the task was cancelled or the publisher released.
+        /// The next event; nil after the task was cancelled or the publisher was released.
         ///
         /// An event from another process counts as handled when its consumer asks for the next event.
         /// - Throws: ``EventsMissed``, at the place of the events that the consumer missed.
@@ -34,7 +34,7 @@ public struct EventSequence<E: DomainEvent>: AsyncSequence, Sendable {
             try await consumer.next()?.move(as: E.self)
         }
 
-        /// The next event; nil after the task was cancelled or the publisher released.
+        /// The next event; nil after the task was cancelled or the publisher was released.
         @inlinable
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(any Error) -> E? {
             try await consumer.next()?.move(as: E.self)
@@ -64,14 +64,14 @@ public struct DeliverySequence<E: DomainEvent>: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         @usableFromInline let consumer: Consumer
 
-        /// The next event; nil after the task was cancelled or the publisher released.
+        /// The next event; nil after the task was cancelled or the publisher was released.
         /// - Throws: ``EventsMissed``, at the place of the events that the consumer missed.
         @inlinable
         public mutating func next() async throws -> Delivery<E>? {
             try await consumer.nextDelivery()
         }
 
-        /// The next event; nil after the task was cancelled or the publisher released.
+        /// The next event; nil after the task was cancelled or the publisher was released.
         @inlinable
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(any Error) -> Delivery<E>? {
             try await consumer.nextDelivery()
@@ -79,12 +79,12 @@ public struct DeliverySequence<E: DomainEvent>: AsyncSequence, Sendable {
     }
 }
 
-/// The events of one type and the places where some were missed, for `for await`; never throws, otherwise like
+/// The events of one type and the places where events were missed, for `for await`; never throws, otherwise like
 /// ``EventSequence``.
 public struct EventAndGapSequence<E: DomainEvent>: AsyncSequence, Sendable {
     /// Events and gaps.
     public typealias Element = EventOrGap<E>
-    /// None.
+    /// No error: the sequence never throws.
     public typealias Failure = Never
 
     private let consumers: Consumers<E>
@@ -102,12 +102,12 @@ public struct EventAndGapSequence<E: DomainEvent>: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         @usableFromInline let consumer: Consumer
 
-        /// The next event or gap; nil after the task was cancelled or the publisher released.
+        /// The next event or gap; nil after the task was cancelled or the publisher was released.
         public mutating func next() async -> EventOrGap<E>? {
             await consumer.nextItem()
         }
 
-        /// The next event or gap; nil after the task was cancelled or the publisher released.
+        /// The next event or gap; nil after the task was cancelled or the publisher was released.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> EventOrGap<E>? {
             await consumer.nextItem()
         }

@@ -1,7 +1,7 @@
 /// What is known about an event when it is published, in its smallest form.
 ///
-/// Nearly every event is published outside handlers and delivered by its own publisher: then number and time are
-/// enough. So no thread counts references to the publisher's name, which all threads share.
+/// Nearly every event is published outside handlers and delivered by its own publisher: then the event's number and
+/// time are enough. So no thread counts references to the publisher's name, which all threads share.
 enum EventStamp {
     /// The event has no cause, and its own publisher's subscribers get it.
     case fresh(number: UInt64, nanosecondsSinceEpoch: UInt64)

@@ -1,12 +1,12 @@
 /// Events that an outbox could not take, or that its overflow policy dropped, are gone: the bridge counts and announces
 /// them.
 ///
-/// One announcement tells all losses of one event name on one link within a tenth of a second.
+/// One announcement covers all losses of one event name on one link within a tenth of a second.
 public struct EventsDropped: DomainEvent, SelfReport {
     /// The name of the events.
     public let event: String
 
-    /// The worker that did not get them.
+    /// The worker that did not get the events.
     public let link: String
 
     /// How many events were dropped.
@@ -18,7 +18,7 @@ public struct EventsDropped: DomainEvent, SelfReport {
     /// The identity of the event that was dropped last.
     public let last: String
 
-    /// Why that first event was dropped, in words.
+    /// Why the first event was dropped, in words.
     public let reason: String
 
     /// Makes the event.

@@ -7,7 +7,7 @@ public struct EventsTraced: DomainEvent, SelfReport {
     /// The name of the process: `host`, a worker's name, or the name that a client gives itself.
     public let process: String
 
-    /// Its number in the operating system.
+    /// The process's number in the operating system.
     public let pid: Int32
 
     /// The parts of events' ways that the process has seen.
@@ -45,10 +45,10 @@ public struct EventsTraced: DomainEvent, SelfReport {
 
 /// A thread on which spans ran.
 public struct TracedThread: Codable, Sendable, Hashable {
-    /// Its number in the operating system.
+    /// The thread's number in the operating system.
     public let id: UInt64
 
-    /// What it is called.
+    /// The thread's name.
     public let name: String
 
     /// Makes the value.
@@ -63,13 +63,13 @@ public struct TracedSpan: Codable, Sendable, Hashable {
     /// The parts of an event's way through a process.
     public enum Stage: String, Codable, Sendable, Hashable, CaseIterable {
         /// From the call that publishes the event until it lies in the outboxes of all other processes that want it; on
-        /// an idle link it is written by then.
+        /// an idle link the event is written by then.
         case publish
         /// From entering the outbox of a peer until the event leaves for that peer; waiting in the queue before the
         /// outbox counts, too.
         case outbox
-        /// From leaving for a peer until the sender knows that the peer has settled the event: there and back, and the
-        /// handling between.
+        /// From leaving for a peer until the sender knows that the peer has settled the event: the way there, the
+        /// handling and the way back.
         case wire
         /// In the host: from the event's arrival until it lies in the outboxes of all other peers that want it.
         case passing
@@ -84,13 +84,13 @@ public struct TracedSpan: Codable, Sendable, Hashable {
     /// The event's identity, as ``EventID/description`` spells it; the same in all processes.
     public let id: String
 
-    /// The identity of the event whose handler has published this one.
+    /// The identity of the event whose handler has published this event; nil if nothing caused it.
     public let cause: String?
 
-    /// Counts deliveries, from 1.
+    /// The number of this delivery, counted from 1.
     public let attempt: Int
 
-    /// Which part of the way.
+    /// The part of the event's way.
     public let stage: Stage
 
     /// When the span began, in nanoseconds of the monotonic clock (`CLOCK_MONOTONIC`), which all processes of a machine
@@ -100,7 +100,7 @@ public struct TracedSpan: Codable, Sendable, Hashable {
     /// How long the span took, in nanoseconds.
     public let duration: UInt64
 
-    /// The thread on which the span ran; nil if it ran on none, such as the span of an event that waits.
+    /// The thread on which the span ran; nil if it ran on no thread, such as the span of an event that waits.
     public let thread: UInt64?
 
     /// For ``Stage/outbox`` and ``Stage/wire`` the peer that gets the event; for the other stages the peer that sent

@@ -3,8 +3,8 @@ import Synchronization
 /// A subscriber's handler; it is released when its gate is closed and no call runs.
 ///
 /// A call that has entered the gate uses the handler without a lock. After the gate is closed, the closing thread and
-/// each call that leaves the gate, or is turned away, look whether a call is still at the gate. If none is, they
-/// release the handler.
+/// each call that leaves the gate, or is turned away, check whether a call is still at the gate. If no call is there,
+/// they release the handler.
 final class HeldHandler<Handler: Sendable>: Sendable {
     private final class Box: Sendable {
         let handler: Handler
@@ -51,7 +51,7 @@ final class HeldHandler<Handler: Sendable>: Sendable {
         guard let pointer = UnsafeRawPointer(bitPattern: address.exchange(0, ordering: .acquiringAndReleasing)) else {
             return
         }
-        // `init` has stored it, with one reference; the exchange gives it to one thread only.
+        // `init` has stored the box, with one reference; the exchange gives it to one thread only.
         Unmanaged<Box>.fromOpaque(pointer).release()
     }
 }

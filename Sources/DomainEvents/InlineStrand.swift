@@ -5,15 +5,15 @@ package protocol InlineStrand: AnyObject, Sendable {
     /// Called when handlers elsewhere are about to get the event in hand.
     func touch()
 
-    /// Whether the calling thread may run the handlers of the event in hand now; if so, ``leave()`` follows.
+    /// Lets the calling thread run the handlers of the event in hand now; if this returns true, ``leave()`` follows.
     ///
-    /// It may not while another thread is in the handlers of an earlier event.
+    /// - Returns: False while another thread is in the handlers of an earlier event.
     func enter() -> Bool
 
     /// Called when the handlers have returned.
     func leave()
 
-    /// Runs the handlers of the event in hand after those of earlier events: later, or now if those have returned
-    /// meanwhile.
+    /// Runs the handlers of the event in hand after the handlers of earlier events: later, or at once if the earlier
+    /// handlers have returned.
     func append(_ work: @escaping @Sendable () -> Void)
 }

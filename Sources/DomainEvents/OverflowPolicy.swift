@@ -9,7 +9,7 @@ public enum OverflowPolicy: Sendable, Hashable {
     /// `send` and `deliver` throw ``DeliveryError/Code/outboxFull`` at once; `publish` drops the event.
     case fail
 
-    /// The oldest event of this name that has not begun to leave is dropped; if there is none, the new event.
+    /// The oldest event of this name that has not begun to leave is dropped, or the new event if all have begun.
     case dropOldest
 
     /// The new event is dropped.
@@ -18,9 +18,9 @@ public enum OverflowPolicy: Sendable, Hashable {
     /// Of the events with the same value in the encoded field of this name, only the latest waits, whether or not the
     /// outbox is full.
     ///
-    /// It waits at its own place, behind the events that were published before it. The replaced event is counted as
-    /// coalesced, and neither announced nor shown as a gap: a program that chooses this policy does not need it. An
-    /// event without such a field is never coalesced. If there is no room for another value of the field, this acts as
-    /// ``dropOldest``.
+    /// The latest event waits at its own place, after the events that were published before it. The replaced event is
+    /// counted as coalesced, and neither announced nor shown as a gap: a program that chooses this policy does not need
+    /// that event. An event without such a field is never coalesced. If there is no room for another value of the
+    /// field, this acts as ``dropOldest``.
     case latest(by: String)
 }

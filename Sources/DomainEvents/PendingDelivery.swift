@@ -5,15 +5,15 @@ struct PendingDelivery {
     var next: UnsafeMutablePointer<PendingDelivery>?
     var previous: UnsafeMutablePointer<PendingDelivery>?
     let chunk: UnsafeMutablePointer<BacklogChunk>
-    /// The subscriber that gets the event, and lives at least until then; nil for a gap, where events were missed.
+    /// The subscriber that gets the event, and lives at least until it has it; nil for a gap, where events were missed.
     var owner: Unmanaged<DeferredSubscriber>?
-    /// Waits until the event has been handled.
+    /// Waits until the event has been handled; nil if no caller waits.
     var tracker: HandlingTracker?
     /// The event's number, unless there is a full context; in a gap, how many events were missed.
     var number: UInt64
     /// The event's time, unless there is a full context; in a gap, how many of the missed events never arrived.
     var nanosecondsSinceEpoch: UInt64
-    /// The whole context, if number and time are not enough.
+    /// The whole context; nil if number and time are enough.
     let fullContext: UnsafeMutablePointer<EventContext>?
 
     init(
@@ -29,7 +29,7 @@ struct PendingDelivery {
     }
 }
 
-/// The place of a ``PendingDelivery``; it does not move while it waits and is being handled.
+/// The place of a ``PendingDelivery``; it does not move while the event waits and is being handled.
 typealias DeliveryPlace = UnsafeMutablePointer<PendingDelivery>
 
 extension DeliveryPlace {
@@ -37,7 +37,7 @@ extension DeliveryPlace {
 
     var isGap: Bool { pointee.owner == nil }
 
-    /// Whether it has to be taken alone, because a tracker waits for it or it is a gap that may still grow.
+    /// Whether the place has to be taken out alone: a tracker waits for its event, or it is a gap that may still grow.
     var isSingle: Bool { pointee.tracker != nil || isGap }
 
     /// Adds missed events to a gap, some of which never arrived; only for gaps.
@@ -48,7 +48,7 @@ extension DeliveryPlace {
         pointee.nanosecondsSinceEpoch.addSaturating(droppedOnTheWay)
     }
 
-    /// Only for events.
+    /// The event's context; a gap has none.
     var context: EventContext {
         if let full = pointee.fullContext { return full.pointee }
         guard let owner = pointee.owner else { preconditionFailure("a gap has no context") }

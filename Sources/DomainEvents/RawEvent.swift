@@ -37,7 +37,7 @@ extension DomainEvent {
     }
 
     static func copyRaw(from source: UnsafeRawPointer, to target: UnsafeMutableRawPointer) {
-        // An empty event lies nowhere: its address need not be readable, and a copy would read a byte.
+        // An event of no bytes lies nowhere: its address need not be readable, and a copy would read a byte.
         guard MemoryLayout<Self>.size > 0 else { return }
         target.initializeMemory(as: Self.self, from: source.assumingMemoryBound(to: Self.self), count: 1)
     }

@@ -1,11 +1,11 @@
 import Locks
 
-/// What one process reports of an event for which a caller waits.
+/// What one process reports about an event for which a caller waits.
 package struct ProcessReceipt: Sendable {
     package let process: String
     /// How many handlers of the event have returned there.
     package let handlers: Int
-    /// Why the process did not handle the event; nil if it did, or if no subscriber there wanted it.
+    /// Why the process did not handle the event; nil if it did, or if it has no subscriber for the event.
     package let failure: (any Error)?
     /// The processes that the event was passed on to; each sends its own receipt.
     package let passedOnTo: [String]
@@ -87,13 +87,13 @@ package final class ReceiptLedger: @unchecked Sendable {
         waiter?.onCompletion([:], error)
     }
 
-    /// The processes whose receipts are missing, in order.
+    /// The processes whose receipts are missing, sorted by name.
     var unheard: [String] { lock.withLock { awaited.sorted() } }
 
-    /// The processes that have handled the event, in order.
+    /// The processes that have handled the event, sorted by name.
     var handled: [String] { lock.withLock { received.filter { $0.value > 0 } }.keys.sorted() }
 
-    /// Calls `body` when the caller stops waiting; at once if it has.
+    /// Calls `body` when the caller stops waiting; at once if the caller has stopped already.
     package func whenClosed(_ body: @escaping @Sendable () -> Void) {
         let isClosed = lock.withLock {
             if waiter != nil { forget.append(body) }

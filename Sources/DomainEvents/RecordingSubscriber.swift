@@ -14,7 +14,7 @@ final class RecordingSubscriber<E: DomainEvent>: DeferredSubscriber, @unchecked 
     private var failed: [Failure] = []
     private var isRemoved = false
 
-    /// An event that was not recorded, until its publisher is told.
+    /// Why an event was not recorded, until this is reported to the event's publisher.
     private struct Failure {
         let error: any Error
         let context: EventContext
@@ -63,7 +63,7 @@ final class RecordingSubscriber<E: DomainEvent>: DeferredSubscriber, @unchecked 
         }
     }
 
-    /// Makes the closure that tells a tracker that the event is recorded, or why it is not.
+    /// Makes the closure that reports to a tracker that the event is recorded, or why it is not.
     private func report(to tracker: HandlingTracker) -> @Sendable ((any Error)?) -> Void {
         let site = site
         return { error in tracker.handlerReturned(at: site, failure: error.map { ThrownError($0, at: site) }) }
@@ -90,7 +90,7 @@ final class RecordingSubscriber<E: DomainEvent>: DeferredSubscriber, @unchecked 
     }
 }
 
-/// An encoded event on its way to its recorder, as a key that equals no other event's.
+/// An encoded event on its way to its recorder; as a key it equals no other event's key.
 private final class EncodedEvent: Hashable, Sendable {
     let payload: Result<[UInt8], any Error>
 
@@ -133,7 +133,8 @@ package protocol EventRecording: AnyObject, Sendable {
 extension EventPublisher {
     /// Records each event of a type, also from another process, before a subscriber gets it.
     ///
-    /// The recorder is a subscriber: events of the type are wanted here, and it counts as one of their handlers.
+    /// The recorder is a subscriber: the publisher wants these events, and the recorder counts as one of their
+    /// handlers.
     package func record<E: DomainEvent>(
         _ type: E.Type,
         by recorder: any EventRecording,

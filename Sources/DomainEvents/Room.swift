@@ -19,10 +19,10 @@ final class Room: @unchecked Sendable {
     private var knownLeft = 0
     /// Places that are kept for senders whose event does not lie here yet.
     private var promised = 0
-    /// Whether no sender has to wait, because the consumer takes no events.
+    /// True if no sender has to wait, because the consumer takes no events.
     private var isOpen: Bool
     private var waiters: [(ticket: Int, continuation: CheckedContinuation<Void, any Error>)] = []
-    /// Whether there are waiters, for the consumer to see.
+    /// Whether senders wait; the consumer reads this without the lock.
     private let isAwaited = Atomic<Bool>(false)
     private var cancelled: Set<Int> = []
     private var tickets = 0
@@ -108,8 +108,8 @@ final class Room: @unchecked Sendable {
 
     /// Returns when there is a place, which the caller keeps until ``giveBack()``.
     ///
-    /// If places were not kept, many senders could be resumed for one place. And a sender that was resumed and did not
-    /// come would leave the others waiting for ever.
+    /// If places were not kept, many senders could be resumed for one place. And a resumed sender that did not take the
+    /// place would leave the others waiting for ever.
     /// - Throws: `CancellationError` if the task is cancelled first.
     func reserve() async throws {
         let ticket = lock.withLock {
@@ -137,20 +137,20 @@ final class Room: @unchecked Sendable {
         }
     }
 
-    /// - Returns: The outcome, if it is known at once, and the senders that need not wait any longer.
+    /// - Returns: The outcome, nil if the sender has to wait; and the senders that need not wait any longer.
     private func enqueue(
         _ continuation: CheckedContinuation<Void, any Error>,
         _ ticket: Int
     ) -> (Result<Void, any Error>?, [CheckedContinuation<Void, any Error>]) {
         if cancelled.contains(ticket) { return (.failure(CancellationError()), []) }
-        // A new sender does not pass those that wait already.
+        // A new sender does not overtake the senders that wait already.
         if isOpen || (waiters.isEmpty && isFree) {
             promised += 1
             return (.success(()), [])
         }
         waiters.append((ticket, continuation))
-        // The flag is set before another look at the room: either that look sees an event that leaves now, or the
-        // consumer that takes it sees the flag.
+        // The flag is set before `admit` looks at the room again: either `admit` sees an event that leaves now, or the
+        // consumer that takes that event sees the flag.
         isAwaited.store(true, ordering: .sequentiallyConsistent)
         return (nil, admit())
     }

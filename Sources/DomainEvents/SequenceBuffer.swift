@@ -32,7 +32,7 @@ final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
     private var isIterated = false
     private var isFinished = false
     private var handling: HandlingTracker?
-    /// The consumer while it sleeps; meanwhile its own properties below belong to the thread that has the lock.
+    /// The sleeping consumer; while it sleeps, its own properties below belong to the thread that has the lock.
     private var consumer: CheckedContinuation<Void, Never>?
     /// The consumer that was sleeping, to be woken as soon as the lock is released.
     private var woken: CheckedContinuation<Void, Never>?
@@ -45,7 +45,7 @@ final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
     private var isHandedOver = false
     /// The place of the event that the consumer has got.
     private var current: DeliveryPlace?
-    /// Whether a tracker waits until the consumer is done with that event.
+    /// Whether a tracker waits until the consumer is done with `current`.
     private var isWaitedFor = false
     /// How many events the consumer has taken since it slept.
     private var taken = 0
@@ -74,8 +74,8 @@ final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
         letGoOfHand()
     }
 
-    /// From now on an event counts as handled only when the consumer asks for the next, and `send` waits for the
-    /// consumer.
+    /// Begins the iteration: an event now counts as handled only when the consumer asks for the next event, and `send`
+    /// waits for the consumer.
     func startIterating() {
         lock.withLock {
             isIterated = true
@@ -180,7 +180,7 @@ final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
 
     // MARK: - Out
 
-    /// Returns what the consumer gets next; waits for it if need be.
+    /// Returns what the consumer gets next; waits until there is something.
     func next() async -> Step {
         while true {
             if let step = step() { return step }
@@ -220,7 +220,7 @@ final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
         return current.context
     }
 
-    /// - Returns: The end, if nothing more will come.
+    /// Takes the next events out of the backlog; returns the end if nothing more will come.
     private func takeHand() -> Step? {
         lock.lockSoon()
         backlog.giveBack(batch)
@@ -270,7 +270,7 @@ final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
     private func finishHandling() {
         guard let place = current else { return }
         current = nil
-        // Its event was moved away.
+        // The consumer has moved the event itself out of this place.
         place.releaseHead()
         guard isWaitedFor else { return }
         isWaitedFor = false

@@ -1,6 +1,6 @@
 import Locks
 
-/// A synchronous handler on a queue, in order with everything else that its publisher delivers there.
+/// A synchronous handler on a queue, in order with everything else that its publisher delivers on that queue.
 final class StrandSubscriber: DeferredSubscriber, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let strand: DeliveryStrand

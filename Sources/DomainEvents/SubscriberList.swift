@@ -1,6 +1,6 @@
 /// The receivers of one type's events, as one immutable value; a change puts another value in its place.
 ///
-/// It does not know that type. Its channel does, and adds only handlers of that type.
+/// The list does not know that type. The list's channel does, and adds only handlers of that type.
 @usableFromInline
 final class SubscriberList: @unchecked Sendable {
     // Sendable: nothing changes after `init`; `first` points to memory that this object owns.
@@ -79,7 +79,7 @@ final class SubscriberList: @unchecked Sendable {
     }
 }
 
-/// Another publisher that also gets this one's events, as long as it lives.
+/// Another publisher that also gets this publisher's events, as long as that other publisher lives.
 final class PublisherLink: Sendable {
     let gate: CallGate
     private weak let target: EventPublisher?

@@ -1,4 +1,4 @@
-/// Keeps a handler subscribed until it is released or cancelled.
+/// Keeps a handler subscribed until the subscription is released or cancelled.
 ///
 /// Keep it as long as you want events. If you ignore the value that `subscribe` returns, the subscription ends at once;
 /// the compiler warns about it.
@@ -28,10 +28,10 @@ public final class Subscription: Sendable, Hashable {
     /// Ends the subscription: after this has returned, no call of the handler begins.
     ///
     /// It waits for a call that is just beginning, a matter of a few instructions. It never waits for a call that runs,
-    /// so the handler itself may call it. If it is called where the handler runs (its serial queue, its actor, its
-    /// publishing thread), the handler does not run afterwards. The handler's captures are released as soon as no call
-    /// runs. If a link is handing over a series of events, that happens with its next event or after the last one.
-    /// Further calls do nothing.
+    /// so the handler itself may call `cancel()`. If `cancel()` is called where the handler runs (its serial queue, its
+    /// actor, its publishing thread), the handler does not run afterwards. The handler's captures are released as soon
+    /// as no call runs. If a link is handing over a series of events, they are released with the link's next event or
+    /// after the last one. Further calls do nothing.
     public func cancel() {
         // Another thread may have closed the gate just now: after this call, too, no call of the handler begins.
         guard gate.close() else { return gate.waitUntilEntered() }
@@ -46,8 +46,8 @@ public final class Subscription: Sendable, Hashable {
 
     /// Ends the subscription and returns when all running calls of the handler have returned.
     ///
-    /// Do not use it inside the handler itself: it would wait for itself. Cancelling the task does not shorten the
-    /// wait.
+    /// Do not call this inside the handler itself: the handler would wait for itself. Cancelling the task does not
+    /// shorten the wait.
     public func cancelAndWait() async {
         cancel()
         await gate.waitUntilIdle()

@@ -1,4 +1,4 @@
-/// Where a handler was subscribed; a message names it for a handler that threw or has not returned.
+/// Where a handler was subscribed; messages about a handler that threw or has not returned name this place.
 public struct SubscriptionSite: Hashable, Sendable, CustomStringConvertible {
     private let file: StaticString
     private let line: UInt
@@ -11,7 +11,7 @@ public struct SubscriptionSite: Hashable, Sendable, CustomStringConvertible {
     /// Module, file and line: `Warehouse/BoxPresenter.swift:12`.
     public var description: String { "\(file):\(line)" }
 
-    /// Sites are equal when file and line are.
+    /// Sites are equal when their files and their lines are equal.
     public static func == (left: SubscriptionSite, right: SubscriptionSite) -> Bool {
         left.line == right.line && left.file.description == right.file.description
     }

@@ -1,6 +1,6 @@
 import Locks
 
-/// An asynchronous handler, or one on an actor: each call begins when the one before has returned.
+/// An asynchronous handler, or a handler on an actor: each call begins when the one before has returned.
 final class TaskSubscriber: DeferredSubscriber, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
@@ -97,7 +97,7 @@ final class TaskSubscriber: DeferredSubscriber, @unchecked Sendable {
                 var failure: (any Error)?
                 do {
                     try await EventContext.$handledByTask.withValue(place.context) {
-                        // A closure inherits an isolated parameter only if it mentions it.
+                        // A closure inherits an isolated parameter only if the closure mentions it.
                         _ = isolation
                         try await call(place.event)
                     }

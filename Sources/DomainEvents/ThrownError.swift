@@ -1,6 +1,6 @@
 /// The error of a handler, and where that handler was subscribed.
 package final class ThrownError: Sendable, CustomStringConvertible {
-    // A class, so that the usual result without an error passes one word.
+    // This is a class, so that the usual result, without an error, takes one word.
 
     /// How many scalars of an error's own words are kept before the handler's place; a refusal has room for both.
     private static let longest = 768

@@ -1,7 +1,7 @@
 /// Where in a distributed trace an event belongs: the W3C Trace Context header field `traceparent`.
 ///
-/// The publisher carries it and never makes one: in every process, an event published inside a handler gets the handled
-/// event's. A program that records spans publishes with the identifier of its own span:
+/// The publisher passes the value on and never makes one: in every process, an event published inside a handler gets
+/// the handled event's value. A program that records spans publishes with the identifier of its own span:
 /// ``EventPublisher/publish(_:traceparent:)``.
 ///
 /// The form follows <https://www.w3.org/TR/trace-context-1/#traceparent-header>: version, trace, parent and flags, in
@@ -60,7 +60,7 @@ private struct HexadecimalReader {
 
     mutating func skipHyphen() -> Bool { rest.popFirst() == UInt8(ascii: "-") }
 
-    /// Lower-case digits only, as the recommendation has it.
+    /// Reads lower-case digits only, as the recommendation demands.
     mutating func read(digits: Int) -> UInt64? {
         var number: UInt64 = 0
         for _ in 0..<digits {

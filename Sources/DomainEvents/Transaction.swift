@@ -5,13 +5,13 @@ import Synchronization
 final class Transaction: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let publisher: EventPublisher
-    /// A transaction of another publisher around this one.
+    /// The transaction of another publisher around this transaction; nil if there is none.
     private let outer: Transaction?
     private let lock = Lock()
     private var held: [() -> Void] = []
     private var isOpen = true
     /// How many further events were held while the transaction publishes its events; they come from tasks that outlived
-    /// its body.
+    /// the transaction's body.
     private var late: Int?
 
     private static let lateLimit = 1_024
@@ -46,7 +46,7 @@ final class Transaction: @unchecked Sendable {
 
     /// Ends the transaction: tasks that outlive it publish directly from now on.
     ///
-    /// - Returns: What was held; nil if the transaction had ended before.
+    /// - Returns: The held closures; nil if the transaction had ended before.
     func end() -> [() -> Void]? {
         lock.withLock {
             guard isOpen else { return nil }
@@ -58,8 +58,9 @@ final class Transaction: @unchecked Sendable {
 
     /// Takes what is held, for the caller to publish; if nothing is held, ends the transaction and returns nil.
     ///
-    /// Until then the transaction also holds events of tasks that outlived its body: else their next event would
-    /// overtake their earlier ones. ``lateLimit`` bounds them, as a task may publish faster than the caller.
+    /// Until nothing is held, the transaction also holds events of tasks that outlived its body: otherwise the next
+    /// event of such a task would overtake its earlier events. ``lateLimit`` bounds them, as a task may publish faster
+    /// than the caller.
     func takeHeld() -> [() -> Void]? {
         lock.withLock {
             late = late ?? 0
@@ -73,7 +74,7 @@ final class Transaction: @unchecked Sendable {
 extension EventPublisher {
     /// Holds the events published to this publisher inside `body` until it has returned; drops them if `body` throws.
     ///
-    /// With it, events are published only after the change is saved:
+    /// With a transaction, events are published only after the change is saved:
     ///
     /// ```swift
     /// try publisher.transaction {
@@ -84,9 +85,9 @@ extension EventPublisher {
     ///
     /// The events keep their order, and the identities and causes that they had when they were published. The
     /// transaction covers the task (or, outside tasks, the thread) that runs `body`, and its child tasks. A transaction
-    /// inside another one of the same publisher joins it: its events are held until the outer one ends. If the inner
-    /// one throws and the outer one goes on, the inner one's events are still held; to undo a part, use a transaction
-    /// for that part alone.
+    /// inside another transaction of the same publisher joins it: its events are held until the outer transaction ends.
+    /// If the inner transaction throws and the outer goes on, the events of the inner are still held; to undo a part,
+    /// use a transaction for that part alone.
     ///
     /// Inside a transaction ``send(_:)`` takes the event and does not wait for room. ``deliver(_:within:clock:)`` and
     /// ``request(_:awaiting:within:clock:where:)`` throw, as they would wait for a held event.

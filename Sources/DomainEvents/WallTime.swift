@@ -1,4 +1,4 @@
-// The C library's clock: `Dispatch` offers none that tells the date, and Foundation is not for this module.
+// The C library's clock: `Dispatch` offers no clock with the date, and this module does not import Foundation.
 import Locks
 
 #if canImport(Glibc)
@@ -7,7 +7,7 @@ import Glibc
 import Darwin
 #endif
 
-/// Wall-clock time, only told to people and peers; no decision depends on it.
+/// Wall-clock time, only for people and peers to read; no decision depends on it.
 enum WallTime {
     /// Nanoseconds since 1970-01-01 00:00 UTC.
     static func now() -> UInt64 {

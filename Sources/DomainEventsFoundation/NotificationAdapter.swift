@@ -21,10 +21,10 @@ import Synchronization
 /// - Publishing does not wait for observers. The adapter posts notifications on a queue of its own, in the order in
 ///   which the events were published, whatever their types. (On Linux `post` waits for the whole operation queue that
 ///   an observer names.) Observers that name no queue run on the adapter's queue.
-/// - A posted notification is published where it is posted, before `post` returns; inside a handler, when the handler
-///   has returned.
+/// - A posted notification is published as an event where it is posted, before `post` returns; inside a handler, when
+///   the handler has returned.
 /// - Nothing goes round in circles: no publisher and no center gets an event twice, even through several adapters and
-///   centers. Give a publisher and a center one adapter: two of them post everything twice.
+///   centers. Give a publisher and a center one adapter: two adapters post everything twice.
 ///
 /// The adapter ends when it is released or cancelled. All members may be used from any thread.
 public final class NotificationAdapter: @unchecked Sendable {
@@ -85,7 +85,7 @@ public final class NotificationAdapter: @unchecked Sendable {
 
     /// Posts a notification for each event of this type from now on, under `name`; nil stands for the event's own name.
     ///
-    /// Does nothing if the adapter does so already under this name.
+    /// Does nothing if the adapter already posts events of this type under this name.
     public func post<E: DomainEvent>(
         _ type: E.Type,
         as name: Notification.Name? = nil,
@@ -105,7 +105,7 @@ public final class NotificationAdapter: @unchecked Sendable {
 
     /// Publishes an event for each notification of this name from now on.
     ///
-    /// Does nothing if the adapter does so already.
+    /// Does nothing if the adapter already publishes events of this type for this name.
     /// - Parameters:
     ///   - type: the type of the event.
     ///   - name: the notification's name; nil stands for the event's own name.
@@ -121,7 +121,7 @@ public final class NotificationAdapter: @unchecked Sendable {
         if !isKept { center.removeObserver(observer) }
     }
 
-    /// - Returns: Whether the way is new to the adapter.
+    /// Notes a way; returns false if the adapter knows the way already or has ended.
     private func begin(_ way: Way) -> Bool {
         lock.withLock { isOpen.value && ways.insert(way).inserted }
     }
@@ -209,6 +209,6 @@ private final class OpenState: Sendable {
 
     func close() { isClosed.store(true, ordering: .releasing) }
 
-    /// Numbers the notifications that became events.
+    /// The number of the next notification that becomes an event.
     func nextNumber() -> UInt64 { numbers.wrappingAdd(1, ordering: .relaxed).newValue }
 }

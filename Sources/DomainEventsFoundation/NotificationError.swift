@@ -24,10 +24,10 @@ public struct NotificationError: Error, Sendable, CustomStringConvertible {
     /// The path of the field, such as `box.id` or `items[2].title`; empty for the dictionary as a whole.
     public let path: String
 
-    /// The value that was found there.
+    /// The value that was found at the path.
     public let found: String
 
-    /// The value that was expected there.
+    /// The value that was expected at the path.
     public let expected: String
 
     /// The failure in a sentence.
@@ -44,7 +44,7 @@ public struct NotificationError: Error, Sendable, CustomStringConvertible {
 
 /// The same sentence for a program that shows errors by their `localizedDescription`.
 extension NotificationError: LocalizedError {
-    /// What ``NotificationError/description`` says.
+    /// The same as ``NotificationError/description``.
     public var errorDescription: String? { description }
 }
 

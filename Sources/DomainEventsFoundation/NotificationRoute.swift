@@ -4,14 +4,14 @@ import Locks
 
 /// The publishers and notification centers that an event has come through; none of them gets it again.
 ///
-/// A notification carries its route in its object. An event has no room for a route. So the event from a notification
-/// is caused by an identity of the notification's own, and the origin of that identity spells the route. The identity
-/// stays on the event on any thread, in other processes, and at any publisher that passes the event on. Nothing has to
-/// be remembered meanwhile.
+/// A notification carries its route in its object. An event has no room for a route. So the event that a notification
+/// becomes is caused by an identity that is made for the notification, and the origin of that identity spells the
+/// route. The identity stays on the event on any thread, in other processes, and at any publisher that passes the event
+/// on. So nothing has to be remembered.
 struct NotificationRoute: Sendable, Equatable {
     private static let prefix = "notification:"
     private static let separator: Character = ":"
-    /// Keeps the origin well below the longest name that may cross a link; a longer route is taken for a loop.
+    /// The most stations: the origin stays well below the longest name on a link; a longer route is taken for a loop.
     private static let longest = 8
 
     private let stations: [UInt64]

@@ -2,7 +2,7 @@ public import DomainEvents
 
 /// The `object` of a notification that was made from an event.
 ///
-/// Observers need not look at it. It tells adapters where the event has been, and tells observers which event it was.
+/// Observers may ignore it. Adapters read from it where the event has been, and observers which event it was.
 public final class PostedEvent: Sendable {
     /// The event's identity, cause and root.
     public let context: EventContext

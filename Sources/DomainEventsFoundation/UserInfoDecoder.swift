@@ -42,7 +42,7 @@ private struct NodeDecoder: Decoder {
 
     func singleValueContainer() -> any SingleValueDecodingContainer { FoundField(decoder: self) }
 
-    /// The value itself; of the notification's own dictionary, its entry `value`.
+    /// The value itself, or the entry `value` of the notification's own dictionary.
     func single(_ type: any Any.Type, _ expected: String) throws -> (value: Any, path: [any CodingKey]) {
         switch content {
         case .value(let value):

@@ -2,8 +2,8 @@ import Foundation
 
 /// Turns an event's fields into a notification's dictionary.
 ///
-/// Fields keep their types: a 64-bit integer stays one, and dates, data, UUIDs, URLs and decimals stay as they are.
-/// Nested types become dictionaries, arrays become arrays, and a nil field is left out.
+/// Fields keep their types: a 64-bit integer stays a 64-bit integer, and dates, data, UUIDs, URLs and decimals stay as
+/// they are. Nested types become dictionaries, arrays become arrays, and a nil field is left out.
 enum UserInfoEncoder {
     static func encode<T: Encodable>(_ event: T) throws -> [String: Any] {
         let node = EncodedNode()

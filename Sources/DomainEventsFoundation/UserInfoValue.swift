@@ -2,9 +2,9 @@ import Foundation
 
 /// Reads single values of a notification's dictionary, in Swift's or Foundation's types.
 ///
-/// For other values it says what it has found.
+/// For any other value it describes what it has found.
 enum UserInfoValue {
-    /// The types of values that stand in the dictionary as themselves.
+    /// The types of values that the dictionary holds as they are.
     private static let kept: Set<ObjectIdentifier> = [
         ObjectIdentifier(Data.self), ObjectIdentifier(Date.self), ObjectIdentifier(Decimal.self),
         ObjectIdentifier(URL.self), ObjectIdentifier(UUID.self),
@@ -73,7 +73,7 @@ enum UserInfoValue {
         return strings
     }
 
-    // MARK: - Telling
+    // MARK: - Describing
 
     private static let shown = 40
 

@@ -1,4 +1,4 @@
-/// One thing that is wrong in a configuration: where it stands, and a sentence that says what was found and expected.
+/// One thing that is wrong in a configuration: its place, and a sentence that says what was found and expected.
 package struct ConfigurationMistake: Sendable, Hashable, CustomStringConvertible {
     /// The path from the root, such as `workers[1].restart`; empty for the root itself.
     package let path: String
@@ -21,13 +21,13 @@ package struct ConfigurationMistake: Sendable, Hashable, CustomStringConvertible
 
 /// Collects the mistakes of one reading, so that a person gets all of them at once.
 ///
-/// A class, because the values of one tree report into it while they are walked; it stays on the reading thread.
+/// This is a class, because all values of one tree report to the same object; it stays on the reading thread.
 package final class ConfigurationMistakes {
     private var collected: [ConfigurationMistake] = []
 
     package init() {}
 
-    /// In the order of the text.
+    /// All mistakes, in the order of the text.
     package var all: [ConfigurationMistake] {
         collected.enumerated()
             .sorted {

@@ -29,7 +29,7 @@ package struct ConfigurationObject {
         self.values = values
     }
 
-    /// The value of the key; a missing key is reported.
+    /// The value of the key; nil for a missing key, which is reported.
     package func required(_ key: String, expected: String) -> ConfigurationValue? {
         guard let found = values[key] else {
             value.report("the key \(JSONEscaping.quoted(key)) is missing, expected \(expected)")

@@ -1,6 +1,6 @@
 /// Durations and sizes in a configuration.
 extension ConfigurationValue {
-    /// A string such as `"5s"`.
+    /// The duration in a string such as `"5s"`.
     package func duration(in range: ClosedRange<Duration>, example: String = "5s") -> Duration? {
         guard case .string(let text) = node.value, !text.isEmpty else {
             reportType(expected: "a string such as \(JSONEscaping.quoted(example))")
@@ -20,7 +20,7 @@ extension ConfigurationValue {
         }
     }
 
-    /// A string such as `"4MiB"`, or a plain number of bytes.
+    /// The size in a string such as `"4MiB"`, or in a plain number of bytes.
     package func byteCount(in range: ClosedRange<Int>, example: String = "4MiB") -> Int? {
         let count: Int?
         switch node.value {

@@ -89,7 +89,8 @@ package struct ConfigurationValue {
         }
     }
 
-    /// Non-empty strings, none twice: others are reported and left out; a name with a `mistake` is reported and kept.
+    /// Non-empty names, none twice: other elements are reported and left out; a name with a `mistake` is reported and
+    /// kept.
     package func uniqueNames(example: String, mistake: (String) -> String? = { _ in nil }) -> [String]? {
         guard let elements = elements(of: "strings such as [\(JSONEscaping.quoted(example))]") else { return nil }
         var firstLines: [String: Int] = [:]
@@ -117,7 +118,7 @@ package struct ConfigurationValue {
         }
     }
 
-    /// An object with any keys whose values are strings; others are reported and left out.
+    /// An object with any keys whose values are strings; other values are reported and left out.
     package func stringMap(example: String) -> [String: String]? {
         guard let members = members(of: "strings such as \(example)") else { return nil }
         var map: [String: String] = [:]

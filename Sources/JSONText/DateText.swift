@@ -8,7 +8,7 @@ package enum DateText {
     /// Seconds since 1970 as RFC 3339 text; nil outside the years 0 to 9999.
     ///
     /// The text has at most six decimals if they read back as exactly this double, and nine otherwise. ``RFC3339``
-    /// reads nine decimals as the date itself, fewer as a double.
+    /// reads nine decimals as the date itself, and fewer decimals as a double.
     package static func rfc3339(seconds: Double) -> String? {
         guard seconds.isFinite, let whole = Int64(exactly: seconds.rounded(.down)), representable.contains(whole) else {
             return nil
@@ -29,15 +29,15 @@ package enum DateText {
         )
     }
 
-    /// With six decimals at the most; never nil, as 64 bits of nanoseconds end in the year 2554.
+    /// The time with at most six decimals; never nil, as 64 bits of nanoseconds end in the year 2554.
     package static func rfc3339(nanosecondsSinceEpoch nanoseconds: UInt64) -> String? {
         let microseconds = Int(nanoseconds % 1_000_000_000 / 1_000)
         return rfc3339(seconds: Int64(nanoseconds / 1_000_000_000), nanoseconds: microseconds * 1_000)
     }
 
-    /// The fraction has no decimals, three, six or nine: the fewest that are exact.
+    /// The time with no decimals, three, six or nine: the fewest that are exact.
     ///
-    /// - Parameter hasAllDecimals: whether it has nine in any case, for a text that is read as the date itself.
+    /// - Parameter hasAllDecimals: whether there are nine in any case, for a text that is read as the date itself.
     package static func rfc3339(seconds: Int64, nanoseconds: Int, hasAllDecimals: Bool = false) -> String? {
         guard representable.contains(seconds), (0..<1_000_000_000).contains(nanoseconds) else { return nil }
         let day = Int((Double(seconds) / Double(secondsPerDay)).rounded(.down))

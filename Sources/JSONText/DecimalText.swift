@@ -5,7 +5,7 @@ struct DecimalText {
     /// Longer big integers are not turned into digits: the work grows with the square of the length.
     private static let longestInteger = 64
 
-    /// Powers of ten up to this one are written out as zeros.
+    /// Powers of ten up to this exponent are written out as zeros.
     private static let plainPlaces: Int64 = 40
 
     private let isNegative: Bool
@@ -40,7 +40,7 @@ struct DecimalText {
     /// This integer times a power of ten.
     func text(exponent: Int64) -> String {
         if exponent == 0 {
-            // A number that may exceed 64 bits gets a point: readers may refuse it as an integer, as ours does.
+            // A number that may exceed 64 bits gets a point: readers may refuse it as an integer, as `JSONReader` does.
             let fits = digits.utf8.count < 20
             return fits ? integerText : integerText + ".0"
         }

@@ -32,7 +32,7 @@ package enum DurationText {
         return .duration(.nanoseconds(nanoseconds))
     }
 
-    /// In the largest unit that leaves a whole number.
+    /// The duration in the largest unit that leaves a whole number.
     package static func text(_ duration: Duration) -> String {
         let (seconds, attoseconds) = duration.components
         let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)

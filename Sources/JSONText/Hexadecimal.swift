@@ -9,13 +9,13 @@ enum Hexadecimal {
         }
     }
 
-    /// In upper case, with zeros in front up to the number of digits.
+    /// The number in upper case, with leading zeros up to the number of digits.
     static func text(_ value: UInt32, digits: Int = 2) -> String {
         let text = String(value, radix: 16, uppercase: true)
         return String(repeating: "0", count: max(0, digits - text.utf8.count)) + text
     }
 
-    /// The two digits of a byte, in upper case.
+    /// Appends the two digits of a byte, in upper case.
     static func append(_ byte: UInt8, to output: inout [UInt8]) {
         output.append(character(byte >> 4))
         output.append(character(byte & 0x0F))

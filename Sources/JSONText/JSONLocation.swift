@@ -18,7 +18,7 @@ package struct JSONLocation: Sendable, Hashable, CustomStringConvertible {
 /// Turns byte offsets into locations.
 ///
 /// As long as offsets only grow, they cost one walk over the text in all. So a tree with a location in every node is
-/// still made in linear time. A smaller offset starts the walk anew; only an error asks for one, once.
+/// still made in linear time. A smaller offset starts the walk anew; only an error asks for a smaller offset, once.
 struct JSONLocator {
     private let bytes: [UInt8]
     private var line = 1

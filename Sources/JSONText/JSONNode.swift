@@ -1,6 +1,6 @@
 package import CBOR
 
-/// A value that was read from a JSON text, with the place where it stands.
+/// A value that was read from a JSON text, with its place in the text.
 package struct JSONNode: Sendable, Hashable {
     /// Integers keep CBOR's whole range, -2^64 to 2^64 - 1, exactly; only what was written with a fraction or an
     /// exponent is a `number`.
@@ -8,12 +8,12 @@ package struct JSONNode: Sendable, Hashable {
         case null
         case bool(Bool)
         case unsigned(UInt64)
-        /// The integer is -1 - n, as CBOR says it.
+        /// The integer is -1 - n, as in CBOR.
         case negative(UInt64)
         case number(Double)
         case string(String)
         case array([JSONNode])
-        /// In the order of the text; no key twice.
+        /// The members in the order of the text; no key comes twice.
         case object([Member])
     }
 

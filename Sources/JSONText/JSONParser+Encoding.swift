@@ -35,7 +35,7 @@ extension JSONParser {
         }
     }
 
-    /// The scalar that begins at an offset and its length in bytes; nil if there is no well-formed one.
+    /// The scalar that begins at an offset and its length in bytes; nil if no well-formed scalar begins there.
     func scalar(at offset: Int) -> (Unicode.Scalar, length: Int)? {
         guard let lead = byte(at: offset) else { return nil }
         let length = max((~lead).leadingZeroBitCount, 1)

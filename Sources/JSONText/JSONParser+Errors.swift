@@ -7,7 +7,7 @@ extension JSONParser {
         JSONError(kind: kind, location: locator.location(at: offset ?? position), message: message)
     }
 
-    /// What stands at the current place, in words.
+    /// What is at the current place, in words.
     func found() -> String {
         guard let byte = current else { return "the end of the text" }
         let word = asciiWord()
@@ -37,7 +37,7 @@ extension JSONParser {
         }
     }
 
-    /// The letters, digits, `_` and `$` from here on.
+    /// The letters, digits, `_` and `$` from the current place on.
     func asciiWord() -> String {
         var end = position
         while end < bytes.count, end - position < Self.longestWord, Self.isWordByte(bytes[end]) {

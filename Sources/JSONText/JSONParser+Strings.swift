@@ -1,6 +1,6 @@
 /// Strings with their escapes, and JSON5's bare keys.
 extension JSONParser {
-    /// Reads the string whose opening quote stands here.
+    /// Reads the string that begins with the quote at the current place.
     mutating func readString() throws(JSONError) -> String {
         let start = position
         guard let quote = current else {

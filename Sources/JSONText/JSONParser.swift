@@ -131,7 +131,7 @@ struct JSONParser {
         return JSONNode.Member(key: key, keyLocation: keyLocation, node: node)
     }
 
-    /// Where the key stood before; nil for a new key, which is then remembered.
+    /// Where the key came before; nil for a new key, which this call remembers.
     private func firstLocation(
         of key: String,
         at location: JSONLocation,

@@ -1,10 +1,10 @@
 /// Reads a whole JSON text into a tree of located nodes, in time linear in its length.
 ///
-/// Strict where RFC 8259 leaves a choice: no byte order mark, no key twice in an object, no lone surrogates, no integer
-/// that 64 bits (and a sign) cannot hold, no number that is infinite as a double.
+/// The reader is strict where RFC 8259 leaves a choice: no byte order mark, no key twice in an object, no lone
+/// surrogates, no integer that 64 bits (and a sign) cannot hold, no number that is infinite as a double.
 ///
-/// Two keys are the same when their scalars are, as in CBOR here. Swift's `String` would also take the composed and the
-/// decomposed spelling of a letter as the same.
+/// Two keys are the same when their scalars are the same, as in this package's CBOR. Swift's `String` would also take
+/// the composed and the decomposed spelling of a letter as the same.
 package struct JSONReader: Sendable {
     /// The grammar that is accepted.
     package enum Dialect: Sendable, Hashable {
@@ -12,7 +12,8 @@ package struct JSONReader: Sendable {
         case json
         /// JSON5: comments, trailing commas, bare keys, single quotes, hexadecimal integers, and so on.
         ///
-        /// Unlike the specification, it refuses `NaN`, `Infinity`, and raw control characters in strings except tab.
+        /// Unlike the specification, the reader refuses `NaN`, `Infinity`, and raw control characters in strings except
+        /// tab.
         case json5
     }
 
@@ -26,7 +27,7 @@ package struct JSONReader: Sendable {
     package let maximumDepth: Int
     /// How many values a text may hold, the inner ones of arrays and objects included.
     ///
-    /// A value takes some dozen bytes of memory, though it may be one byte of the text. Set this where a text comes
+    /// A value takes some dozen bytes of memory, though it may be one byte of the text. Set a limit where a text comes
     /// from an untrusted source.
     package let maximumValues: Int
 

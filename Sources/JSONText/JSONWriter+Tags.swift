@@ -2,7 +2,7 @@ import CBOR
 
 /// Tagged values whose meaning has a customary form in JSON texts.
 ///
-/// A tag whose content does not fit it is left out, like an unknown tag.
+/// A tag is left out, like an unknown tag, if its content does not fit the tag.
 extension JSONWriter {
     func write(_ content: CBORValue, tag: UInt64, to output: inout [UInt8], indentation: Int) {
         switch (tag, content) {
@@ -43,7 +43,7 @@ extension JSONWriter {
         }
     }
 
-    /// To the nanosecond, the finest that ``RFC3339`` reads.
+    /// The RFC 3339 text of an extended time, to the nanosecond, the finest that ``RFC3339`` reads.
     private static func extendedTimeText(_ value: CBORValue) -> String? {
         guard let time = ExtendedTime(value) else { return nil }
         if case .fractional(let seconds) = time.base, time.since2001 == nil {

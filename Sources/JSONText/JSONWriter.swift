@@ -69,7 +69,7 @@ package struct JSONWriter: Sendable {
         switch value {
         case .array(let elements): return elements.contains { hasTwinKeys(in: $0) }
         case .map(let entries):
-            // A map with only text keys needs no look: a decoder has refused equal texts.
+            // A map with only text keys need not be checked: a decoder has refused equal texts.
             if entries.contains(where: { if case .text = $0.key { false } else { true } }) {
                 var texts = Set<[UInt8]>()
                 for entry in entries {

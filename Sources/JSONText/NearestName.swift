@@ -9,7 +9,7 @@ package enum NearestName {
         suggestion(for: word, among: names).map { "; did you mean \(JSONEscaping.quoted($0))?" } ?? ""
     }
 
-    /// The nearest name, if it is near.
+    /// The nearest name; nil if no name is near.
     ///
     /// One letter, or a third of the longer word, may be wrong, swapped, missing or too many. Case makes no difference.
     package static func suggestion(for word: String, among names: [String]) -> String? {

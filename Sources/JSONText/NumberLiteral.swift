@@ -3,8 +3,8 @@
 ///
 /// A number of any length takes the same memory and one step a digit.
 struct NumberLiteral {
-    /// No double needs more than 767 digits to be told from the middle between it and its neighbour; further digits
-    /// count only as "and a bit more".
+    /// 767 digits are enough to tell any double from the middle between it and its neighbour; further digits count only
+    /// as "and a bit more".
     private static let decisiveDigits = 770
 
     /// Exponents beyond this are as good as infinite; adding the number of digits of any text to them cannot overflow.
@@ -44,7 +44,7 @@ struct NumberLiteral {
         exponent = exponent * 10 + (isNegative ? -Int(digit) : Int(digit))
     }
 
-    /// Takes the next digit; returns false if the deciding digits are there already, so that this one is not kept.
+    /// Takes the next digit; returns false, and does not keep the digit, if the deciding digits are there already.
     private mutating func appendSignificant(_ digit: UInt8) -> Bool {
         if digits.isEmpty, digit == 0 {
             // A leading zero is no digit of the number; after the point it still shifts what follows.
@@ -58,7 +58,7 @@ struct NumberLiteral {
         return true
     }
 
-    /// The integer, if the number is one and needs no more than 64 bits and a sign.
+    /// The integer; nil if the number is not an integer or needs more than 64 bits and a sign.
     var integer: JSONNode.Value? {
         guard !isFloatingPoint, !magnitudeOverflowed else {
             // -2^64 is the one integer of the range whose magnitude has 65 bits.
@@ -71,7 +71,7 @@ struct NumberLiteral {
         !isFloatingPoint && isNegative && pointShift == 0 && digits.elementsEqual("18446744073709551616".utf8)
     }
 
-    /// The nearest double; infinite if the number is beyond all of them.
+    /// The nearest double; infinite if the number is beyond all doubles.
     var double: Double? {
         guard !digits.isEmpty else { return isNegative ? -0.0 : 0.0 }
         let sticky = restIsNotZero ? "1" : ""

@@ -5,11 +5,11 @@ struct QuantityText {
 
     /// The digits, without the point.
     private(set) var digits: UInt64 = 0
-    /// How many of them stand behind the point.
+    /// How many of the digits are after the point.
     private(set) var decimals = 0
     let unit: String
 
-    /// Nil if there are no digits, if 64 bits do not hold them, or if the text is too long.
+    /// Reads a quantity; nil if there are no digits, if 64 bits do not hold them, or if the text is too long.
     init?(_ text: String) {
         let bytes = Array(text.utf8)
         guard bytes.count <= Self.longest else { return nil }
@@ -45,7 +45,7 @@ struct QuantityText {
         self.unit = String(decoding: bytes[position...], as: UTF8.self)
     }
 
-    /// The quantity in the smallest unit, if it is a whole number of such units and fits 64 bits (with a sign).
+    /// The quantity in the smallest unit; nil if that is not a whole number or does not fit 64 bits (with a sign).
     func whole(times factor: UInt64) -> Int64? {
         let (high, low) = digits.multipliedFullWidth(by: factor)
         var divisor: UInt64 = 1

@@ -11,7 +11,7 @@ package enum ShownValue {
         return JSONEscaping.quoted(String(cut) + "…")
     }
 
-    /// With its kind, as in `the number 5`.
+    /// The value with its kind, as in `the number 5`.
     package static func text(_ node: JSONNode) -> String {
         switch node.value {
         case .null: "null"

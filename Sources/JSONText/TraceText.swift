@@ -4,7 +4,7 @@ package struct TraceText {
     private var text: [UInt8]
     private var isFirst = true
 
-    /// - Parameter notes: what is said of the trace as a whole.
+    /// - Parameter notes: facts about the trace as a whole.
     package init(_ notes: [(key: String, value: String)]) {
         text = Array(#"{"displayTimeUnit":"ns","otherData":{"#.utf8)
         for (index, note) in notes.enumerated() {
@@ -23,7 +23,7 @@ package struct TraceText {
         entry.append(to: &text)
     }
 
-    /// Ends the text; nothing follows.
+    /// Ends the text; no entry may follow.
     package mutating func end() { text += Array("\n]}\n".utf8) }
 
     /// Returns what was appended since the last call.

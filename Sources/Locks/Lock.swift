@@ -11,8 +11,9 @@ public import Darwin
 
 /// The one lock of the project: a plain, non-recursive mutex with an address of its own.
 ///
-/// It is a `pthread_mutex_t` because the thread sanitizer understands that one; `Synchronization.Mutex` is invisible
-/// to it on Linux. The mutex stands alone on its cache lines, so that two neighbouring locks do not slow each other.
+/// It is a `pthread_mutex_t`, which the thread sanitizer understands; on Linux the sanitizer does not see
+/// `Synchronization.Mutex`. The mutex stands alone on its cache lines, so that two neighbouring locks do not slow each
+/// other.
 ///
 /// `@unchecked Sendable` is sound: the only stored property is a pointer that never changes. Only the thread-safe
 /// `pthread_mutex_*` calls touch the memory behind it. That memory is freed when no reference to the lock object is
@@ -37,7 +38,7 @@ package final class Lock: @unchecked Sendable {
 
     /// Waits for the lock and takes it.
     ///
-    /// Taking it twice on one thread waits for ever.
+    /// A thread that holds the lock already waits for ever.
     @inlinable
     package func lock() {
         if cl_has_simulations(), lockInSimulation() { return }
@@ -54,14 +55,14 @@ package final class Lock: @unchecked Sendable {
 
     /// Gives the lock back.
     ///
-    /// Only the thread that took it may do so.
+    /// Only the thread that took the lock may give it back.
     @inlinable
     package func unlock() {
         unlockReally()
         if cl_has_simulations() { wasUnlockedInSimulation() }
     }
 
-    /// Takes the lock as a simulation does, if the calling thread belongs to one.
+    /// Takes the lock through the simulation; returns false if the calling thread belongs to no simulation.
     @usableFromInline
     func lockInSimulation() -> Bool {
         guard let thread = Simulation.memberThread else { return false }

@@ -1,7 +1,7 @@
 public import CLocks
 
-/// The calling thread as a thread of a simulation: it asks this object for what it would otherwise ask of the operating
-/// system.
+/// The calling thread as a thread of a simulation: the thread asks this object for what other threads ask of the
+/// operating system.
 ///
 /// Exactly one thread of a simulation runs at a time. A call may let other threads run first; it returns when it is
 /// this thread's turn again. Only the thread itself calls these members.
@@ -10,10 +10,10 @@ package protocol SimulatedThread: AnyObject, Sendable {
     /// Takes the lock.
     func lock(_ lock: Lock)
 
-    /// The lock was taken at the first try.
+    /// Called when the lock was taken at the first try.
     func hasLocked(_ lock: Lock)
 
-    /// The lock was given back.
+    /// Called when the lock was given back.
     func hasUnlocked(_ lock: Lock)
 
     /// Waits until the condition is signalled or the simulation's clock has reached the deadline.
@@ -28,7 +28,7 @@ package protocol SimulatedThread: AnyObject, Sendable {
     /// Lets other threads run: this thread has nothing to do until one of them has done something.
     func yield()
 
-    /// Runs `body`, which waits for nothing, and no other thread meanwhile.
+    /// Runs `body`, which waits for nothing; no other thread runs until `body` has returned.
     func undivided(_ body: () -> Void)
 
     /// Starts another thread of the same simulated process.
@@ -36,7 +36,7 @@ package protocol SimulatedThread: AnyObject, Sendable {
     /// - Returns: a closure that waits until the thread has ended.
     func start(name: String, _ body: @escaping @Sendable () -> Void) -> @Sendable () -> Void
 
-    /// Runs `work` behind earlier work for the same queue, on the thread of the simulated process that stands for the
+    /// Runs `work` after earlier work for the same queue, on the thread of the simulated process that stands for the
     /// queue.
     func perform(on queue: any AnyObject & Sendable, _ work: @escaping @Sendable () -> Void)
 
@@ -56,7 +56,7 @@ package protocol SimulatedThread: AnyObject, Sendable {
     var taskExecutor: any TaskExecutor { get }
 }
 
-/// Tells threads that belong to a simulation from all other threads.
+/// Distinguishes threads that belong to a simulation from all other threads.
 ///
 /// A thread belongs to at most one simulation; a process may have any number. A process without a simulation pays one
 /// comparison for each check.
@@ -82,7 +82,7 @@ package enum Simulation {
     @usableFromInline
     static var memberThread: (any SimulatedThread)? { slot.unmanagedValue?._withUnsafeGuaranteedRef { $0.thread } }
 
-    /// The calling thread belongs to a simulation while `body` runs.
+    /// Runs `body` while the calling thread belongs to a simulation.
     package static func run(as thread: any SimulatedThread, _ body: () -> Void) {
         cl_allow_simulations()
         slot.value = Membership(thread)
@@ -90,7 +90,7 @@ package enum Simulation {
         slot.value = nil
     }
 
-    /// The calling thread belongs to no simulation while `body` runs.
+    /// Runs `body` while the calling thread belongs to no simulation.
     package static func outside(_ body: () -> Void) {
         let membership = slot.value
         slot.value = nil
@@ -98,13 +98,13 @@ package enum Simulation {
         slot.value = membership
     }
 
-    /// The calling thread belongs to no simulation any more.
+    /// Takes the calling thread out of its simulation.
     package static func leave() { slot.value = nil }
 
-    /// Runs `body`, and in a simulation no other thread meanwhile.
+    /// Runs `body`; in a simulation, no other thread runs until `body` has returned.
     ///
-    /// For code that a task's cancellation calls: Swift's runtime then holds a lock of its own. The cancelled task
-    /// would wait for that lock outside the simulation, while this thread waits for its turn.
+    /// This is for code that a task's cancellation calls: Swift's runtime holds a lock of its own during that call. The
+    /// cancelled task would wait for that lock outside the simulation, while this thread waits for its turn.
     package static func undivided(_ body: () -> Void) {
         if let thread { thread.undivided(body) } else { body() }
     }
@@ -121,7 +121,7 @@ package enum Randomness {
         return generator.next()
     }
 
-    /// A number from 0 up to 1, and not 1.
+    /// A number from 0 up to, but not including, 1.
     package static func nextFraction() -> Double { Double(next() >> 11) / Double(1 << 53) }
 
     /// A number other than 0, for an incarnation.

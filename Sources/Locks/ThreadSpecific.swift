@@ -5,7 +5,7 @@ public import Glibc
 public import Darwin
 #endif
 
-/// A slot that holds one object for each thread and lets go of it when the thread ends.
+/// A slot that holds one object for each thread and releases the object when the thread ends.
 ///
 /// Reading it costs one `pthread_getspecific`. A process has about a thousand such slots (512 on Darwin). So a slot
 /// belongs in a `static let`, not in an object that comes and goes. When the slot itself is released, the objects that
@@ -33,7 +33,7 @@ package final class ThreadSpecific<Value: AnyObject>: Sendable {
 
     /// This thread's object.
     ///
-    /// Setting it lets go of the previous object.
+    /// Setting it releases the previous object.
     @inlinable
     package var value: Value? {
         get { unmanagedValue?.takeUnretainedValue() }
@@ -47,7 +47,7 @@ package final class ThreadSpecific<Value: AnyObject>: Sendable {
         }
     }
 
-    /// This thread's object without counting a reference: good as long as the slot is not changed on this thread.
+    /// This thread's object without counting a reference: valid as long as the slot is not changed on this thread.
     @inlinable
     package var unmanagedValue: Unmanaged<Value>? {
         pthread_getspecific(key).map { Unmanaged.fromOpaque($0) }

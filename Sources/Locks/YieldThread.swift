@@ -5,8 +5,8 @@ import Glibc
 import Darwin
 #endif
 
-/// Lets other threads run before this one goes on: for a wait of a few instructions that another thread is about to
-/// end.
+/// Lets other threads run before the calling thread goes on: for a wait of a few instructions that another thread is
+/// about to end.
 package func yieldThread() {
     if let thread = Simulation.thread { thread.yield() } else { sched_yield() }
 }
