@@ -6,13 +6,13 @@ package struct Acknowledgement: Sendable, Hashable {
     /// Handled events above the mark, ascending and apart from each other; at most ``maximumRanges``.
     package var ranges: [ClosedRange<UntrustedNumber>]
 
-    /// The acknowledgement counts only once this event of the *acknowledging* side has arrived, because its handlers
-    /// published it before they returned; 0 if nothing is outstanding.
+    /// The event of the *acknowledging* side that must arrive before the acknowledgement counts; 0 for none.
     ///
-    /// The window's credit comes back regardless.
+    /// The handlers of the acknowledged events had published it before they returned. The window's credit does not wait
+    /// for that event.
     package var after: UntrustedNumber
 
-    /// How many events of the whole link have found no handler on arrival so far.
+    /// How many of the link's events have found no handler on arrival so far.
     ///
     /// Only the sender's statistics use it.
     package var unwanted: UntrustedNumber
@@ -29,6 +29,6 @@ package struct Acknowledgement: Sendable, Hashable {
         self.unwanted = UntrustedNumber(unwanted)
     }
 
-    /// With more ranges than this, the sender names only the oldest, so that the message stays small.
+    /// The most ranges in a message; the sender names only the oldest, so that the message stays small.
     package static let maximumRanges = 64
 }

@@ -6,7 +6,7 @@ package struct CheckedAcknowledgement: Sendable, Hashable {
     package let ranges: [ClosedRange<UInt64>]
     /// The event of the acknowledging side that must have arrived first; not checked.
     package let after: UntrustedNumber
-    /// How many events of the whole link have found no handler; not checked.
+    /// How many of the link's events have found no handler; not checked.
     package let unwanted: UntrustedNumber
 
     /// Settles all events that were handed out up to `mark`, for a peer that acknowledges nothing.

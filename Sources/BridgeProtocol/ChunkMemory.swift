@@ -1,4 +1,4 @@
-/// Where the chunks of an outbox that is not shared come from.
+/// Takes and gives back the memory of the chunks of an outbox that is not shared.
 package struct ChunkMemory: Sendable {
     let take: @Sendable (_ byteCount: Int) -> UnsafeMutableRawPointer
     let giveBack: @Sendable (_ chunk: UnsafeMutableRawPointer, _ byteCount: Int) -> Void

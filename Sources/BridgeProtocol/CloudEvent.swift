@@ -6,9 +6,9 @@ import JSONText
 package struct CloudEvent: Sendable {
     package let name: String
     package let context: EventContext
-    /// The process that it comes from.
+    /// The process that the event comes from.
     package let source: String
-    /// Its place among the events that a link brings; nil where there is no link.
+    /// The event's place among the events that a link brings; nil if no link brings it.
     package let sequence: UInt64?
     package let payload: ShownPayload
 
@@ -26,7 +26,7 @@ package struct CloudEvent: Sendable {
         self.payload = payload
     }
 
-    /// Appends it as one object, without a line break.
+    /// Appends the event as one JSON object, without a line break.
     ///
     /// The short attributes come first, so that a script finds them without reading the data.
     package func write(to text: inout [UInt8]) {

@@ -1,8 +1,8 @@
 /// How many control messages a peer may send.
 ///
 /// Each event that a peer is sent allows three answers: an acknowledgement, a refusal and a receipt. So a peer may
-/// answer as fast as it is asked. All other messages, and answers to no event, have a rate; four seconds' worth may
-/// come at once.
+/// answer as fast as it is asked. All other messages, and answers beyond these, have a rate; the messages of four
+/// seconds may come at once.
 ///
 /// Pure; it reads the clock only when no allowance is left.
 package struct ControlAllowance: Sendable {
@@ -11,7 +11,7 @@ package struct ControlAllowance: Sendable {
     private static let burstSeconds = 4
     private static let second: UInt64 = 1_000_000_000
 
-    /// Messages a second; `nil` for any number.
+    /// How many messages are allowed in a second; `nil` for any number.
     private let rate: Int?
     private var left: Int
     /// The time up to which ``left`` has been counted.
@@ -28,7 +28,7 @@ package struct ControlAllowance: Sendable {
     /// A message has arrived.
     ///
     /// - Parameters:
-    ///   - kind: nil if it is not known, and skipped.
+    ///   - kind: the message's kind; nil for an unknown kind, which is skipped.
     ///   - events: how many events have been sent to the peer.
     package mutating func received(
         _ kind: FrameKind?,
@@ -64,7 +64,7 @@ package struct ControlAllowance: Sendable {
             countedTo = now
         } else {
             left = Int(elapsed * UInt64(rate) / Self.second)
-            // The rest of the time, too short for a whole message, counts towards the next one.
+            // The rest of the time, too short for a whole message, counts towards the next message.
             countedTo += UInt64(left) * Self.second / UInt64(rate)
         }
     }

@@ -321,7 +321,7 @@ extension ControlMessage {
         return .acknowledge(acknowledgement, incarnation: incarnation)
     }
 
-    /// The kind of a frame, read without decoding the rest.
+    /// The kind of a frame, read without decoding the rest; nil if the frame begins like no known frame.
     package static func kind(of body: UnsafeRawBufferPointer) -> UInt64? {
         // Every known frame begins with an array head that holds its count in one byte, then a kind in one byte.
         guard body.count >= 2, body[0] & 0xE0 == 0x80, body[0] & 0x1F < 24, body[1] < 24 else { return nil }

@@ -5,13 +5,13 @@ package struct CrashLedger: Sendable, Hashable {
         case worker
         /// The event got a strike, and is sent again.
         case strike
-        /// The event has as many strikes as it may have: it is not sent again.
+        /// The event has reached the limit of strikes: it is not sent again.
         case deadLetter
-        /// A dead letter too, and no event was handled since the last few: the worker is broken, whatever it is sent.
+        /// The event is not sent again, and no event was handled between the last dead letters: the worker is broken.
         case broken
     }
 
-    /// The worker is broken after this many dead letters with no handled event between them.
+    /// After this many dead letters with no handled event between them, the worker is broken.
     package static let deadLettersInARow = 3
 
     private let strikeLimit: Int
@@ -27,7 +27,7 @@ package struct CrashLedger: Sendable, Hashable {
     /// Forgets the dead letters in a row: the worker gets another chance.
     package mutating func forget() { deadLetters = 0 }
 
-    /// An incarnation has crashed; `finding` says over what.
+    /// An incarnation has crashed; `finding` says which events were open.
     package mutating func crashed(_ finding: Probation.Finding) -> Verdict {
         guard case .struck(_, let strikes) = finding else { return .worker }
         guard strikes.count >= strikeLimit else { return .strike }

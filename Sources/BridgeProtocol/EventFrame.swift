@@ -17,7 +17,7 @@ package enum WireName: Sendable, Hashable {
     case text(String)
 }
 
-/// What an event frame says about its event, beside the payload.
+/// What an event frame says about its event, besides the payload.
 package struct EventHead: Sendable, Hashable {
     package var sequence: UntrustedNumber
     package var id: WireID
@@ -133,7 +133,7 @@ package enum EventFrame {
         private let name: UInt64
         private let settledBelow: UInt64?
 
-        /// How many bytes it has.
+        /// How many bytes the head has.
         package let length: Int
 
         package init(
@@ -149,9 +149,9 @@ package enum EventFrame {
             self.name = name
             self.settledBelow = settledBelow
             let id = number == sequence ? 1 : Self.length(of: number)
-            // One byte says whether there is an option. If there is one, another byte says which.
+            // One byte begins the options, and the key of the only option takes another.
             let options = settledBelow.map { 2 + Self.length(of: $0) } ?? 1
-            // Beside the four numbers: the frame's length, the array's head and the kind.
+            // Besides the four numbers, the head has the frame's length, the array's head and the kind.
             length =
                 FrameDecoder.headBytes + 2 + Self.length(of: sequence) + id + Self.length(of: nanosecondsSinceEpoch)
                 + Self.length(of: name) + options
@@ -263,7 +263,7 @@ package enum EventFrame {
     private static func decodePlain(
         _ body: UnsafeRawBufferPointer
     ) -> (sequence: UInt64, number: UInt64, time: UInt64, name: UInt64, settledBelow: UInt64?, payloadOffset: Int)? {
-        // Room for four numbers of at most nine bytes, for what surrounds them, and for a byte of payload.
+        // 40 bytes hold four numbers of at most nine bytes each, the bytes around them, and a byte of payload.
         guard body.count >= 40, body[0] == 0x80 | UInt8(elements), body[1] == UInt8(FrameKind.event.rawValue) else {
             return nil
         }
@@ -299,7 +299,7 @@ package enum EventFrame {
         }
         guard let time = number(), let name = number() else { return nil }
         if body[position] == 0xF6 { return (sequence, id, time, name, nil, position + 1) }
-        // Room for the option's head and key, a number of at most nine bytes, and a byte of payload.
+        // 12 bytes hold the option's head and key, a number of at most nine bytes, and a byte of payload.
         guard body.count - position >= 12,
             UInt16(bigEndian: body.loadUnaligned(fromByteOffset: position, as: UInt16.self)) == onlySettledBelow
         else { return nil }

@@ -12,8 +12,8 @@ extension WireID {
 
     /// The identity that a frame from `sender` to `receiver` spells.
     ///
-    /// This and its reverse are no initializers: an initializer takes ownership of its arguments, with a retain for
-    /// each.
+    /// This function and ``EventID/spelled(from:to:)`` are no initializers: an initializer takes ownership of its
+    /// arguments, with a retain for each.
     package func identity(from sender: EventSource, to receiver: EventSource) -> EventID {
         switch self {
         case .sender(let number): EventID(source: sender, number: number)
@@ -34,7 +34,8 @@ extension EventID {
 }
 
 extension EventHead {
-    /// The number of an event of the sender's own with no cause, trace or earlier attempt, as most are; nil for others.
+    /// The event's number if the event is the sender's own, with no cause, trace or earlier attempt; nil for other
+    /// events.
     package var plainNumber: UInt64? {
         guard case .sender(let number) = id, attempt == 1, cause == nil, root == nil, traceparent == nil else {
             return nil
@@ -53,7 +54,7 @@ extension EventHead {
 
     /// The identity, causes and trace of the event in a frame from `sender` to `receiver`.
     ///
-    /// No initializer of the context: that would copy the head.
+    /// This is no initializer of the context, because an initializer would copy the head.
     package func context(from sender: EventSource, to receiver: EventSource) -> EventContext {
         EventContext(
             id: id.identity(from: sender, to: receiver),

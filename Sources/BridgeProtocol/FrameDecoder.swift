@@ -1,8 +1,8 @@
 /// Why a stream of bytes is not a stream of frames.
 package enum FrameError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The declared length passes the limit.
+    /// The declared length exceeds the limit.
     case tooLarge(declared: Int, limit: Int)
-    /// A frame without a body.
+    /// The frame has no body.
     case empty
     /// The stream ended inside a frame.
     case truncated(have: Int, need: Int)
@@ -21,7 +21,7 @@ package enum FrameError: Error, Sendable, Hashable, CustomStringConvertible {
 
 /// Finds the frames in a stream of bytes: a 32-bit big-endian length, then that many bytes.
 ///
-/// Its only state is the limit in force: however the stream is split, the same frames come out.
+/// The decoder's only state is the limit in force: however the stream is split, the same frames come out.
 package struct FrameDecoder: Sendable {
     /// How many bytes a frame's length takes.
     package static let headBytes = 4

@@ -4,13 +4,13 @@
 final class FrameShelf {
     private let slots: SlotTable
 
-    /// Nil if the memory is too small to hold anything.
+    /// Makes a shelf in `memory`; nil if the memory is too small to hold a chunk.
     init?(_ memory: any OutboxMemory) {
         guard let slots = SlotTable(memory, from: 0) else { return nil }
         self.slots = slots
     }
 
-    /// Takes room for at least `capacity` bytes of frames; nil if there is none.
+    /// Takes room for at least `capacity` bytes of frames; nil if the shelf has no room for them.
     func takeChunk(capacity: Int) -> UnsafeMutableRawBufferPointer? { slots.take(capacity) }
 
     /// Gives back a chunk in which no event lies any more.

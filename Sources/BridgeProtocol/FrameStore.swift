@@ -1,6 +1,6 @@
 /// First-in, first-out memory for encoded frames; a frame's address never changes.
 ///
-/// Frames lie one behind the other in chunks, so that many leave in one write; no frame straddles two chunks. When no
+/// Frames lie one after the other in chunks, so that many leave in one write; no frame straddles two chunks. When no
 /// frame of a chunk is left, the chunk is given back or used again. Either all chunks lie in a shared outbox, or they
 /// are this process's own memory. A store without a shared outbox may have a shelf for large frames.
 struct FrameStore: ~Copyable {
@@ -12,12 +12,12 @@ struct FrameStore: ~Copyable {
         var frames = 0
     }
 
-    /// Large enough that a burst leaves in few writes, small enough that an idle link holds little.
+    /// The usual size of a chunk: a burst leaves in few writes, and an idle link holds little memory.
     private static let chunkBytes = OutboxLayout.slotBytes
 
-    /// The shared outbox in which the chunks lie; nil if there is none.
+    /// The shared outbox in which the chunks lie; nil if they are this process's own memory.
     let region: OutboxRegion?
-    /// Holds large frames as far as it has room; nil if there is no shelf.
+    /// The shelf, which holds large frames as far as it has room; nil if the store has no shelf.
     var shelf: FrameShelf?
     private var chunks: [Chunk] = []
     private var first = 0
@@ -46,7 +46,7 @@ struct FrameStore: ~Copyable {
         for chunk in chunks[first...] + spares where !chunk.isOnShelf { memory.giveBack(chunk.base, chunk.capacity) }
     }
 
-    /// Takes room for a frame of `length` bytes at the end of the queue; nil if the shared memory has none left.
+    /// Takes room for a frame of `length` bytes at the end of the queue; nil if the shared memory has no room left.
     mutating func append(_ length: Int) -> UnsafeMutableRawPointer? {
         if let last = chunks.indices.last, last >= first, chunks[last].capacity - chunks[last].used >= length,
             shelf == nil || length < LinkLimits.placedBytes || chunks[last].isOnShelf
@@ -57,8 +57,8 @@ struct FrameStore: ~Copyable {
             }
             return chunks[last].base + chunks[last].used
         }
-        // `removeFirst` may have kept an empty first chunk. This frame does not go into it, and no later removal would
-        // retire it.
+        // `removeFirst` may have kept an empty first chunk. The new frame does not go into that chunk, and no later
+        // removal would retire the chunk.
         if first < chunks.count, chunks[first].frames == 0 { retireFirst() }
         guard var chunk = takeFromShelf(length) ?? makeChunk(length) else { return nil }
         if let region {

@@ -1,15 +1,15 @@
 package import DomainEvents
 
-/// The place in a stream of events where some were dropped.
+/// The place in a stream of events where events were dropped.
 package struct Gap: Sendable, Hashable {
     package enum Reason: UInt64, Sendable, CaseIterable {
-        /// An overflow policy.
+        /// An overflow policy dropped the events.
         case policy = 1
-        /// An outbox at its hard limit.
+        /// The outbox was at its hard limit.
         case full = 2
     }
 
-    /// From the first to the last dropped event of one origin; not all events between them are missing.
+    /// The first and the last dropped event of one origin; events between the two may have arrived.
     package struct Range: Sendable, Hashable {
         package var first: EventID
         package var last: UntrustedNumber
@@ -20,7 +20,7 @@ package struct Gap: Sendable, Hashable {
         }
     }
 
-    /// The most origins with a range; events of further origins are only counted.
+    /// How many origins have a range at most; events of further origins are only counted.
     package static let maximumRanges = 64
 
     package let name: String

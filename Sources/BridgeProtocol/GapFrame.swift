@@ -2,7 +2,7 @@ package import CBOR
 
 /// A ``Gap`` as a frame spells it: `[12, sequence, name, count, reason, [first, last, ...]]`.
 ///
-/// It has a link sequence and is acknowledged like an event.
+/// A gap has a link sequence and is acknowledged like an event.
 package struct GapFrame: Sendable, Hashable {
     package struct Range: Sendable, Hashable {
         package let first: WireID

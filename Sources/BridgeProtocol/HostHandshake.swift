@@ -33,7 +33,7 @@ package enum HostHandshake {
     }
 
     private static func describe(_ versions: ClosedRange<UInt64>) -> String {
-        // Not by `count`: a peer may name more versions than an Int counts.
+        // `count` could trap: a peer may name more versions than an Int counts.
         let (lowest, highest) = (versions.lowerBound, versions.upperBound)
         return lowest == highest ? "\(lowest)" : "\(lowest) to \(highest)"
     }

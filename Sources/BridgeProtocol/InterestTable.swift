@@ -1,8 +1,9 @@
 import DomainEvents
 
-/// What the peer wants, and the number that each event name has on this link.
+/// The event names that the peer wants, and the number that each name has on this link.
 ///
-/// A number means one name for as long as the link lives, wanted or not: events that carry it may still be under way.
+/// A number means one name for as long as the link lives, even if the name is no longer wanted: events that carry the
+/// number may still be under way.
 package struct InterestTable: Sendable {
     private var wanted: [EventName: UInt64] = [:]
     private var names: [UInt64: EventName] = [:]
@@ -12,10 +13,10 @@ package struct InterestTable: Sendable {
         limit = limits.interestNames
     }
 
-    /// The number of a name that is wanted now.
+    /// The number of a name; nil if the peer does not want the name now.
     package func number(of name: String) -> UInt64? { wanted[EventName(name)] }
 
-    /// The name that a number stands for.
+    /// The name that a number means; nil if the number has none.
     package func name(of number: UInt64) -> String? { names[number]?.text }
 
     /// Applies an interest message.

@@ -1,4 +1,4 @@
-/// What one side of a link can do beyond what every peer can; told in its hello or welcome.
+/// What one side of a link can do beyond what every peer can, as its hello or welcome says.
 package struct LinkFeatures: OptionSet, Sendable, Hashable {
     package let rawValue: UInt64
 
@@ -6,9 +6,9 @@ package struct LinkFeatures: OptionSet, Sendable, Hashable {
         self.rawValue = rawValue
     }
 
-    /// It takes events from the memory that the other side shares with it.
+    /// This side takes events from the memory that the other side shares.
     package static let takesPlacedEvents = LinkFeatures(rawValue: 1)
 
-    /// It acknowledges nothing: an event counts as settled, unconfirmed, once it is written, and is never sent again.
+    /// This side acknowledges nothing: an event for it counts as settled once it is written, and is never sent again.
     package static let acknowledgesNothing = LinkFeatures(rawValue: 2)
 }

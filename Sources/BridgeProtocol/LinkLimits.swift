@@ -8,10 +8,10 @@ package struct LinkLimits: Sendable, Hashable {
     /// 16 MiB: large enough for documents, small enough that one frame does no harm.
     package var frameBytes = 16 << 20
 
-    /// The largest frame body before the handshake is done: no peer needs much to say who it is.
+    /// The largest frame body before the handshake is done, in bytes: no peer needs much to say who it is.
     package var handshakeFrameBytes = 64 << 10
 
-    /// How much a peer may have written that is not acknowledged yet, in charged bytes.
+    /// How many charged bytes a peer may have written that are not acknowledged yet.
     package var windowBytes = 1 << 20
 
     /// How many events a peer may have written that are not acknowledged yet.
@@ -43,27 +43,29 @@ package struct LinkLimits: Sendable, Hashable {
 
     package init() {}
 
-    /// If both sides share memory, frames of at least this length stay in it, and only their place is sent.
+    /// The least length, in bytes, of a frame that stays in memory which both sides share; only its place is sent.
     ///
-    /// Measured: at such lengths one copy and a system call cost less than two copies through a socket's small buffer.
+    /// Measured: from this length on, one copy and a system call cost less than two copies through a socket's small
+    /// buffer.
     package static let placedBytes = 32 << 10
 
-    /// An event is charged at least this much: in a flood of tiny events the bookkeeping is the cost, not the bytes.
+    /// The least charge of an event, in bytes: in a flood of tiny events the bookkeeping is the cost, not the bytes.
     package static let minimumCharge = 256
 
-    /// The charged bytes of a frame of this length: what it takes of a window or an outbox.
+    /// How many bytes of a window or an outbox a frame of this length is charged.
     package static func charge(forFrameOf length: Int) -> Int { max(length, minimumCharge) }
 
     /// How many bytes of control messages may wait for a peer that reads nothing.
     ///
-    /// Room for a thousand of the largest, or for an interest in 16,384 names. Hardly any wait for a peer that reads.
+    /// This is room for a thousand of the largest messages, or for an interest in 16,384 names. Hardly any bytes wait
+    /// for a peer that reads.
     package static let waitingControlBytes = 4 << 20
 
-    /// How many windows beyond the oldest unacknowledged event a sender may go: this bounds what the receiver remembers
-    /// of events that were handled out of order.
+    /// How many windows a sender may go beyond the oldest unacknowledged event: this bounds how much the receiver
+    /// remembers of events that were handled out of order.
     package static let spanInWindows = 4
 
-    /// The highest sequence that may be sent while all events up to `mark` are acknowledged.
+    /// The highest sequence that may be sent when all events up to `mark` are acknowledged.
     package static func lastSequence(afterMark mark: UInt64, windowEvents: Int) -> UInt64 {
         mark &+ UInt64(spanInWindows * windowEvents)
     }

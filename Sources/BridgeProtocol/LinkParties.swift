@@ -17,7 +17,7 @@ package struct LinkParties: Sendable {
 
     /// The handshake is done.
     ///
-    /// - Parameter own: the source of this side's events, if only the handshake tells it.
+    /// - Parameter own: the source of this side's events, if the handshake has set it; nil if it was known before.
     package mutating func established(own: EventSource?, peer: EventSource, ownIncarnation: UInt64) {
         if let own { self.own = own }
         self.peer = peer

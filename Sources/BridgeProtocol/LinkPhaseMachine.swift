@@ -1,6 +1,7 @@
-/// Which frames are allowed when, for either side of a link.
+/// Says which frames are allowed in which phase of a link, for either side.
 ///
-/// A pure machine: a frame's kind comes in, and either it may be acted upon or the peer broke the protocol.
+/// A pure machine: a frame's kind comes in, and either the frame may be acted upon, or the peer has broken the
+/// protocol.
 package struct LinkPhaseMachine: Sendable {
     package enum Role: Sendable {
         case host
@@ -28,7 +29,7 @@ package struct LinkPhaseMachine: Sendable {
         phase = .ended
     }
 
-    /// Checks a frame from the peer against the phase, and moves on.
+    /// Checks a frame from the peer against the phase, and goes on to the next phase if the frame begins it.
     package mutating func frameReceived(_ kind: FrameKind) throws(LinkViolation) {
         switch (phase, kind) {
         case (.handshake, .hello) where role == .host, (.handshake, .welcome) where role == .worker:

@@ -1,6 +1,6 @@
 /// The first frame of a worker: who it is and what it can do.
 package struct Hello: Sendable, Hashable {
-    /// Tells a bridge worker from any other program that writes to the descriptor.
+    /// The text that distinguishes a bridge worker from any other program that writes to the descriptor.
     package static let magic = "event-bridge"
 
     package var versions: ClosedRange<UInt64>
@@ -11,7 +11,7 @@ package struct Hello: Sendable, Hashable {
     /// The window that the worker grants the host.
     package var windowBytes: UntrustedNumber
     package var windowEvents: UntrustedNumber
-    /// The largest frame body that the worker takes.
+    /// The largest frame body that the worker takes, in bytes.
     package var frameBytes: UntrustedNumber
     package var features: LinkFeatures
 
@@ -47,9 +47,9 @@ package struct Welcome: Sendable, Hashable {
     /// The window that the host grants the worker.
     package var windowBytes: UntrustedNumber
     package var windowEvents: UntrustedNumber
-    /// The largest frame body that the host takes.
+    /// The largest frame body that the host takes, in bytes.
     package var frameBytes: UntrustedNumber
-    /// How often the worker sends a heartbeat.
+    /// The time between two heartbeats of the worker; 0 for no heartbeats.
     package var heartbeatMilliseconds: UntrustedNumber
     package var features: LinkFeatures
     /// The name that the host gives a peer that it has not started; nil for a worker, which knows its name.
@@ -79,7 +79,7 @@ package struct Welcome: Sendable, Hashable {
         self.name = name
     }
 
-    /// The time between two heartbeats of the worker in milliseconds, a day at most; 0 for no heartbeats.
+    /// How many milliseconds lie between two heartbeats of the worker, at most a day; 0 for no heartbeats.
     package var beat: UInt64 { heartbeatMilliseconds.clamped(to: 86_400_000) }
 }
 
@@ -88,22 +88,22 @@ package struct Reject: Sendable, Hashable {
     package enum Reason: UInt64, Sendable, CaseIterable {
         /// The two sides have no protocol version in common.
         case version = 1
-        /// Not the process that the host started.
+        /// The peer is not the process that the host started.
         case cookie = 2
         /// The largest number of clients is attached already.
         case limit = 3
-        /// A worker of this host, or a process that such a worker has started: neither may attach.
+        /// The peer is a worker of this host, or a process that a worker of this host has started: neither may attach.
         case worker = 4
     }
 
     package var reason: UInt64
     package var text: String
-    /// The state of the host, for a client that has no version in common and cannot ask.
+    /// The state of the host, for a client that has no version in common with it, and so cannot ask for it.
     ///
-    /// A `BridgeReport` as it is encoded in events.
+    /// The bytes are a `BridgeReport`, encoded as in an event.
     package var report: [UInt8]?
 
-    /// A report of this length still leaves room for the rest of a frame that is allowed before the welcome.
+    /// The longest report, in bytes: it leaves room for the rest of a frame that is allowed before the welcome.
     package static let longestReport = 60_000
 
     package init(reason: UInt64, text: String, report: [UInt8]? = nil) {
@@ -113,10 +113,10 @@ package struct Reject: Sendable, Hashable {
     }
 }
 
-/// What one side wants from now on, and what it no longer wants.
+/// The event names that one side wants from now on, and the numbers of the names that it no longer wants.
 package struct Interest: Sendable, Hashable {
     package struct Name: Sendable, Hashable {
-        /// Chosen by the side that wants the events; event frames carry it in place of the name.
+        /// The number that the side which wants the events has chosen; event frames carry it in place of the name.
         package var number: UInt64
         package var name: String
 
@@ -135,7 +135,7 @@ package struct Interest: Sendable, Hashable {
     }
 }
 
-/// Says that an event could not be handled, which settles it.
+/// Says that an event could not be handled, which settles the event.
 package struct Refusal: Sendable, Hashable {
     package enum Reason: UInt64, Sendable, CaseIterable {
         /// The payload is not what the event's type expects.
@@ -159,30 +159,30 @@ package struct Refusal: Sendable, Hashable {
     }
 }
 
-/// What became of an event in one process; passed on to the process that offered the event and waits to hear of it.
+/// What became of an event in one process; passed on to the process that offered the event and waits for its receipts.
 package struct Receipt: Sendable, Hashable {
     package enum Outcome: UInt64, Sendable, CaseIterable {
         /// Every handler has returned; if there was none, the process did not want the event.
         case handled = 0
-        /// It could not be decoded, is invalid, or a handler threw.
+        /// The event could not be decoded or was invalid, or a handler threw.
         case refused = 1
         /// The process was given up or stopped.
         case unavailable = 2
-        /// It was given up because the process died of it too often.
+        /// The event was given up because the process died of it too often.
         case deadLettered = 3
-        /// It was dropped before it reached the process.
+        /// The event was dropped before it reached the process.
         case dropped = 4
     }
 
     package var id: WireID
-    /// The process that handled it, or did not.
+    /// The process that this receipt speaks of.
     package var process: String
     package var outcome: UInt64
-    /// How many handlers it had there.
+    /// How many handlers the event had in that process.
     package var handlers: UntrustedNumber
-    /// Why it was not handled; empty if it was.
+    /// Why the event was not handled; empty if it was handled.
     package var text: String
-    /// The processes that it was passed on to; a receipt follows from each of them.
+    /// The processes that the event was passed on to; a receipt follows from each of them.
     package var passedOnTo: [String]
 
     package init(
@@ -236,8 +236,8 @@ package enum ControlMessage: Sendable, Hashable {
     case reject(Reject)
     case interest(Interest)
     case ready
-    /// How long from now the sender needs until it is ready or has finished, and what it is doing. 0 brings a reason
-    /// alone; an empty reason says nothing new.
+    /// How long from now the sender needs until it is ready or has finished, and what it is doing. 0 milliseconds ask
+    /// for no time and only give the reason; an empty reason keeps the reason given before.
     case moreTime(milliseconds: UntrustedNumber, reason: String)
     /// Carries the incarnation of the side that acknowledges.
     case acknowledge(Acknowledgement, incarnation: UInt64)
@@ -245,7 +245,7 @@ package enum ControlMessage: Sendable, Hashable {
     case receipt(Receipt)
     /// A sign of life.
     case heartbeat
-    /// The peer takes no more, finishes what is there and says goodbye, within so many milliseconds.
+    /// Asks the peer to take no more events, finish those that it has and say goodbye within so many milliseconds.
     case drain(graceMilliseconds: UntrustedNumber)
     case goodbye(Goodbye)
 }

@@ -12,7 +12,7 @@ package struct Outbox: ~Copyable {
         var source: Unmanaged<EventSource>
         /// The length of the frame, which has 32 bits.
         private var bytes: UInt32
-        /// 0 for a gap: a record that stands for events that were dropped.
+        /// The number of the delivery, from 1; 0 for a gap, which is a record of dropped events.
         var attempt: UInt32
         private var credited: UInt32 = 0
         private var settled: UInt32 = 0
@@ -37,9 +37,9 @@ package struct Outbox: ~Copyable {
         var isSettled: Bool { settled > 0 }
         var charge: Int { LinkLimits.charge(forFrameOf: length) }
 
-        /// How many events in a row, from this one on, are known to have come to this stage; 0 if this one has not.
+        /// How many events in a row, beginning with this record's, are known to have reached the stage; 0 for none.
         ///
-        /// With more than one, a search passes in a few steps over events that are acknowledged again and again.
+        /// Numbers above 1 let a search pass in a few steps over events that a peer acknowledges again and again.
         subscript(stage: Stage) -> UInt32 {
             get { stage == .credited ? credited : settled }
             set { if stage == .credited { credited = newValue } else { settled = newValue } }
@@ -48,14 +48,14 @@ package struct Outbox: ~Copyable {
 
     /// How far the peer is with an event.
     private enum Stage {
-        /// Handled: its window credit was given back.
+        /// The event is handled: its window credit was given back.
         case credited
-        /// Acknowledged or refused: it stays only until the frames before it have gone.
+        /// The event is acknowledged or refused: it stays only until the events before it have gone.
         case settled
     }
 
     private var store: FrameStore
-    /// A ring; its capacity is a power of two.
+    /// The records of all kept events: a ring whose capacity is a power of two.
     private var records: [Record?] = Array(repeating: nil, count: 64)
     /// A ring that a burst has made larger than this is not kept.
     private static let keptRecords = 4_096
@@ -73,7 +73,8 @@ package struct Outbox: ~Copyable {
 
     /// Charged bytes of all that is kept.
     package private(set) var chargedBytes = 0
-    /// Of these, the events that the receiver has handled: they stay until what the handlers published has arrived.
+    /// Charged bytes of the events that the receiver has handled: these stay until what their handlers published
+    /// arrives.
     package private(set) var creditedBytes = 0
     private var inFlightBytes = 0
     private var inFlightEvents = 0
@@ -94,7 +95,7 @@ package struct Outbox: ~Copyable {
     package private(set) var composedBytes: UInt64 = 0
     /// How many unsettled events are kept.
     package var unsettledEvents: UInt64 { lastSequence - gaps - acknowledgedEvents - refusedEvents }
-    /// How many gaps were put in beside the events.
+    /// How many gaps were put in between the events.
     private var gaps: UInt64 = 0
     private var lastGap: UInt64 = 0
     /// Whether the newest entry is a gap.
@@ -105,7 +106,7 @@ package struct Outbox: ~Copyable {
     /// The frames that name the large events of the batch that is being written.
     private var placements = PlacedFrames()
 
-    /// Sources stay alive as long as a record names them.
+    /// The sources of the kept events, which must stay alive as long as a record names them.
     private var sources: [EventSource] = []
 
     package init(limits: LinkLimits, memory: ChunkMemory = .heap) {
@@ -116,7 +117,8 @@ package struct Outbox: ~Copyable {
 
     /// From now on, keeps the frames in memory that is shared with the host; only before the first event.
     ///
-    /// - Returns: The memory's head page; nil if the memory cannot be used: the frames then stay in this process's own.
+    /// - Returns: The memory's head page; nil if the memory cannot be used: the frames then stay in this process's own
+    ///   memory.
     package mutating func share(_ memory: any OutboxMemory) -> OutboxHead? {
         guard lastSequence == 0, let region = OutboxRegion(memory) else { return nil }
         store = FrameStore(region: region)
@@ -133,7 +135,7 @@ package struct Outbox: ~Copyable {
         isPlacing = true
     }
 
-    /// How much memory the records of all kept events take, beside the frames.
+    /// How many bytes of memory the records of all kept events take, without the frames.
     package var bookkeepingBytes: Int { count * MemoryLayout<Record?>.stride }
     /// Charged bytes of the events that the receiver has not handled.
     package var unhandledBytes: Int { chargedBytes - creditedBytes }
@@ -157,7 +159,8 @@ package struct Outbox: ~Copyable {
     /// - Parameters:
     ///   - strikes: the reasons of the event's strikes, which put it on probation; nil for no probation.
     ///   - isGap: whether the frame is a gap.
-    /// - Returns: Nil, with nothing changed, if the memory that is shared with the host has no room left.
+    /// - Returns: Where the frame goes; nil, with nothing changed, if the memory that is shared with the host has no
+    ///   room left.
     package mutating func append(
         frameLength: Int,
         source: EventSource,
@@ -188,7 +191,7 @@ package struct Outbox: ~Copyable {
         return frame
     }
 
-    /// The newest event's frame is whole: in shared memory, the frame outlives this process from here on.
+    /// The newest event's frame is whole: if it lies in shared memory, it now outlives this process.
     package func frameWasWritten(frameLength: Int) {
         store.region?.accepted(lastSequence, frameLength: frameLength)
     }
@@ -222,7 +225,7 @@ package struct Outbox: ~Copyable {
         return probation.isEmpty && inFlightEvents < windowEvents && inFlightBytes + next.charge <= windowBytes
     }
 
-    /// Whether the window would let out one more event with this charge, behind all that lies here.
+    /// Whether the window would let out one more event with this charge, after all that lies here.
     package func hasWindow(for charge: Int) -> Bool {
         guard lastSequence &+ 1 <= LinkLimits.lastSequence(afterMark: mark, windowEvents: windowEvents) else {
             return false
@@ -237,7 +240,7 @@ package struct Outbox: ~Copyable {
     ///
     /// - Parameters:
     ///   - pieces: receives the pieces.
-    ///   - maximumBytes: about how many bytes; at least one frame is handed out.
+    ///   - maximumBytes: about how many bytes are handed out; at least one frame is.
     ///   - last: the newest event that may leave now.
     package mutating func compose(
         into pieces: inout [UnsafeRawBufferPointer],
@@ -336,15 +339,16 @@ package struct Outbox: ~Copyable {
         }
     }
 
-    /// The first event from `first` on that has not come to the stage; an event behind `last` if all have.
+    /// The first event from `first` to `last` that has not reached the stage; an event after `last` if all have reached
+    /// it.
     ///
-    /// The event `first` is kept. The search joins the steps that it passes over into longer ones. So it takes few
-    /// steps, whatever ranges a peer announces, and however often.
+    /// The event `first` must still be kept. The search joins the steps that it passes over into longer ones. So it
+    /// takes few steps, whatever ranges a peer announces, and however often.
     private mutating func next(not stage: Stage, from first: UInt64, through last: UInt64) -> UInt64 {
         var sequence = first
         while sequence <= last, let known = records[index(sequence)]?[stage], known > 0 {
             let next = sequence + UInt64(known)
-            // Never beyond `last`: in a ring, the oldest event lies behind the newest.
+            // The search ends at `last`: in the ring, the oldest event follows the newest.
             let more = next <= last ? records[index(next)]?[stage] ?? 0 : 0
             if more > 0 { records[index(sequence)]?[stage] = known + more }
             sequence = next + UInt64(more)
@@ -352,7 +356,7 @@ package struct Outbox: ~Copyable {
         return sequence
     }
 
-    /// Lets acknowledged events go.
+    /// Settles the events of an acknowledgement, and frees those that are not needed any more.
     ///
     /// - Returns: How many events this has settled.
     package mutating func settle(_ acknowledgement: CheckedAcknowledgement) -> Int {
@@ -437,17 +441,17 @@ package struct Outbox: ~Copyable {
 
     // MARK: - The next incarnation
 
-    /// An unacknowledged event, for its next delivery.
+    /// An unsettled event or gap, for its next delivery.
     package struct Unsettled {
         package let sequence: UInt64
         package let frame: UnsafeRawBufferPointer
         package let source: EventSource
         package let number: UInt64
-        /// How often it was handed to an incarnation of the receiver before.
+        /// How often the event was handed to an incarnation of the receiver before.
         package let attempts: UInt32
-        /// The reasons of its strikes; nil if it is not on probation.
+        /// The reasons of the event's strikes; nil if the event is not on probation.
         package let strikes: [String]?
-        /// Whether it is a gap.
+        /// Whether the entry is a gap.
         package let isGap: Bool
     }
 

@@ -2,7 +2,7 @@ import Synchronization
 
 /// The head page of a shared outbox, as the worker writes it.
 ///
-/// Each store is ordered behind the stores before it, so that the page is true whenever the worker is killed.
+/// Each store is ordered after the stores before it, so that the page is true whenever the worker is killed.
 package struct OutboxHead: @unchecked Sendable {
     // Sendable: the words are atomic. The outbox keeps the page, and no user of the page outlives the outbox.
     private let base: UnsafeMutableRawPointer
@@ -18,7 +18,7 @@ package struct OutboxHead: @unchecked Sendable {
         word(at: offset).pointee.store(value, ordering: .releasing)
     }
 
-    /// One caller at a time.
+    /// Adds to the number at `offset`; one caller at a time.
     func add(_ value: UInt64, at offset: Int) {
         store(load(at: offset) &+ value, at: offset)
     }
@@ -41,7 +41,7 @@ package struct OutboxHead: @unchecked Sendable {
         word(at: offset).pointee.bitwiseAnd(~bit, ordering: .releasing)
     }
 
-    /// `offset` is a multiple of 8 inside the memory, which begins at the start of a page.
+    /// The word at `offset`, a multiple of 8 inside the memory, which begins at the start of a page.
     private func word(at offset: Int) -> UnsafeMutablePointer<Atomic<UInt64>> {
         (base + offset).assumingMemoryBound(to: Atomic<UInt64>.self)
     }

@@ -9,7 +9,7 @@ package enum OutboxLayout {
     /// The unit of chunks, in bytes: a chunk is one slot, or several in a row for a frame that is larger.
     package static let slotBytes = 256 << 10
 
-    /// What a chunk begins with: its own length and the offset of the next one.
+    /// How many bytes a chunk's head has: the chunk's own length and the offset of the next chunk.
     package static let chunkHeadBytes = 16
 
     /// Where the numbers of the head page lie.
@@ -20,13 +20,13 @@ package enum OutboxLayout {
         package static let firstChunk = 8
         /// The newest event whose frame the worker began to write.
         package static let begun = 16
-        /// The newest event whose frame is whole: as sequences count from 1, this is also how many there were.
+        /// The newest event whose frame is whole: as sequences count from 1, this is also the number of whole frames.
         package static let accepted = 24
         /// The lengths of all whole frames together.
         package static let acceptedBytes = 32
         /// The newest received event that the reading thread has begun to handle.
         package static let handlingBegun = 64
-        /// The newest received event that the reading thread is done with.
+        /// The newest received event that the reading thread has finished handling.
         package static let handlingFinished = 72
         /// The received events that were begun and not finished: bit `sequence mod openEvents`.
         package static let open = 2_048
@@ -35,7 +35,7 @@ package enum OutboxLayout {
     /// How many events the bits in ``Field/open`` tell apart.
     package static let openEvents: UInt64 = 16_384
 
-    /// `evoutbx1` in memory.
+    /// The number that marks an outbox: the text `evoutbx1` in memory.
     package static let mark = UInt64(littleEndian: 0x3178_6274_756F_7665)
 
     /// How long the file must be to hold so many bytes of events, however they lie.

@@ -1,6 +1,6 @@
 /// Memory that a worker shares with its host; the host reads it when the worker has died.
 package protocol OutboxMemory: AnyObject, Sendable {
-    /// All of it; stays where it is for as long as the object lives.
+    /// All bytes of the memory, which stay where they are for as long as the object lives.
     var bytes: UnsafeMutableRawBufferPointer { get }
 
     /// Gives the memory behind these bytes back to the system; nothing there is needed any more.
@@ -11,6 +11,6 @@ package protocol OutboxMemory: AnyObject, Sendable {
 package protocol OutboxSource: AnyObject, Sendable {
     var byteCount: Int { get }
 
-    /// Copies what lies at `offset`; fewer bytes than asked for mean that there are no more.
+    /// Copies the bytes from `offset` on, and returns how many; fewer than asked for mean that no more follow.
     func copy(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) -> Int
 }

@@ -9,7 +9,7 @@ package struct OutboxProgress: @unchecked Sendable {
     private let memory: any OutboxMemory
     private let base: UnsafeMutableRawPointer
 
-    /// Nil if the memory is too small for a head page.
+    /// Reads the head page of `memory`; nil if the memory is too small for a head page.
     ///
     /// - Parameter memory: memory that cannot shrink, whatever the worker does.
     package init?(_ memory: any OutboxMemory) {
@@ -17,10 +17,10 @@ package struct OutboxProgress: @unchecked Sendable {
         (self.memory, self.base) = (memory, base)
     }
 
-    /// The newest event whose frame is whole: it outlives the worker.
+    /// The newest event whose frame is whole: that event outlives the worker.
     package var accepted: UntrustedNumber { load(OutboxLayout.Field.accepted) }
 
-    /// The lengths of the frames of all events up to that one together.
+    /// How many bytes the frames of all events up to ``accepted`` have together.
     package var acceptedBytes: UntrustedNumber { load(OutboxLayout.Field.acceptedBytes) }
 
     private func load(_ offset: Int) -> UntrustedNumber {

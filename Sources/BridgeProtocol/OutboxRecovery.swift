@@ -1,4 +1,4 @@
-/// Why a shared outbox cannot be read to its end; written to end a sentence.
+/// Why a shared outbox cannot be read to its end; the text is the end of a sentence.
 package struct OutboxDamage: Error, Sendable, Hashable, CustomStringConvertible {
     package let description: String
 
@@ -19,23 +19,24 @@ package struct OutboxRecovery: ~Copyable {
     private let decoder: FrameDecoder
     private var buffer = ReceiveBuffer()
 
-    /// Where the next bytes are read from, and how many are left of the chunk there.
+    /// The offset of the next byte to read, and how many bytes of its chunk are left to read.
     private var position = 0
     private var unread = 0
     private var nextChunk: UntrustedNumber
     /// How many bytes may still be read: this ends a list of chunks that is a circle.
     private var budget: Int
-    /// How much may still be charged for the records that are visited.
+    /// How many more bytes may be charged for the records that are visited.
     private var allowance: Int
     private let allowed: Int
 
-    /// Twice what a worker keeps before it drops; that limit is the same for all workers, whatever their host keeps.
+    /// How many bytes the records are charged at most: twice what any worker keeps before it drops, whatever its host
+    /// keeps.
     ///
     /// The file is larger, as large frames leave room empty. A file full of the smallest events would keep the host
     /// busy for more than a minute.
     package static let allowedBytes = 2 * LinkLimits().outboxHardBytes
 
-    /// - Parameter allowed: how much may be charged for all records that are visited.
+    /// - Parameter allowed: how many bytes may be charged for all records that are visited.
     package init(
         _ source: some OutboxSource,
         state: OutboxState,
@@ -65,10 +66,11 @@ package struct OutboxRecovery: ~Copyable {
         }
     }
 
-    /// Visits the records behind `received`, oldest first, each with its link sequence; a record is valid during the
+    /// Visits the records after `received`, oldest first, each with its link sequence; a record is valid during the
     /// call only.
     ///
-    /// - Throws: ``OutboxDamage`` if the memory holds no outbox, or what `body` throws. Earlier visits stand.
+    /// - Throws: ``OutboxDamage`` if the memory holds no outbox, or what `body` throws. What `body` did before is not
+    ///   undone.
     package mutating func forEach(after received: UInt64, _ body: (UInt64, Record) throws -> Void) throws {
         guard state.accepted >= received else {
             throw OutboxDamage("it counts \(state.accepted) events, though \(received) had come")
@@ -166,7 +168,7 @@ package struct OutboxRecovery: ~Copyable {
             _ = source.copy(at: start, into: UnsafeMutableRawBufferPointer(words))
             return (UntrustedNumber(words[0]), UntrustedNumber(words[1]))
         }
-        // A head counts as read as well, so that a list of empty chunks ends too.
+        // A chunk's head counts as read as well, so that a list of empty chunks ends too.
         guard let bytes = length.within(OutboxLayout.slotBytes...(source.byteCount - start)),
             budget >= OutboxLayout.chunkHeadBytes
         else {
@@ -178,7 +180,7 @@ package struct OutboxRecovery: ~Copyable {
         nextChunk = next
     }
 
-    /// Where a chunk begins; nil if none can begin there.
+    /// The offset at which a chunk begins; nil if no chunk can begin at `chunk`.
     private func place(of chunk: UntrustedNumber) -> Int? {
         let last = source.byteCount - OutboxLayout.slotBytes
         guard last >= OutboxLayout.headBytes, let start = chunk.within(OutboxLayout.headBytes...last),

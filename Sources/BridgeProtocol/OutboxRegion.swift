@@ -1,12 +1,12 @@
 /// Takes a worker's chunks from shared memory, and keeps the list of chunks in which the host finds the frames.
 ///
-/// The list runs from the chunk of the oldest event to that of the newest. It is in order at every moment, so that the
-/// host can read it whenever the worker dies.
+/// The list runs from the chunk of the oldest event to the chunk of the newest event. It is in order at every moment,
+/// so that the host can read it whenever the worker dies.
 final class OutboxRegion {
     let head: OutboxHead
     private let slots: SlotTable
 
-    /// Nil if the memory is too small to hold anything.
+    /// Makes the region of `memory`; nil if the memory is too small to hold a chunk.
     init?(_ memory: any OutboxMemory) {
         guard let slots = SlotTable(memory, from: OutboxLayout.headBytes), let head = OutboxHead(memory) else {
             return nil
@@ -17,7 +17,7 @@ final class OutboxRegion {
 
     // MARK: - Chunks
 
-    /// Takes a chunk with room for at least `capacity` bytes of frames; nil if there is none.
+    /// Takes a chunk with room for at least `capacity` bytes of frames; nil if the memory has no room for it.
     func takeChunk(capacity: Int) -> UnsafeMutableRawBufferPointer? {
         guard let chunk = slots.take(capacity + OutboxLayout.chunkHeadBytes) else { return nil }
         return UnsafeMutableRawBufferPointer(rebasing: chunk[OutboxLayout.chunkHeadBytes...])
@@ -43,12 +43,12 @@ final class OutboxRegion {
 
     // MARK: - The list of chunks
 
-    /// The oldest event lies in this chunk from now on.
+    /// The oldest event lies in this chunk from now on; nil if no event is left.
     func listBegins(with frames: UnsafeMutableRawPointer?) {
         head.store(frames.map { UInt64(offset(ofChunk: $0)) } ?? 0, at: OutboxLayout.Field.firstChunk)
     }
 
-    /// Puts a chunk at the end of the list, behind `last`, which holds `used` bytes of frames.
+    /// Puts a chunk at the end of the list, after `last`, which holds `used` bytes of frames.
     func append(
         _ frames: UnsafeMutableRawPointer,
         capacity: Int,
@@ -69,7 +69,7 @@ final class OutboxRegion {
         head.store(sequence, at: OutboxLayout.Field.begun)
     }
 
-    /// The frame of this event is whole: from here on it outlives the process.
+    /// The frame of this event is whole: it now outlives the process.
     func accepted(_ sequence: UInt64, frameLength: Int) {
         head.add(UInt64(frameLength), at: OutboxLayout.Field.acceptedBytes)
         head.store(sequence, at: OutboxLayout.Field.accepted)

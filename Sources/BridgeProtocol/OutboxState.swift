@@ -1,6 +1,6 @@
 /// What the head page of a shared outbox said at one moment: a copy, from the side of the host.
 ///
-/// The numbers are the worker's, and not checked.
+/// The numbers are the worker's, and are not checked.
 package struct OutboxState: Sendable {
     package let firstChunk: UntrustedNumber
     /// The newest event whose frame the worker began to write.
@@ -12,7 +12,8 @@ package struct OutboxState: Sendable {
     private let handlingFinished: UntrustedNumber
     private let open: [UInt64]
 
-    /// Nil if the memory is not used as an outbox: the worker keeps its frames in its own memory.
+    /// Copies the head page; nil if the memory is not used as an outbox, because the worker keeps its frames in its
+    /// own.
     package init?(_ source: some OutboxSource) {
         let words = [UInt64](unsafeUninitializedCapacity: OutboxLayout.headBytes / 8) { buffer, count in
             count = source.copy(at: 0, into: UnsafeMutableRawBufferPointer(buffer)) / 8
@@ -31,7 +32,7 @@ package struct OutboxState: Sendable {
     /// Whether the worker was writing a frame that never became whole.
     package var isTorn: Bool { begun > accepted }
 
-    /// The event whose handlers the reading thread was in; nil for none.
+    /// The event whose handlers the reading thread was in; nil if it was in no handlers.
     package var handledNow: UntrustedNumber? { handlingBegun == handlingFinished ? nil : handlingBegun }
 
     /// Whether an event was open in the worker: its handlers had it, and not all of them had returned.

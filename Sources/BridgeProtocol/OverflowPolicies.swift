@@ -2,12 +2,12 @@ package import DomainEvents
 
 /// The policies of one link, by event name.
 package struct OverflowPolicies: Sendable, Hashable {
-    /// Stands for every name that has no policy of its own.
+    /// The key of the policy for every name that has no policy of its own.
     package static let everyOther = "*"
 
     private let byName: [EventName: OverflowPolicy]
     private let other: OverflowPolicy
-    /// Whether every policy is to wait: such a link needs no queue before its outbox.
+    /// Whether every policy is to wait: the link then needs no queue before its outbox.
     package let isPlain: Bool
 
     package init(_ policies: [String: OverflowPolicy] = [:]) {

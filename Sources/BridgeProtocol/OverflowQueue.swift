@@ -1,8 +1,9 @@
 package import DomainEvents
 
-/// What waits before the outbox of a link: events that its policies may still drop, and the gaps where some were.
+/// What waits before the outbox of a link: events that policies may still drop, and gaps where events were dropped.
 ///
-/// A pure data structure. An event in the outbox has a link sequence and stays; an event here has none yet.
+/// A pure data structure. An event in the outbox has a link sequence and stays; an event in the queue has no sequence
+/// yet.
 @usableFromInline
 package struct OverflowQueue: Sendable {
     /// An event that waits.
@@ -35,12 +36,12 @@ package struct OverflowQueue: Sendable {
         case gap(Gap)
     }
 
-    /// About what the frame of an event with this payload will be charged.
+    /// About how many bytes the frame of an event with this payload will be charged.
     package static func charge(forPayloadOf length: Int) -> Int {
         LinkLimits.charge(forFrameOf: length + headEstimate)
     }
 
-    /// Mostly enough for identifier, time, name number and cause.
+    /// About how many bytes a head has: mostly enough for identifier, time, name number and cause.
     private static let headEstimate = 64
 
     private struct Node: Sendable {
@@ -62,11 +63,11 @@ package struct OverflowQueue: Sendable {
         var first = 0
         /// How many of the places still hold their event.
         var live = 0
-        /// What these events are charged.
+        /// How many bytes these events are charged.
         var chargedBytes = 0
     }
 
-    /// Linked lists in an array, because entries leave from the middle as well.
+    /// A linked list in an array, because entries leave from the middle as well.
     private var nodes: [Node?] = []
     private var free: [Int] = []
     private var head: Int?
@@ -79,18 +80,18 @@ package struct OverflowQueue: Sendable {
 
     /// How many events wait.
     package private(set) var events = 0
-    /// How many events and gaps there are.
+    /// How many events and gaps wait.
     @usableFromInline package private(set) var count = 0
-    /// What the events are charged.
+    /// How many bytes the events are charged.
     package private(set) var chargedBytes = 0
 
     package init() {}
 
-    /// How much memory the queue takes beside the payloads' bytes: the nodes, the places in line, and the heads of the
-    /// payloads' arrays.
+    /// How many bytes of memory the queue takes besides the payloads' bytes: the nodes, the places in line, and the
+    /// heads of the payloads' arrays.
     package var bookkeepingBytes: Int { count * (MemoryLayout<Node?>.stride + 48) }
 
-    /// Inlined: it is asked for each event, and a call would copy the queue.
+    /// Whether nothing waits; inlined, because each event asks for it and a call would copy the queue.
     @inlinable package var isEmpty: Bool { count == 0 }
 
     // MARK: - In
@@ -98,9 +99,9 @@ package struct OverflowQueue: Sendable {
     /// Puts an event at the end.
     ///
     /// - Parameters:
-    ///   - key: the encoded value by which a later event takes the place of this one.
-    ///   - isHeld: whether it stays until ``release(_:)``.
-    /// - Returns: The ticket by which it is released.
+    ///   - key: the encoded value by which a later event takes the place of this event.
+    ///   - isHeld: whether the event stays until ``release(_:)``.
+    /// - Returns: The ticket of the event, for ``release(_:)``.
     package mutating func append(_ event: Waiting, key: [UInt8]? = nil, isHeld: Bool = false) -> UInt64 {
         lastTicket += 1
         let full = key.map { Key(name: EventName(event.name), value: $0) }
@@ -113,7 +114,7 @@ package struct OverflowQueue: Sendable {
         return lastTicket
     }
 
-    /// Puts a gap at the end, or merges it into a gap there that is like it.
+    /// Puts a gap at the end, or merges it into a like gap at the end.
     package mutating func append(_ gap: Gap) {
         if let tail, case .gap = nodes[tail]?.entry {
             var next: Int? = tail
@@ -138,10 +139,10 @@ package struct OverflowQueue: Sendable {
 
     // MARK: - Policies
 
-    /// What the events of a name are charged.
+    /// How many bytes the events of a name are charged.
     package func chargedBytes(of name: String) -> Int { lines[EventName(name)]?.chargedBytes ?? 0 }
 
-    /// Takes the oldest event of a name out and leaves a gap.
+    /// Takes out the oldest event of a name, and leaves a gap; nil if no event of the name waits.
     package mutating func dropOldest(of name: String) -> Waiting? {
         guard let index = oldest(of: name), let event = leave(index) else { return nil }
         nodes[index]?.entry = .gap(Gap(event.context.id, name: name, reason: .policy))
@@ -149,7 +150,7 @@ package struct OverflowQueue: Sendable {
         return event
     }
 
-    /// Takes the event with this key out, for a later one, and leaves no gap.
+    /// Takes out the event with this key, for a later event, and leaves no gap; nil if no event has the key.
     package mutating func supersede(name: String, key: [UInt8]) -> Waiting? {
         guard let index = keys[Key(name: EventName(name), value: key)], let event = leave(index) else { return nil }
         let neighbour = nodes[index]?.previous ?? nodes[index]?.next
@@ -160,13 +161,14 @@ package struct OverflowQueue: Sendable {
 
     // MARK: - Out
 
-    /// The entry that leaves next; nil if it is held or there is none.
+    /// The entry that leaves next; nil if it is held, or the queue is empty.
     package var first: Entry? {
         guard let head, let node = nodes[head], node.ticket < held.first ?? .max else { return nil }
         return node.entry
     }
 
-    /// What the gaps at the front and the event behind them are charged; nil if there is no event, or it is held.
+    /// How many bytes the gaps at the front and the first event are charged; nil if no event waits, or the first is
+    /// held.
     package var chargeThroughFirstEvent: Int? {
         var charge = 0
         var next = head
@@ -209,7 +211,7 @@ package struct OverflowQueue: Sendable {
         lines[EventName(event.name)] = line
     }
 
-    /// Where the oldest event of a name waits; the caller takes it out.
+    /// Takes the oldest event's place out of a name's line, and returns its node; the caller takes the event out.
     private mutating func oldest(of name: String) -> Int? {
         guard var line = lines.removeValue(forKey: EventName(name)) else { return nil }
         defer { lines[EventName(name)] = line }
@@ -223,7 +225,7 @@ package struct OverflowQueue: Sendable {
 
     // MARK: - Nodes
 
-    /// An event waits no longer; the caller changes or removes its node.
+    /// Ends an event's wait; the caller changes or removes its node.
     private mutating func leave(_ index: Int) -> Waiting? {
         guard let node = nodes[index], case .event(let event) = node.entry else { return nil }
         if let key = node.key, keys[key] == index { keys[key] = nil }

@@ -5,7 +5,7 @@ package import DomainEvents
 ///
 /// Any thread may use it, each with coders and buffers of its own.
 package final class PayloadCoder<E: DomainEvent>: Sendable {
-    /// Owned by this object; unmanaged, so that its use counts no reference.
+    /// The coder of a type that has a layout; this object owns it unmanaged, so that its use counts no reference.
     private let layout: Unmanaged<LaidOutCoder<E>>?
 
     package init() {

@@ -5,8 +5,8 @@ extension PayloadField {
     /// The bytes of the field's value; nil if the event is no map with a count, is not well-formed up to the value, or
     /// has no such field.
     ///
-    /// Looks at every byte once at the most, whatever the payload says, and allocates nothing for maps of up to sixteen
-    /// pairs. If a name comes twice, the first counts.
+    /// Reads every byte at most once, whatever the payload says, and allocates nothing for maps of up to sixteen pairs.
+    /// If a name comes twice, the first counts.
     package static func range(of name: String, in payload: UnsafeRawBufferPointer) -> Range<Int>? {
         // A payload that is not well-formed has no fields: its receiver reports what is wrong with it.
         var name = name
@@ -33,7 +33,7 @@ extension PayloadField {
         return nil
     }
 
-    /// Whether a key is this name: a text of definite length whose head says as many bytes as the name has.
+    /// Whether a key is this name: a text of definite length that has the name's length and bytes.
     private static func ends(_ key: Slice<UnsafeRawBufferPointer>, with name: UnsafeRawBufferPointer) -> Bool {
         guard key.count > name.count, key.suffix(name.count).elementsEqual(name) else { return false }
         var reader = CBORReader(UnsafeRawBufferPointer(rebasing: key))

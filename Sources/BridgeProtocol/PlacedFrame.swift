@@ -2,17 +2,17 @@ import CBOR
 
 /// An event whose frame lies in memory that its sender shares: `[16, sequence, offset, length]`.
 ///
-/// It takes the place of the event's own frame in the stream, and counts as that frame would.
+/// In the stream it replaces the event's own frame, and it counts as that frame would.
 package struct PlacedFrame: Sendable, Hashable {
     package let sequence: UntrustedNumber
     /// Where the frame begins, counted from the beginning of the memory.
     package let offset: UntrustedNumber
-    /// How long the frame is, its own length in front included.
+    /// How many bytes the frame has, including the four bytes of its length in front.
     package let length: UntrustedNumber
 
     static let elements = 4
 
-    /// No such frame is longer: a length, an array's head and a kind, and three numbers.
+    /// How many bytes a placed frame has at most: a length, an array's head and a kind, and three numbers.
     package static let maximumBytes = FrameDecoder.headBytes + 2 + 3 * 9
 
     package init(sequence: UInt64, offset: UInt64, length: UInt64) {
@@ -21,7 +21,7 @@ package struct PlacedFrame: Sendable, Hashable {
         self.length = UntrustedNumber(length)
     }
 
-    /// Writes it as a whole frame where there is room for ``maximumBytes``; returns how long it is.
+    /// Writes the whole placed frame to `start`, where there is room for ``maximumBytes``, and returns its length.
     package func encode(at start: UnsafeMutableRawPointer) -> Int {
         var count = FrameDecoder.headBytes
         for (top, argument): (UInt8, UInt64) in [
@@ -68,7 +68,7 @@ package struct PlacedFrame: Sendable, Hashable {
         return offset..<(offset + length)
     }
 
-    /// Checks that the frame found in the memory is the frame that this one names.
+    /// Checks that the frame found in the memory is the frame that was placed, and returns its body.
     ///
     /// - Parameter frame: the receiver's own copy.
     package func check(_ frame: UnsafeRawBufferPointer, limits: LinkLimits) throws -> UnsafeRawBufferPointer {

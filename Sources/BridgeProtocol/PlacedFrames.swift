@@ -1,6 +1,6 @@
 /// The placed frames of the batch that is being written: memory that stays where it is until the batch is written.
 struct PlacedFrames: ~Copyable {
-    /// Twice as many as the default window lets out if each event is as small as a placed one can be.
+    /// How many placed frames fit: twice as many as the default window lets out of the smallest events that are placed.
     private static let capacity = 64
 
     private var base: UnsafeMutableRawPointer?
@@ -8,7 +8,7 @@ struct PlacedFrames: ~Copyable {
 
     deinit { base?.deallocate() }
 
-    /// Adds one; nil if the batch is full.
+    /// Adds a placed frame, and returns its bytes; nil if the batch is full.
     mutating func append(_ frame: PlacedFrame) -> UnsafeRawBufferPointer? {
         guard used + PlacedFrame.maximumBytes <= Self.capacity * PlacedFrame.maximumBytes else { return nil }
         let base = self.base ?? .allocate(byteCount: Self.capacity * PlacedFrame.maximumBytes, alignment: 16)

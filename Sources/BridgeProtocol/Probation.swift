@@ -1,26 +1,26 @@
 /// The events of an outbox that their receiver had begun and not finished when it crashed, until each is settled.
 ///
-/// One of them has killed the receiver. While there are any, no more than one event is in flight: the next crash then
-/// finds exactly one, and that one gets a *strike*.
+/// One of them has killed the receiver. As long as an event is on probation, no more than one event is in flight: the
+/// next crash then finds exactly one event, which gets a *strike*.
 package struct Probation: Sendable, Hashable {
     /// What a crash says about the events that were open in it.
     package enum Finding: Sendable, Hashable {
         /// No event was open: the receiver alone is to blame.
         case noEvent
-        /// Several were open, and which of them is to blame is unknown; they go one at a time from now on.
+        /// Several events were open, and it is unknown which is to blame; from now on they go one at a time.
         case several
-        /// One was open. `strikes` has the reasons of all its strikes, this one included.
+        /// One event was open. `strikes` has the reasons of all its strikes, the new strike included.
         case struck(sequence: UInt64, strikes: [String])
     }
 
-    /// By sequence, the reasons of an event's strikes.
+    /// The reasons of each event's strikes, by the event's sequence.
     private var strikes: [UInt64: [String]] = [:]
 
     package init() {}
 
     package var isEmpty: Bool { strikes.isEmpty }
 
-    /// The reasons of an event's strikes, oldest first; nil if it is not on probation.
+    /// The reasons of an event's strikes, oldest first; nil if the event is not on probation.
     package func strikes(of sequence: UInt64) -> [String]? { strikes[sequence] }
 
     /// Puts an event on probation, with the strikes that it has from before.

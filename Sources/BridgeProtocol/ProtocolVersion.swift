@@ -6,7 +6,7 @@ package enum ProtocolVersion {
     /// All versions that can be spoken.
     package static let supported: ClosedRange<UInt64> = 1...1
 
-    /// The highest version that both sides speak.
+    /// The highest version that both sides speak; nil if they have none in common.
     package static func common(_ peer: ClosedRange<UInt64>) -> UInt64? {
         let highest = min(peer.upperBound, supported.upperBound)
         return highest >= max(peer.lowerBound, supported.lowerBound) ? highest : nil

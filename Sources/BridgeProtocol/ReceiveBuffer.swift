@@ -1,9 +1,9 @@
-/// Memory that a stream is read into and frames are taken out of, in place.
+/// Memory into which a stream is read, and from which frames are taken in place.
 ///
-/// It keeps a standard size, grows for a frame that is larger (whose declared length was checked against the limit
-/// before), and shrinks back a while after that frame is gone.
+/// The buffer has a standard size. It grows for a larger frame, whose declared length was checked against the limit
+/// before, and shrinks back a while after that frame is gone.
 package struct ReceiveBuffer: ~Copyable {
-    /// As much as one read of a busy local socket brings.
+    /// The standard size, in bytes: as much as one read of a busy local socket brings.
     package static let standardBytes = 128 << 10
 
     private var base: UnsafeMutableRawPointer
@@ -13,8 +13,8 @@ package struct ReceiveBuffer: ~Copyable {
     /// How often in a row the standard size would have been enough.
     private var smallNeeds = 0
 
-    /// A larger buffer is kept for so many small needs: large frames mostly come in rows, and fresh memory is
-    /// expensive.
+    /// After how many small needs in a row a larger buffer shrinks: large frames mostly come in rows, and fresh memory
+    /// is expensive.
     package static let shrinkAfter = 256
 
     package init() {
@@ -46,7 +46,8 @@ package struct ReceiveBuffer: ~Copyable {
         }
     }
 
-    /// Makes sure that a frame of `length` bytes, or at least one more byte, fits behind what is readable.
+    /// Makes room for a frame of `length` bytes that begins with the readable bytes, and for at least one byte that was
+    /// not read yet.
     package mutating func makeRoom(for length: Int) {
         let wanted = max(length, end - start + 1)
         smallNeeds = wanted <= Self.standardBytes ? smallNeeds + 1 : 0

@@ -1,12 +1,12 @@
-/// What the receiving side of a link remembers: which events have arrived, which of them are handled, and of which of
-/// those the peer has been told.
+/// What the receiving side of a link remembers: which events have arrived, which are handled, and which of the handled
+/// events are acknowledged to the peer.
 ///
-/// A pure value. Sequences are consecutive, so it needs one slot for each event between the oldest unhandled one and
-/// the newest.
+/// A pure value. Sequences are consecutive, so the window needs one slot for each event from the oldest unhandled event
+/// to the newest event.
 package struct ReceiveWindow: Sendable {
     /// How soon to acknowledge.
     package enum Urgency: Sendable, Hashable {
-        /// Nothing new to say.
+        /// There is nothing new to acknowledge.
         case none
         /// Acknowledge with the next frame, or when the link falls idle.
         case soon
@@ -31,13 +31,13 @@ package struct ReceiveWindow: Sendable {
     private var slots: [Slot]
     private var handledAboveMark = 0
     private var announcedMark: UInt64 = 0
-    /// Arrived and not yet acknowledged to the peer.
+    /// How much has arrived and is not acknowledged to the peer yet.
     private var openBytes = 0
     private var openEvents = 0
-    /// Handled and not yet acknowledged to the peer.
+    /// How much is handled and not acknowledged to the peer yet.
     private var unannouncedBytes = 0
     private var unannouncedEvents = 0
-    /// Of these, what did not fit into the ranges of the last acknowledgement.
+    /// How much of the unannounced did not fit into the ranges of the last acknowledgement.
     private var unsaidBytes = 0
     private var unsaidEvents = 0
 
@@ -63,8 +63,8 @@ package struct ReceiveWindow: Sendable {
     ///
     /// - Parameters:
     ///   - announced: the link sequence that the frame says it has.
-    ///   - frameLength: in bytes.
-    /// - Returns: The event's sequence: the next one.
+    ///   - frameLength: the length of the frame, in bytes.
+    /// - Returns: The event's sequence, which was checked.
     @discardableResult
     package mutating func eventReceived(
         sequence announced: UntrustedNumber,
@@ -142,15 +142,15 @@ package struct ReceiveWindow: Sendable {
     /// Whether there is something to acknowledge.
     package var hasUnannounced: Bool { unannouncedEvents > 0 }
 
-    /// Whether any batch may carry an acknowledgement: not while there are holes, as the search for ranges reads the
-    /// whole window.
+    /// Whether any batch may carry an acknowledgement; false while there are holes, because the search for ranges reads
+    /// the whole window.
     package var mayRide: Bool { unannouncedEvents > 0 && handledAboveMark == 0 }
 
-    /// The acknowledgement of all that is handled, to be written now; nil if the peer knows it all.
+    /// Takes the acknowledgement of all that is handled, which the caller writes; nil if the peer knows all of it.
     ///
     /// - Parameters:
     ///   - after: the newest event of this side that lies in the outbox and has not been written; 0 for none.
-    ///   - isRepeated: whether it is written even if the peer knows it all.
+    ///   - isRepeated: whether the acknowledgement is written even if the peer knows all of it.
     package mutating func takeAcknowledgement(after: UInt64, isRepeated: Bool = false) -> Acknowledgement? {
         guard unannouncedEvents > 0 || isRepeated else { return nil }
         var ranges: [ClosedRange<UntrustedNumber>] = []
@@ -170,7 +170,8 @@ package struct ReceiveWindow: Sendable {
         }
         unsaidEvents = left
         unsaidBytes = leftBytes
-        // All 64 ranges were announced before, and what is new lies behind them: it waits for the oldest hole.
+        // All 64 ranges were announced before, and what is new lies after them: it waits until the oldest hole is
+        // filled.
         if left == unannouncedEvents, mark == announcedMark, !isRepeated { return nil }
         openEvents -= unannouncedEvents - left
         openBytes -= unannouncedBytes - leftBytes
@@ -180,7 +181,7 @@ package struct ReceiveWindow: Sendable {
         return Acknowledgement(mark: mark, ranges: ranges, after: after, unwanted: unwantedEvents)
     }
 
-    /// - Returns: The ranges that fit, and the first sequence behind those that were searched.
+    /// - Returns: The ranges that fit, and the first sequence that was not searched.
     private mutating func takeRanges() -> (ranges: [ClosedRange<UntrustedNumber>], behind: UInt64) {
         var ranges: [ClosedRange<UntrustedNumber>] = []
         var sequence = mark + 2

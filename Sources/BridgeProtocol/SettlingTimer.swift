@@ -2,10 +2,10 @@ package import DomainEvents
 
 /// Measures how long the receiver takes to settle an event, one event at a time, as TCP measures round trips.
 ///
-/// An event that leaves while none is timed is timed. When it is acknowledged or refused, its time is recorded. So a
-/// flood costs one comparison for each batch and each acknowledgement, however many events they have.
+/// An event that leaves while no event is timed is timed. When it is acknowledged or refused, its time is recorded. So
+/// a flood costs one comparison for each batch and each acknowledgement, however many events they have.
 package struct SettlingTimer: Sendable {
-    /// The event that is timed; 0 if none is.
+    /// The event that is timed; 0 for none.
     private var sequence: UInt64 = 0
     private var start: UInt64 = 0
     package private(set) var histogram = DurationHistogram()
@@ -17,7 +17,7 @@ package struct SettlingTimer: Sendable {
 
     /// An event leaves.
     ///
-    /// - Parameter now: on the monotonic clock, in nanoseconds.
+    /// - Parameter now: the time on the monotonic clock, in nanoseconds.
     package mutating func began(_ sequence: UInt64, at now: UInt64) {
         guard isIdle else { return }
         (self.sequence, start) = (sequence, now)

@@ -1,7 +1,8 @@
 extension String {
     /// The beginning of a text that is bound for a frame or a report.
     ///
-    /// Counted in scalars, which have at most four bytes each; a character may have any number of scalars.
+    /// The length is counted in scalars, which have at most four bytes each; a character may have any number of
+    /// scalars.
     package func shortened(toScalars count: Int = 1_024) -> String {
         String(String.UnicodeScalarView(unicodeScalars.prefix(count)))
     }

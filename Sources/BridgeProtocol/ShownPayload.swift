@@ -3,8 +3,8 @@ import JSONText
 
 /// An event's payload in the form in which it can be shown or translated without its type.
 ///
-/// Whatever the payload says, the form and its JSON take at most four times its bytes, and a constant of some dozen
-/// MiB.
+/// Whatever the payload says, the form and its JSON take at most four times the payload's bytes, plus a constant of
+/// some dozen MiB.
 package enum ShownPayload: Sendable, Hashable {
     case value(CBORValue)
     /// A payload without such a form: the publisher may send any bytes, and no process on the way looks into them.
@@ -12,12 +12,12 @@ package enum ShownPayload: Sendable, Hashable {
 
     package enum Reason: Sendable, Hashable, CustomStringConvertible {
         case isNoCBOR
-        /// More values than a worker's line may have: each takes some dozen bytes of memory, though perhaps one byte of
-        /// the payload.
+        /// The payload has more values than a worker's line may have: each takes some dozen bytes of memory, even if it
+        /// has only one byte in the payload.
         case hasTooManyValues
-        /// Many control characters in its text; JSON makes six bytes of each.
+        /// The text has many control characters; JSON makes six bytes of each.
         case growsInJSON
-        /// Such as the keys 1 and "1", which are one key in JSON.
+        /// Two keys are one key in JSON, such as 1 and "1".
         case hasTwinKeysInJSON
 
         package var description: String {
@@ -30,7 +30,7 @@ package enum ShownPayload: Sendable, Hashable {
         }
     }
 
-    /// This many bytes of text in JSON are always shown.
+    /// Up to this many bytes, a payload's text in JSON is never too long.
     private static let harmlessText = 1 << 16
 
     package init(_ payload: UnsafeRawBufferPointer) {

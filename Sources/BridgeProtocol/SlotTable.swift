@@ -1,4 +1,4 @@
-/// Which slots of a shared memory hold something: hands out several in a row, as low as possible.
+/// Knows which slots of a shared memory hold something, and hands out slots in a row, as low as possible.
 final class SlotTable {
     private let memory: any OutboxMemory
     private let base: UnsafeMutableRawPointer
@@ -6,7 +6,7 @@ final class SlotTable {
     private let start: Int
     private var isTaken: [Bool]
 
-    /// Nil if there is no room for a single slot.
+    /// Makes the table of the slots from `start` on; nil if the memory has no room for a single slot.
     init?(_ memory: any OutboxMemory, from start: Int) {
         let slots = (memory.bytes.count - start) / OutboxLayout.slotBytes
         guard slots > 0, let base = memory.bytes.baseAddress else { return nil }
@@ -22,7 +22,7 @@ final class SlotTable {
         return offset >= 0 && offset < memory.bytes.count ? offset : nil
     }
 
-    /// As many slots in a row as `bytes` need; nil if there are none.
+    /// Takes as many slots in a row as `bytes` need; nil if no row of that length is free.
     func take(_ bytes: Int) -> UnsafeMutableRawBufferPointer? {
         let count = (bytes - 1) / OutboxLayout.slotBytes + 1
         // As low as possible, so that the memory beyond stays unwritten.

@@ -6,19 +6,19 @@
 package struct ArrivalStateMachine: Sendable {
     package enum Input: Sendable {
         case connected(UInt64)
-        /// Its first bytes are there.
+        /// The connection's first bytes are there.
         case spoke(UInt64)
-        /// It has said who it is, and that was accepted.
+        /// The peer has said who it is, and was accepted.
         case introduced(UInt64)
-        /// It has gone, or was sent away for another reason.
+        /// The peer has gone, or was sent away for another reason.
         case ended(UInt64)
         case timePassed
     }
 
     package enum Reason: Sendable, Hashable {
-        /// It said no hello in time.
+        /// The connection said no hello in time.
         case silent
-        /// It made room for another.
+        /// The connection made room for another.
         case crowded
     }
 
@@ -34,7 +34,7 @@ package struct ArrivalStateMachine: Sendable {
 
     package let maximum: Int
     package let timeout: UInt64
-    /// In the order of their arrival, which is also the order of their deadlines.
+    /// The waiting connections in the order of their arrival, which is also the order of their deadlines.
     private var waiting: [(connection: UInt64, deadline: UInt64, hasSpoken: Bool)] = []
     private var failures: UInt64 = 0
 
@@ -77,7 +77,8 @@ package struct ArrivalStateMachine: Sendable {
         }
     }
 
-    /// How long to accept no connection after accepting has failed, in nanoseconds: longer each time, up to a second.
+    /// Notes that accepting has failed, and returns for how many nanoseconds to accept nothing: more each time, up to a
+    /// second.
     package mutating func acceptingFailed() -> UInt64 {
         defer { failures += 1 }
         return min(50_000_000 << min(failures, 5), 1_000_000_000)

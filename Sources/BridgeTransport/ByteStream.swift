@@ -6,7 +6,7 @@ package import BridgePlatform
 /// and in memory: partial writes, a bounded buffer between the two, and an end that is seen when the other side closes
 /// or dies.
 package protocol ByteStream: AnyObject, Sendable {
-    /// Memory that both ends share beside the stream, for the worker's outbox; nil if there is none.
+    /// Memory that both ends share besides the stream, for the worker's outbox; nil if there is none.
     var memory: MemoryFile? { get }
 
     /// Memory to which the host alone writes, for its large events; nil if there is none.

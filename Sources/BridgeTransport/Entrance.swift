@@ -17,6 +17,6 @@ package protocol Entrance: AnyObject, Sendable {
     func note(_ matter: SocketReport.Matter)
 }
 
-/// Makes an entrance that tells `arrived` of each process that has come.
+/// Makes an entrance that calls `arrived` for each process that has connected.
 package typealias EntranceMaker =
     @Sendable (_ poller: Poller, _ arrived: @escaping @Sendable (Arrival) -> Void) -> any Entrance

@@ -10,19 +10,20 @@ final class FrameCopies: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let memory: MemoryFile
     private let lock = Lock()
-    /// Made for the first event, if none was given.
+    /// The mapping of the memory; it is made for the first event, if none was given.
     private var mapping: MemoryMapping?
     private var isMappable = true
     private var spares: [UnsafeMutableRawBufferPointer] = []
     private var spareBytes = 0
 
-    /// How much memory an idle link keeps at most: copies come one after the other, and fresh memory is expensive.
+    /// How many bytes of spare memory an idle link keeps at most: copies come one after the other, and fresh memory is
+    /// expensive.
     private static let keptBytes = 4 << 20
 
     /// The length of a copy's memory is a multiple of this, so that a later copy fits in the place of an earlier one.
     private static let grainBytes = 64 << 10
 
-    /// - Parameter mapping: a mapping of that memory; nil to make one for the first event.
+    /// - Parameter mapping: a mapping of `memory`; nil to make one for the first event.
     init(_ memory: MemoryFile, mapping: MemoryMapping? = nil) {
         self.memory = memory
         self.mapping = mapping

@@ -10,10 +10,10 @@ final class FrameReader: @unchecked Sendable {
     var hasBegun = false
     /// The length of the frame in hand.
     @exclusivity(unchecked) private var length = 0
-    /// How much of the unfinished frame was there when it last made progress, and when that was.
+    /// When the unfinished frame last made progress, and how many of its bytes were there at that time.
     private var progress = (bytes: 0, at: UInt64(0))
 
-    /// Less is no progress: a peer that sends one byte a second counts as a peer that sends nothing.
+    /// How many bytes are progress at least: a peer that sends one byte a second counts as a peer that sends nothing.
     private static let leastProgress = 4 << 10
 
     /// Holds the frame that a slow thread has in hand.
@@ -35,9 +35,10 @@ final class FrameReader: @unchecked Sendable {
         }
     }
 
-    /// When the unfinished frame last made progress, asked before the next read; 0 if there is no such frame.
+    /// Notes the progress of the unfinished frame before the next read, and returns when it last made progress; 0 if no
+    /// frame is unfinished.
     ///
-    /// - Parameter arrived: how much was in the buffer before whole frames were taken out of it.
+    /// - Parameter arrived: how many bytes were in the buffer before whole frames were taken out of it.
     func frameProgress(since arrived: Int, at now: UInt64) -> UInt64 {
         let rest = buffer.readable.count
         if rest == 0 {

@@ -8,7 +8,6 @@ import Locks
 /// It reads lines and hands them on as frames, and takes frames and writes them as lines. It keeps nothing beyond the
 /// batch at hand. It reads nothing from a worker that has sent more than may wait for the host's handlers. A frame
 /// counts as written when its line is written.
-/// counts as written when its line is written.
 final class LinesStream: ByteStream, @unchecked Sendable {
     // Sendable: what both threads use is guarded by `lock`; the rest belongs to the reading thread or to the writing
     // thread.
@@ -101,7 +100,7 @@ final class LinesStream: ByteStream, @unchecked Sendable {
             try lock.withLock { () throws(LinkViolation) in
                 try translator.received(message, at: WallClock.now(), into: frames)
             }
-            // How long the lines behind the hello may be is known only once the host has seen it.
+            // How long the lines behind the hello may be is known only once the host has read the hello.
             if case .hello = message { return true }
         }
         return !frames.isEmpty

@@ -132,13 +132,14 @@ extension Link {
 
     // MARK: - A moment later
 
-    /// How long an acknowledgement may wait for a batch that leaves anyway, and how long handlers may keep a link from
-    /// being read.
+    /// For how many nanoseconds an acknowledgement may wait for a batch that leaves anyway, and handlers may keep a
+    /// link from being read.
     private static let watchDelay: UInt64 = 2_000_000
 
-    /// Looks after the link in a moment, on the poller's thread; called when ``LinkWatch`` says so.
+    /// Starts the timer of ``LinkWatch``, which fires on the poller's thread.
     func startWatch() {
-        // Strong for a moment: a weak reference to an object makes every counted reference to it more expensive.
+        // The reference is strong for a moment: a weak reference to an object makes every counted reference to it more
+        // expensive.
         poller.schedule(after: Self.watchDelay) { self.look() }
     }
 
@@ -160,7 +161,7 @@ extension Link {
             guard let stream, let reader else { return strand.threadIsMissing() }
             try PlatformThread.start(name: "link \(peerName)") { self.relieve(stream, with: reader) }
         } catch {
-            // The link waits for the handlers, and the next look tries again.
+            // The link waits for the handlers, and the timer tries again.
             strand.threadIsMissing()
         }
     }

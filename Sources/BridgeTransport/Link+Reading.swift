@@ -61,7 +61,7 @@ extension Link {
         }
     }
 
-    /// The peer has spoken: its first byte tells its encoding, and from now on this side may answer.
+    /// The peer has spoken: its first byte shows its encoding, and from now on this side may answer.
     ///
     /// On the reading thread.
     ///
@@ -309,7 +309,7 @@ extension Link {
             // This side cannot know which of these events have arrived, and none of them may arrive twice.
             wasSettled(sending.settleUnconfirmed())
             ending.ended(end)
-            // The socket and the shared memory go as soon as the last writer has let go of them, however long the link
+            // The socket and the shared memory go as soon as the last writer has released them, however long the link
             // is kept.
             self.stream = nil
             reader = nil

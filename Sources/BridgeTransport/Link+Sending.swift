@@ -5,10 +5,10 @@ import Locks
 
 /// Events on their way out: each goes into the outbox, or the answer says why not.
 extension Link {
-    /// Takes no more events of these names: the peer is about to go, and others have taken its place.
+    /// Takes no more events of these names: the peer is about to go, and other processes have taken its place.
     ///
-    /// A thread may have looked up which peers get an event, and was then held up. Such a thread gets `Enqueued.left`
-    /// for an answer, and its event does not come too late.
+    /// A thread may look up which peers get an event, and then be held up. That thread gets the answer `Enqueued.left`,
+    /// so that its event does not come too late.
     package func leave(_ names: LeftNames) { lock.withLock { sending.takeNoMore(of: names) } }
 
     /// Puts an event into the outbox; ``flush(at:isGathered:)`` then writes it.
@@ -37,7 +37,7 @@ extension Link {
         lock.lock()
         defer { lock.unlock() }
         if let closed { return closed }
-        // Behind the goodbye the peer sends no receipt.
+        // After the goodbye the peer sends no receipt.
         if wantsReceipt, farewell.hasLeft { return .finished }
         let outcome = sending.take(
             context,
@@ -47,7 +47,7 @@ extension Link {
             isHeld: isHeld,
             wantsReceipt: wantsReceipt,
             isAccepted: isAccepted,
-            // A reservation made with the link before this one is of no use.
+            // A reservation made with the previous incarnation's link is of no use.
             reserved: reservation.flatMap { $0.link === self ? $0.bytes : nil },
             payload: payload,
             evicted: &evicted
@@ -102,7 +102,7 @@ extension Link {
     /// Why no event is taken any more; nil as long as events are taken.
     ///
     /// An outbox in shared memory outlives the stream: the host reads it when this process has ended. So a worker goes
-    /// on putting events there behind its goodbye, until its process ends or ``close()`` is called.
+    /// on putting events there after its goodbye, until its process ends or ``close()`` is called.
     ///
     /// With the lock held.
     var closed: Enqueued? {
@@ -123,9 +123,10 @@ extension Link {
     /// With the lock held.
     var isBackedUp: Bool { backlogBytes >= 2 * limits.outboxBytes }
 
-    /// What the peer has published and this side has not received, in charged bytes, as far as this side can know.
+    /// How many charged bytes the peer has published and this side has not received, as far as this side can know.
     ///
-    /// Without shared memory: the events that the peer has handled and keeps unsettled until its own have arrived.
+    /// Without shared memory, the events that the peer has handled count: the peer keeps them unsettled until its own
+    /// events have arrived.
     private var backlogBytes: Int {
         guard let outbox = peerMemory.outbox else { return sending.outbox.creditedBytes }
         // More events or bytes than this are too much, whatever the peer says.
@@ -139,9 +140,9 @@ extension Link {
 
     // MARK: - Held and kept
 
-    /// Lets a held event, and those behind it, leave.
+    /// Lets a held event, and the events behind it, leave.
     ///
-    /// - Parameter now: the time in the event's context.
+    /// - Parameter now: the time in the event's context, in nanoseconds.
     /// - Returns: Whether the link is busy.
     package func release(_ sequence: UInt64, at now: UInt64) -> Bool {
         lock.withLock {
@@ -161,8 +162,8 @@ extension Link {
 
     /// Lets no event leave any more, if the link is quiet, and has been since ``activity`` was read.
     ///
-    /// An event that is taken from now on waits for the next incarnation: it has not left, so its delivery there is its
-    /// first.
+    /// An event that is taken after this call waits for the next incarnation: it has not left, so its delivery there is
+    /// its first.
     ///
     /// - Returns: Whether events are kept from leaving.
     package func keepEventsIfIdle(since activity: UInt64) -> Bool {
@@ -210,14 +211,14 @@ extension Link {
         }
     }
 
-    /// Whether there is room for an event.
+    /// What came of the attempt to reserve room for an event.
     package enum Reserving {
         case reserved(Reservation)
-        /// Why there is none.
+        /// Why there is no room.
         case refused(Enqueued)
     }
 
-    /// Reserves room for an event, so that no other event takes it meanwhile.
+    /// Reserves room for an event, so that no other event takes that room.
     ///
     /// - Parameter ifThereIsRoom: whether room is reserved only if the event need not wait for it.
     package func reserve(for payload: UnsafeRawBufferPointer, name: String, ifThereIsRoom: Bool) -> Reserving {

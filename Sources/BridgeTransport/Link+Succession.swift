@@ -3,7 +3,8 @@ package import BridgeProtocol
 package import DomainEvents
 import Locks
 
-/// From one incarnation of the peer to the next: what is sent again, what it may have died of, what it leaves behind.
+/// From one incarnation of the peer to the next: what is sent again, what the peer may have died of, what it leaves
+/// behind.
 extension Link {
     /// Moves what the peer has not acknowledged into the outbox of the next incarnation's link, oldest first.
     ///
@@ -56,7 +57,7 @@ extension Link {
         lock.withLock { peerMemory.found?.suspects.map(\.id) ?? sending.unfinished }
     }
 
-    /// The incarnation before this one has crashed with these events open; they lie here now.
+    /// The previous incarnation has crashed with these events open; the events lie in this outbox now.
     ///
     /// Only before the link is attached.
     package func predecessorCrashed(suspects: [EventID], because reason: String) -> Probation.Finding {
@@ -72,13 +73,13 @@ extension Link {
     package struct PeerWork: Sendable, Hashable {
         /// The event whose inline handlers run; nil if none run.
         package let inline: UInt64?
-        /// The oldest event that was begun and not finished, wherever its handlers run; nil if there is none.
+        /// The oldest event that was begun and not finished, wherever its handlers run; nil for none.
         package let oldest: UInt64?
     }
 
     /// What the peer's head page says of its handlers; nil if the peer shares no memory, or has not begun to use it.
     ///
-    /// The page is not checked, and may change while it is copied: only what several looks agree on means anything.
+    /// The page is not checked, and may change while it is copied: only what several readings agree on counts.
     package var peerWork: PeerWork? {
         guard let memory = lock.withLock({ stream })?.memory, let state = OutboxState(memory) else { return nil }
         let (sent, last) = lock.withLock { (sending.sentSequences, sending.outbox.lastComposed) }
@@ -104,7 +105,8 @@ extension Link {
         lock.withLock { ending.streamWasReadToEnd() }
     }
 
-    /// Recovers what the peer's outbox holds, once its process is gone; nothing if this side closes the link.
+    /// Recovers what the peer's outbox holds, once the peer's process is gone; recovers nothing if this side closes the
+    /// link.
     ///
     /// On the reading thread, when the stream was read to its end.
     func recoverOutbox(from memory: MemoryFile) {
@@ -144,7 +146,7 @@ extension Link {
 
     /// Hands one recovered record on: the window does not matter any more, as no credit can reach the peer.
     ///
-    /// - Returns: What became of it, if it is an event. The peer that would wait to hear of it is gone.
+    /// - Returns: What became of the event; nil for a gap. The peer that would wait to hear of the event is gone.
     private func recover(
         _ sequence: UInt64,
         _ record: OutboxRecovery.Record,
@@ -172,9 +174,9 @@ extension Link {
     package struct Loss: Sendable, Hashable {
         /// How many of the peer's events had come: as sequences count from 1, this is also the newest of them.
         package let arrived: UInt64
-        /// How many are gone; nil if that cannot be known, and there may have been none.
+        /// How many events are gone; nil if the number is unknown, and may be 0.
         package let count: UInt64?
-        /// In words.
+        /// Why events may be gone, in words.
         package let reason: String
 
         package init(arrived: UInt64, count: UInt64?, reason: String) {
@@ -184,7 +186,7 @@ extension Link {
         }
     }
 
-    /// What is lost; nil before the link's end, and if this side knows of no loss.
+    /// What is lost; nil before the link's end, and nil if this side knows of no loss.
     package var loss: Loss? {
         lock.withLock {
             guard let end = ending.end else { return nil }
@@ -210,7 +212,7 @@ extension LinkEnd {
     fileprivate var reasonToExpectLoss: String? {
         switch self {
         case .orderly(let goodbye):
-            // A peer says goodbye behind its last event, unless it breaks off.
+            // A peer says goodbye after its last event, unless it breaks off.
             switch Goodbye.Reason(rawValue: goodbye.reason) {
             case .shutdown, .replaced, .idle: nil
             default: "it broke off (\(goodbye.text)), and shared no outbox"

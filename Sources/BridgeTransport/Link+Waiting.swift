@@ -7,7 +7,8 @@ import Locks
 extension Link {
     // MARK: - Room
 
-    /// Whether publishers of events of this name need not wait: the outbox is below its limit, or their policy says so.
+    /// Whether publishers of events of this name go on without a wait: the outbox is below its limit, or their policy
+    /// says so.
     package func hasRoom(for name: String) -> Bool {
         limits.overflow.policy(of: name) != .wait || lock.withLock { isBeyondWaiting || hasRoomNow }
     }
@@ -17,12 +18,12 @@ extension Link {
     /// With the lock held.
     private var isBeyondWaiting: Bool { ending.hasEnded || closed != nil }
 
-    /// Whether there is room now; there is none for a sender that comes while others wait.
+    /// Whether there is room now; there is none for a publisher that comes while others wait.
     ///
     /// With the lock held.
     var hasRoomNow: Bool { sending.keptBytes < limits.outboxBytes && !waiters.areSendersWaiting && !isBackedUp }
 
-    /// What the outbox holds, in charged bytes and in events.
+    /// How many charged bytes and how many events the outbox holds.
     package var outboxDepth: (bytes: Int, events: Int) { lock.withLock { (sending.keptBytes, sending.keptEvents) } }
 
     /// Whether the outbox is at the limit where waiting begins, and how many events it holds.
@@ -44,9 +45,9 @@ extension Link {
     /// With the lock held.
     var isQuietNow: Bool {
         sending.isSettled && receiving.unhandledEvents == 0 && (!ending.isReadToEnd || ending.hasEnded)
-            // If not, events that the peer's handlers published are still on their way.
+            // While this is false, events that the peer's handlers published are still on their way.
             && receiving.hasExpected
-            // So are events that the peer has accepted and not written, as far as its memory tells.
+            // Events that the peer has accepted and not written are on their way too, as far as its memory shows.
             && (ending.hasEnded || peerMemory.accepted.map { $0 <= receiving.lastArrived } ?? true)
     }
 
@@ -80,7 +81,7 @@ extension Link {
 
     /// Calls `body` once, when the link is no longer crowded or has ended.
     ///
-    /// - Returns: False if that is so already; `body` is not called then.
+    /// - Returns: False, without a call of `body`, if there is nothing to wait for.
     package func whenRoom(_ body: @escaping @Sendable () -> Void) -> Bool {
         lock.withLock {
             guard !ending.hasEnded, sending.isCrowded else { return false }
@@ -94,7 +95,7 @@ extension Link {
 
     /// Calls `body` once, when what the peer has published gets through again, or the link has ended.
     ///
-    /// - Returns: False if that is so already; `body` is not called then.
+    /// - Returns: False, without a call of `body`, if there is nothing to wait for.
     package func whenNotBackedUp(_ body: @escaping @Sendable () -> Void) -> Bool {
         lock.withLock {
             guard !ending.hasEnded, isBackedUp else { return false }
@@ -137,7 +138,7 @@ extension Link {
 
     // MARK: - Demand
 
-    /// Calls `body` once, when something that may leave lies here, or the link has ended; at once if that is so
+    /// Calls `body` once, when something that may leave lies here, or the link has ended; at once if either is true
     /// already.
     ///
     /// For a link without a stream: its peer is down. `body` replaces the body that waited before.
@@ -161,7 +162,7 @@ extension Link {
 
     // MARK: - Waking
 
-    /// Wakes every caller that waits for room or quiet, to look again.
+    /// Wakes every caller that waits here, so that it checks again.
     package func wakeWaiters() {
         let woken = lock.withLock { waiters.takeAll() }
         for body in woken { body() }

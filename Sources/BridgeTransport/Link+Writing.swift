@@ -8,7 +8,7 @@ import Locks
 /// The publishing thread writes to an idle link itself: one system call, no switch of threads. While a write is under
 /// way, and just after it, events gather and leave together.
 extension Link {
-    /// About how much leaves in one system call.
+    /// About how many bytes leave in one system call.
     private static let batchBytes = 256 << 10
 
     // MARK: - Flushing
@@ -18,13 +18,13 @@ extension Link {
     /// - Parameters:
     ///   - now: The wall-clock time of the event's context, in nanoseconds, which saves a clock read. If the clock
     ///     jumps, one event leaves a little earlier or later.
-    ///   - isGathered: whether the event leaves with the next batch though the link is idle.
+    ///   - isGathered: whether the event leaves with the next batch even if the link is idle.
     package func flush(at now: UInt64, isGathered: Bool = false) {
         lock.lock()
         flushAndUnlock(at: now, isGathered: isGathered)
     }
 
-    /// The same with the lock held, which it releases.
+    /// Does the same as ``flush(at:isGathered:)`` with the lock held, and releases the lock.
     func flushAndUnlock(at now: UInt64, isGathered: Bool = false) {
         // There is no peer, and its start may wait for this demand.
         if stream == nil { return pumpAndUnlock() }
@@ -41,7 +41,7 @@ extension Link {
 
     /// Writes what has gathered, and lets more gather if there is a flood.
     ///
-    /// - Parameter gathered: for how long events have gathered; 0 if the poller was told just now.
+    /// - Parameter gathered: for how many nanoseconds events have gathered; 0 if the poller was woken just now.
     private func flushScheduled(after gathered: UInt64 = 0) {
         let before = lock.withLock {
             writer.gatheredBegins()
@@ -55,7 +55,7 @@ extension Link {
                 isOver: ending.hasEnded
             )
         }
-        // In a flood a publishing thread wakes no other thread: events gather, and the poller looks for them after a
+        // In a flood a publishing thread wakes no other thread: events gather, and the poller writes them after a
         // moment.
         if let next { poller.schedule(after: next) { self.flushScheduled(after: next) } }
     }
@@ -113,9 +113,9 @@ extension Link {
         stream?.finishReading()
     }
 
-    /// Says goodbye behind everything that lies in the outbox, and writes nothing after that.
+    /// Says goodbye after everything that lies in the outbox, and writes nothing after the goodbye.
     ///
-    /// Events are taken until the goodbye is composed. If the outbox is shared with the host, events are taken behind
+    /// Events are taken until the goodbye is composed. If the outbox is shared with the host, events are taken after
     /// the goodbye too: the host finds them there when this process has ended.
     package func finish(reason: Goodbye.Reason, text: String) {
         lock.withLock {
@@ -132,7 +132,7 @@ extension Link {
         pumpAndUnlock()
     }
 
-    /// The same with the lock held, which it releases.
+    /// Does the same as ``pump()`` with the lock held, and releases the lock.
     private func pumpAndUnlock() {
         guard ending.isWritable, let stream, writer.begin() else {
             let isDemanded = waiters.isDemandAwaited
@@ -162,7 +162,7 @@ extension Link {
         for body in woken { body() }
         tellUnconfirmed?()
         if isStalled {
-            // Strong until then: a weak reference makes all counted references expensive. And a link that ends
+            // The reference is strong: a weak reference makes all counted references expensive. And a link that ends
             // lets go of its stream.
             stream.whenWritable { [self] in
                 lock.withLock { writer.streamTakesMore() }
@@ -174,7 +174,7 @@ extension Link {
         }
     }
 
-    /// Collects what leaves next; false if there is nothing.
+    /// Collects what leaves next; returns false if nothing leaves.
     ///
     /// With the lock held.
     private func composeBatch() -> Bool {
@@ -213,14 +213,16 @@ extension Link {
         trace?.left(through: sending.outbox.lastComposed, at: MonotonicClock.now())
     }
 
-    /// Traces what was settled by being written for a peer that acknowledges nothing; nil for any other peer.
+    /// Traces events that were settled by being written, for a peer that acknowledges nothing.
     ///
     /// With the lock held.
+    ///
+    /// - Parameter settled: the acknowledgement of those events; nil for any other peer.
     func wasSettled(_ settled: CheckedAcknowledgement?) {
         if let settled, trace != nil { trace?.acknowledged(settled, at: MonotonicClock.now()) }
     }
 
-    /// A closure that tells of the awaited events written for a peer that acknowledges nothing; nil if there are none.
+    /// A closure that reports the awaited events written for a peer that acknowledges nothing; nil if none is awaited.
     ///
     /// With the lock held; the caller calls the closure without the lock.
     func takeUnconfirmed() -> (() -> Void)? {

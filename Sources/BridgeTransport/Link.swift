@@ -7,11 +7,11 @@ import Synchronization
 /// One connection between the host and one incarnation of a worker: the outbox on the way out, frames on the way in.
 ///
 /// A link may be made before there is a stream: events that are put into its outbox leave once it is attached. A link
-/// ends once. The next incarnation's link can take on what the peer had not acknowledged by then.
+/// ends once. The next incarnation's link can take on what the peer had not acknowledged when the link ended.
 ///
-/// It has two halves. Writing, here and in `Link+Writing.swift`, runs on whatever thread has something to say. Reading,
-/// in `Link+Reading.swift`, runs on a thread of its own. `lock` guards all of it and is held neither during a system
-/// call nor during a call out.
+/// A link has two halves. Writing, here and in `Link+Writing.swift`, runs on whatever thread has something to say.
+/// Reading, in `Link+Reading.swift`, runs on a thread of its own. `lock` guards all of it and is held neither during a
+/// system call nor during a call out.
 package final class Link: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`, or belongs to the reading thread (`Link+Reading.swift`).
 
@@ -29,14 +29,14 @@ package final class Link: @unchecked Sendable {
     let role: LinkPhaseMachine.Role
 
     @exclusivity(unchecked) var stream: (any ByteStream)?
-    /// For a second thread that is handed the reading.
+    /// The bytes at hand, for a second thread that is handed the reading.
     @exclusivity(unchecked) var reader: FrameReader?
     @exclusivity(unchecked) var ending = LinkEnding()
     /// Signalled when the peer's process has ended, or this side has closed the link.
     let peerWent: Condition
-    /// What the peer shares.
+    /// The memory that the peer shares.
     @exclusivity(unchecked) var peerMemory = PeerMemory()
-    /// The page on which this side tells its host what it is doing; set before the reading thread begins.
+    /// The page on which a worker shows its host what it is doing; set before the reading thread begins.
     @exclusivity(unchecked) private(set) var sharedHead: OutboxHead?
     /// Where the inline handlers of the peer's events run.
     package let strand = LinkStrand()
@@ -47,9 +47,9 @@ package final class Link: @unchecked Sendable {
 
     // Writing.
     @exclusivity(unchecked) var writer = WriterState()
-    /// Whether the poller looks after the link in a moment.
+    /// Whether the link's timer on the poller is set, and what it watches.
     @exclusivity(unchecked) var watch = LinkWatch()
-    /// The batch that is being written, and what is queued for the next one beside events.
+    /// The batch that is being written, and the messages that are queued for the next batch.
     @exclusivity(unchecked) var batch = WriteBatch()
     /// This side's goodbye.
     @exclusivity(unchecked) var farewell = Farewell()
@@ -61,7 +61,7 @@ package final class Link: @unchecked Sendable {
     /// When the reading thread last read something, on the monotonic clock; 0 while it is busy with what it read.
     let lastRead = Atomic<UInt64>(0)
 
-    /// When the unfinished frame last made progress, on the monotonic clock; 0 if there is none.
+    /// When the unfinished frame last made progress, on the monotonic clock; 0 if no frame is unfinished.
     let frameProgress = Atomic<UInt64>(0)
 
     package init(
@@ -129,7 +129,8 @@ package final class Link: @unchecked Sendable {
 
     /// Notes what the peer said of itself in the handshake.
     ///
-    /// - Parameter ownSource: the source of this side's events, if only the handshake tells it.
+    /// - Parameter ownSource: the source of this side's events, if the handshake has set it; nil if it was known
+    ///   before.
     package func established(
         ownSource: EventSource? = nil,
         peerSource: EventSource,
@@ -141,7 +142,7 @@ package final class Link: @unchecked Sendable {
     ) {
         lock.withLock {
             parties.established(own: ownSource, peer: peerSource, ownIncarnation: ownIncarnation)
-            // The peer has spoken, or this side knows it without that.
+            // The peer has spoken, or this side knows the peer without that.
             writer.streamTakesMore()
             sending.established(
                 parties,
@@ -154,7 +155,7 @@ package final class Link: @unchecked Sendable {
         pump()
     }
 
-    /// What the peer has left in the memory that it shared; nil before the link's end, and if there was none.
+    /// What the peer has left in the memory that it shared; nil before the link's end, and nil if it shared none.
     package var recoveredOutbox: RecoveredOutbox? { lock.withLock { peerMemory.found } }
 
     /// Whether the stream was read to its end: no acknowledgement comes any more.
@@ -177,7 +178,7 @@ package final class Link: @unchecked Sendable {
     /// What this side can do over the stream that it is attached to.
     package var features: LinkFeatures { lock.withLock { stream }.map(features) ?? [] }
 
-    /// The memory in which the peer's events lie; nil if it shares none.
+    /// The memory in which the peer's events lie; nil if the peer shares none.
     func memoryOfPeer(_ stream: any ByteStream) -> MemoryFile? {
         role == .host ? stream.memory : stream.shelf
     }
@@ -192,7 +193,7 @@ package final class Link: @unchecked Sendable {
     /// On the reading thread.
     package func tookInHand(name: UInt64) { strand.arrivedName = name }
 
-    /// How long the reading thread has waited for the peer, in nanoseconds; nil while it is busy with what it read.
+    /// For how many nanoseconds the reading thread has waited for the peer; nil while it is busy with what it read.
     package func silence(at now: UInt64) -> UInt64? {
         let last = lastRead.load(ordering: .relaxed)
         return last == 0 || now < last ? nil : now - last
@@ -208,7 +209,7 @@ package final class Link: @unchecked Sendable {
     /// Whether the peer is the process that offers the events of `source`.
     package func isPeer(_ source: EventSource) -> Bool { lock.withLock { !ending.hasEnded && parties.peer == source } }
 
-    /// The events that the peer has not settled and that something waits to hear of from the peer.
+    /// The events that the peer has not settled and whose publishers wait for its receipt.
     package var awaitedEvents: [EventID] { lock.withLock { sending.awaitedEvents } }
 
     /// What has become of the link's events so far, and how many unsettled events lie in its outbox.

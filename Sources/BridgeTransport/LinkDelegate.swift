@@ -5,9 +5,9 @@ package import DomainEvents
 package enum EventDisposition {
     /// Every handler has returned.
     case handled
-    /// Nothing here wants it, and neither does any peer that it could be passed on to.
+    /// Neither this process nor any peer that the event could be passed on to wants it.
     case unwanted
-    /// `Link.eventHandled(_:)` or `Link.refuse(_:)` will be called.
+    /// Handlers still have the event: `Link.eventHandled(_:)` or `Link.refuse(_:)` will be called.
     case pending
     case refused(Refusal.Reason, text: String)
 }
@@ -22,7 +22,7 @@ package enum LinkEnd: Sendable, Hashable {
     case violation(String)
     /// The operating system failed.
     case failed(String)
-    /// This side closed it.
+    /// This side closed the link.
     case closed
 
     var isViolation: Bool {
@@ -54,10 +54,10 @@ package protocol LinkDelegate: AnyObject, Sendable {
 
     /// These events have been written for a peer that acknowledges nothing, and a publisher waits to hear of them.
     ///
-    /// Unlike the other calls, this one comes on the thread that has written them.
+    /// Unlike the other calls, this call comes on the thread that has written the events.
     func link(_ link: Link, leftUnconfirmed events: [EventID])
 
-    /// The stream has nothing more to say. What the peer has left in memory may follow, once its process is gone.
+    /// The stream was read to its end. What the peer has left in memory may follow, once the peer's process is gone.
     func linkWasReadToEnd(_ link: Link, _ end: LinkEnd)
 
     /// The link has ended; nothing comes after this.

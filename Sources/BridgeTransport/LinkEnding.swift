@@ -1,9 +1,9 @@
 /// Which steps towards its end a link has taken.
 ///
-/// This side closes it, the peer's process ends, and the stream comes to its end, in any order. After that, what the
-/// peer has left in memory may be read. Then the link has ended. No step is taken back.
+/// This side closes the link, the peer's process ends, and the stream comes to its end, in any order. After that, what
+/// the peer has left in memory may be read. Then the link has ended. No step is taken back.
 package struct LinkEnding: Sendable, Hashable {
-    /// How the link has ended; nil until it has.
+    /// How the link has ended; nil until it has ended.
     package private(set) var end: LinkEnd?
     /// Whether this side has closed the link: nothing of the peer is recovered, and a worker takes no more events.
     package private(set) var isClosedHere = false
@@ -21,7 +21,7 @@ package struct LinkEnding: Sendable, Hashable {
     /// The peer's process has ended, whichever process still holds its socket.
     package mutating func peerWent() { isPeerGone = true }
 
-    /// The link is broken off, and the reading thread is to say so: the peer reads nothing, or a thread in slow
+    /// The link is broken off, and the reading thread is to report it: the peer reads nothing, or a thread in slow
     /// handlers has found a breach of the protocol.
     package mutating func breakOff(_ text: String) { brokenOff = text }
 
@@ -39,7 +39,7 @@ package struct LinkEnding: Sendable, Hashable {
     /// Whether a message to the peer is taken.
     package var takesMessages: Bool { isWritable && brokenOff == nil }
 
-    /// Whether the peer's memory must not be read yet: its process may still write there.
+    /// Whether the end of the peer's process is awaited: until it comes, the process may still write to its memory.
     package var awaitsPeersEnd: Bool { !isPeerGone && !isClosedHere }
 
     /// What the end of the stream means; nil if the stream ended by itself.

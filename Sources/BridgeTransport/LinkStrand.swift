@@ -27,23 +27,24 @@ package final class LinkStrand: InlineStrand, @unchecked Sendable {
     private let current = Atomic<UInt64>(0)
     private static let handedOverBit: UInt64 = 1 << 63
 
-    /// The name of that event, as a number; 0 between events.
+    /// The name of the event whose handlers run, as a number; 0 between events.
     private let currentName = Atomic<UInt64>(0)
     /// The name of the event in hand, as a number; the reading thread's own.
     @exclusivity(unchecked) var arrivedName: UInt64 = 0
 
     /// The event in hand; the reading thread's own.
     @exclusivity(unchecked) private var arrived: UInt64 = 0
-    /// Whether the host has been told that handlers may get that event; the reading thread's own.
+    /// Whether the head page says that handlers may get the event in hand; the reading thread's own.
     @exclusivity(unchecked) private var isTouched = false
-    /// The page on which a worker tells its host what it is doing.
+    /// The page on which a worker shows its host what it is doing.
     ///
     /// Set before the reading begins.
     @exclusivity(unchecked) var head: OutboxHead?
     /// The turn to read: counts how often the reading was handed over.
     ///
-    /// It changes with the lock held. The thread that has just left the strand reads it without the lock. As long as
-    /// the reading is not handed over, no thread changes it; after that, ``leave()`` has waited for the change.
+    /// The turn changes with the lock held. The thread that has just left the strand reads the turn without the lock.
+    /// As long as the reading is not handed over, no thread changes the turn; after a hand-over, ``leave()`` has waited
+    /// for the change.
     @exclusivity(unchecked) private var turn = 0
 
     @exclusivity(unchecked) private var queue: [Waiting] = []
@@ -112,7 +113,7 @@ package final class LinkStrand: InlineStrand, @unchecked Sendable {
             return true
         }
         if isQueued { return }
-        // The strand was given up meanwhile, and only this thread can take it.
+        // The strand has just been given up, and only this thread can take it.
         touch()
         begin(arrived, arrivedName, flags: 0)
         work()
@@ -128,7 +129,7 @@ package final class LinkStrand: InlineStrand, @unchecked Sendable {
     /// Whether the reading was handed to another thread while the calling thread had this turn and was in the strand.
     func isLost(_ turn: Int) -> Bool { self.turn != turn }
 
-    /// Returns when the strand is empty; from then on the reading is not handed over.
+    /// Returns when the strand is empty; after that, the reading is not handed over.
     func close() {
         lock.withLock {
             isClosed = true
@@ -206,7 +207,7 @@ package final class LinkStrand: InlineStrand, @unchecked Sendable {
 
     /// What to do about a slow handler.
     enum Relief {
-        /// A spare thread has been told.
+        /// A spare thread has been woken.
         case told
         /// There is no spare thread; the caller starts one that begins with ``waitForTurn()``.
         case needsThread

@@ -2,21 +2,21 @@ import BridgeProtocol
 package import DomainEvents
 import Locks
 
-/// What has become of the events of one link, or of several one after the other.
+/// What has become of the events of one link, or of several links one after the other.
 package struct LinkTally: Sendable, Hashable {
-    /// Taken for the peer.
+    /// Events that were taken for the peer.
     package var accepted: UInt64 = 0
-    /// Sent, and acknowledged as handled.
+    /// Events that were sent, and acknowledged as handled.
     package var handled: UInt64 = 0
-    /// Sent, and acknowledged though nothing there wanted them.
+    /// Events that were sent, and acknowledged though nothing there wanted them.
     package var unwanted: UInt64 = 0
-    /// Sent to a peer that acknowledges nothing.
+    /// Events that were sent to a peer that acknowledges nothing.
     package var unconfirmed: UInt64 = 0
-    /// Sent, and refused.
+    /// Events that were sent, and refused.
     package var refused: UInt64 = 0
-    /// Dropped by a policy before they were sent.
+    /// Events that a policy dropped before they were sent.
     package var dropped: UInt64 = 0
-    /// Replaced by a later event before they were sent.
+    /// Events that a later event replaced before they were sent.
     package var coalesced: UInt64 = 0
     /// How many bytes the frames of the sent events had.
     package var sentBytes: UInt64 = 0
@@ -24,15 +24,15 @@ package struct LinkTally: Sendable, Hashable {
     /// How long the peer took to settle a sample of what was sent.
     package var settling = DurationHistogram()
 
-    /// Arrived, over the stream or out of the peer's memory.
+    /// Events that arrived, over the stream or out of the peer's memory.
     package var arrived: UInt64 = 0
-    /// Arrived, and handled.
+    /// Events that arrived, and were handled.
     package var arrivedHandled: UInt64 = 0
-    /// Arrived, and nothing here wanted them.
+    /// Events that arrived, though nothing here wanted them.
     package var arrivedUnwanted: UInt64 = 0
-    /// Arrived, and refused here, or ended the link as it broke the protocol.
+    /// Events that arrived, and were refused here or ended the link because they broke the protocol.
     package var arrivedRefused: UInt64 = 0
-    /// Accepted by the peer, and not found in its memory.
+    /// Events that the peer had accepted, and that were not found in its memory.
     package var missing: UInt64 = 0
     /// How many bytes the frames of the events from the stream had.
     package var arrivedBytes: UInt64 = 0

@@ -4,14 +4,14 @@ import DomainEvents
 /// The times of the events in a link's outbox, while the link is traced: how long each lies there, and how long its
 /// peer takes to settle it.
 ///
-/// The trace does not know events that lay there when it began, nor events beyond its bound. An event whose peer dies
-/// has no end.
+/// The trace leaves out events that lay there when it began, and events beyond its bound. An event whose peer dies gets
+/// no end.
 struct LinkTrace {
     private struct Entry {
         let event: String
         let context: EventContext
         let attempt: Int
-        /// When it was put into the outbox; once it has left, when it left.
+        /// When the event was put into the outbox; after it has left, when it left.
         var start: UInt64
     }
 
@@ -22,9 +22,9 @@ struct LinkTrace {
     private let peer: String
     /// When the events that wait before the outbox came.
     private var queued: [EventID: UInt64] = [:]
-    /// By link sequence.
+    /// The events that are timed, by link sequence.
     private var entries: [UInt64: Entry] = [:]
-    /// The events before this one are settled.
+    /// The events before this sequence are settled.
     private var oldest: UInt64 = .max
     private var lastLeft: UInt64 = 0
 

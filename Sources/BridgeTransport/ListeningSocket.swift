@@ -6,15 +6,15 @@ package protocol ListeningSocket: AnyObject, Sendable {
     var path: String { get }
     /// The user that may connect.
     var user: UInt32 { get }
-    /// The listening socket; another one after ``recreate()``.
+    /// The listening socket; another socket after ``recreate()``.
     var socket: SharedDescriptor { get }
 
     /// Finds out what is at the path now.
     func look() -> NamedSocket.Place
 
-    /// Makes the socket's file anew after it was removed; peers that are connected already stay so.
+    /// Makes the socket's file anew after it was removed; connected peers stay connected.
     func recreate() throws(NamedSocketError)
 
-    /// Removes what was made here; no process can connect any more.
+    /// Removes what this process has made there; no process can connect to it any more.
     func remove()
 }

@@ -3,14 +3,14 @@ import Locks
 
 /// A listening socket with a name in the file system, which belongs to this user and this process alone.
 ///
-/// A lock beside it decides which process has the name: the file of a killed process is replaced, and the file of a
-/// living process is left alone. Nothing else that lies at the path is ever removed.
+/// A lock file beside the socket decides which process has the name: the file of a killed process is replaced, and the
+/// file of a living process is left alone. Nothing else that lies at the path is ever removed.
 package final class NamedSocket: ListeningSocket, @unchecked Sendable {
-    // Sendable: everything mutable is guarded by `lock`. No two threads recreate it at once: its owner sees to that.
+    // Sendable: everything mutable is guarded by `lock`. Its owner makes sure that no two threads recreate it at once.
 
     /// The absolute path.
     package let path: String
-    /// The user that owns it, and may connect.
+    /// The user that owns the socket, and may connect.
     package let user: UInt32
     private let directoryPath: String
     private let name: String
@@ -35,14 +35,14 @@ package final class NamedSocket: ListeningSocket, @unchecked Sendable {
         case nothing
         /// Another process's file; it is left alone.
         case foreign
-        /// It is unknown for now, for lack of descriptors or memory.
+        /// The place could not be read for now, for lack of descriptors or memory.
         case unknown
     }
 
     /// Makes the socket, and the last directory of its path if that is missing, and listens.
     ///
     /// - Parameters:
-    ///   - path: a path without a leading slash counts from the working directory.
+    ///   - path: the path of the socket; without a leading slash it counts from the working directory.
     ///   - backlog: how many connections may wait to be accepted.
     package init(
         at path: String,
@@ -89,9 +89,9 @@ package final class NamedSocket: ListeningSocket, @unchecked Sendable {
         }
     }
 
-    /// Makes the socket's file anew after it was removed; peers that are connected already stay so.
+    /// Makes the socket's file anew after it was removed; connected peers stay connected.
     ///
-    /// A file that has come there since and is not ours is left alone. The new socket is another one: see ``socket``.
+    /// A file of another process that has come there since is left alone. ``socket`` is another socket after this.
     package func recreate() throws(NamedSocketError) {
         let (directory, claim) = lock.withLock { (self.directory, self.claim) }
         let there = try SocketDirectory.open(directoryPath, for: user, makes: true, socket: path)
@@ -110,7 +110,7 @@ package final class NamedSocket: ListeningSocket, @unchecked Sendable {
         if isLate { removeFiles() }
     }
 
-    /// Removes the socket's file and its lock, if they are still ours; no process can connect any more.
+    /// Removes the socket's file and its lock, if they are still this object's; no process can connect any more.
     package func remove() {
         let isFirst = lock.withLock {
             defer { isRemoved = true }
@@ -121,9 +121,9 @@ package final class NamedSocket: ListeningSocket, @unchecked Sendable {
 
     private func removeFiles() {
         let (directory, claim, bound) = lock.withLock { (self.directory.directory, self.claim, self.bound) }
-        // In this order, so that the process that gets the lock next finds no socket of ours.
+        // The socket goes first, so that the process that gets the lock next finds no socket of this process.
         for (name, identity) in [(name, bound.file), (claim.name, claim.identity)] {
-            // Best effort: that process recognises a leftover.
+            // Best effort: the process that gets the lock next recognises a leftover.
             if (try? directory.status(of: name))??.identity == identity { try? directory.remove(name) }
         }
     }
@@ -159,8 +159,8 @@ package final class NamedSocket: ListeningSocket, @unchecked Sendable {
         backlog: CInt
     ) throws(NamedSocketError) -> Bound {
         try clear(path, name, in: there, user: user)
-        // By its path: no system binds within an opened directory. No other user can swap a directory that the walk has
-        // judged.
+        // The socket is bound by its path: no system binds within an opened directory. No other user can swap a
+        // directory that the walk has judged.
         let socket = try attempt(path) { () throws(SystemError) in
             SharedDescriptor(try UnixSocket.bind(to: path))
         }

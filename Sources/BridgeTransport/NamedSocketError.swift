@@ -4,9 +4,9 @@ package import BridgePlatform
 package enum NamedSocketError: Error, Equatable, Sendable, CustomStringConvertible {
     /// What lies there may belong to another user or program; it was not touched.
     case unsafePath(String, why: String)
-    /// Another process serves this path, or is about to; with its number if that is known.
+    /// Another process serves this path, or is about to; `pid` is nil if its number is unknown.
     case alreadyRunning(String, pid: Int32?)
-    /// The lengths are in bytes, of the absolute path.
+    /// The absolute path is too long; the lengths are in bytes.
     case pathTooLong(String, length: Int, maximum: Int)
     case system(String, SystemError)
 

@@ -12,17 +12,17 @@ extension MemoryFile: OutboxSource {
     /// A file for the outbox of a worker whose host takes frames within `limits`; nil if the system cannot make one:
     /// the worker then keeps its outbox in its own memory.
     package static func forOutbox(_ limits: LinkLimits) -> MemoryFile? {
-        // How much a worker keeps is the same for all workers, whatever its host keeps for it.
+        // The limit of what a worker keeps is the same for all workers, whatever its host keeps for it.
         let hardLimit = LinkLimits().outboxHardBytes
         return try? make(
             byteCount: OutboxLayout.fileBytes(outboxBytes: hardLimit, frameBytes: limits.frameBytes)
         )
     }
 
-    /// How much memory holds a host's large events where its worker reads them.
+    /// How many bytes of memory hold a host's large events where its worker reads them.
     ///
-    /// Twice the default limit of an outbox, as large frames leave room empty. Memory that was written once is kept
-    /// until the worker ends.
+    /// These are twice the default limit of an outbox, because large frames leave room empty. Memory that was written
+    /// once is kept until the worker ends.
     private static let shelfBytes = 8 << 20
 
     /// A file for the large events of a host to one worker; nil if the system cannot make one that only the host writes

@@ -2,8 +2,8 @@ package import BridgePlatform
 
 /// A listening socket that a service manager has made, and passes to this process: systemd's socket activation.
 ///
-/// Its file is the manager's: this process does not lock it, look after it or remove it. If a peer connects after this
-/// process's end, the manager starts the next one.
+/// Its file is the manager's: this process does not lock, check or remove it. If a peer connects after this process's
+/// end, the manager starts the next process.
 package final class PassedSocket: ListeningSocket {
     package let path: String
     package let user: UInt32
@@ -13,7 +13,7 @@ package final class PassedSocket: ListeningSocket {
     /// environment.
     ///
     /// Call it at the beginning of `main`, because it changes the environment. A second call finds nothing to take.
-    /// - Returns: nil if no manager has passed anything.
+    /// - Returns: The socket; nil if no manager has passed anything.
     package static func take(user: UInt32 = CurrentProcess.user) throws(PassedSocketError) -> PassedSocket? {
         defer { PassedDescriptors.forget() }
         let passed: PassedDescriptors?
@@ -27,9 +27,10 @@ package final class PassedSocket: ListeningSocket {
         return try PassedSocket(owning: number, named: passed.names.first, user: user)
     }
 
-    /// Takes ownership of a descriptor, which no other code may close from now on; closes it if it is not fit.
+    /// Takes ownership of a descriptor, which no other code may close from now on; closes the descriptor if it is not
+    /// fit.
     ///
-    /// - Parameter name: what the manager calls it.
+    /// - Parameter name: the manager's name for the descriptor; nil if it gave none.
     package init(owning number: CInt, named name: String?, user: UInt32 = CurrentProcess.user) throws(PassedSocketError)
     {
         let kind: UnixSocket.Kind

@@ -7,7 +7,7 @@ import BridgeProtocol
 /// It changes on the thread that begins the link and then on the reading thread alone, with the link's lock held. So
 /// the reading thread reads it without the lock.
 struct PeerMemory {
-    /// Takes large events out of the memory; nil if there is none.
+    /// Takes large events out of the memory; nil if the peer shares none.
     private(set) var copies: FrameCopies?
     /// What a worker has accepted, as its memory says; nil in a worker, and for a worker that shares no memory.
     private(set) var outbox: OutboxProgress?
@@ -33,7 +33,7 @@ struct PeerMemory {
     /// The outbox has been read.
     mutating func wasRecovered(_ found: RecoveredOutbox) { self.found = found }
 
-    /// How many events the peer has accepted, as its memory says; nil if it shares no outbox.
+    /// How many events the peer has accepted, as its memory says; nil if the peer shares no outbox.
     var accepted: UntrustedNumber? { outbox?.accepted }
 
     /// How many events were found in the outbox that the stream had not brought.

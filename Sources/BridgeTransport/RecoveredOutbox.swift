@@ -6,13 +6,13 @@ package struct RecoveredOutbox: Sendable, Hashable {
     /// those that the worker may not publish.
     package var events = 0
 
-    /// Of these, how many the worker may not publish.
+    /// How many of ``events`` the worker may not publish.
     package var forbidden = 0
 
     /// How many events that the worker had counted as accepted could not be found.
     package var missing: UInt64 = 0
 
-    /// Whether ``missing`` says how many are gone: not if the worker's count of its events is damaged, too.
+    /// Whether ``missing`` is known; false if the worker's count of its events is damaged, too.
     package var isMissingKnown = true
 
     /// Whether the worker died while it wrote an event; it had not accepted that event, which is dropped.

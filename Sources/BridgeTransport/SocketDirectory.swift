@@ -1,6 +1,7 @@
 import BridgePlatform
 
-/// The directory of a named socket: it belongs to one user alone, and no other user can put another in its place.
+/// The directory of a named socket: it belongs to one user alone, and no other user can put another directory in its
+/// place.
 ///
 /// Each directory on the way is opened from the one above it and judged when it is open. Its owner, and any user that
 /// may write in it, could swap what is below. So each belongs to this user or to the superuser, and is writable to
@@ -33,7 +34,7 @@ struct SocketDirectory: Sendable {
 private struct Walk {
     private struct Step {
         let name: String
-        /// Whether it is the socket's directory itself.
+        /// Whether the step leads into the socket's directory itself.
         let isLast: Bool
     }
 
@@ -63,7 +64,7 @@ private struct Walk {
 
     /// Goes one step down.
     ///
-    /// - Returns: False at the end.
+    /// - Returns: False if no step is left.
     mutating func step() throws(NamedSocketError) -> Bool {
         guard !steps.isEmpty else { return false }
         let step = steps.removeFirst()
@@ -89,7 +90,7 @@ private struct Walk {
         let here = current
         let (next, status) = try attempt(socket) { () throws(SystemError) in
             let next = try here.open(step.name)
-            // The status of what has been opened, whatever was there a moment ago.
+            // This is the status of what has been opened, whatever was there a moment ago.
             return (next, try next.status())
         }
         if step.isLast {
@@ -159,7 +160,7 @@ private struct Walk {
     private func text(of permissions: UInt32) -> String { String(permissions, radix: 8) }
 }
 
-/// Makes calls that may each fail, for the socket at `path`.
+/// Runs `body`; an error of the system becomes an error of the socket at `path`.
 func attempt<Value>(_ path: String, _ body: () throws(SystemError) -> Value) throws(NamedSocketError) -> Value {
     do throws(SystemError) {
         return try body()

@@ -5,7 +5,7 @@ import Locks
 ///
 /// A process of another user is sent away before a byte is read. A silent connection takes a descriptor and no thread,
 /// for a bounded time, and the number of silent connections is bounded. When descriptors run out, accepting pauses. The
-/// listener looks after the socket's file.
+/// listener makes the socket's file anew if it is gone.
 ///
 /// All calls out come on the poller's thread, without a lock held.
 package final class SocketListener: Entrance, @unchecked Sendable {
@@ -13,13 +13,13 @@ package final class SocketListener: Entrance, @unchecked Sendable {
     // alone.
 
     package struct Limits: Sendable {
-        /// How many connections may be there at once that have said no hello.
+        /// How many connections that have said no hello may be there at once.
         package var unintroduced = 32
-        /// How long each such connection may stay, in nanoseconds.
+        /// For how many nanoseconds a connection that has said no hello may stay.
         package var timeout: UInt64 = 5_000_000_000
-        /// How often the socket's file is looked at, in nanoseconds.
+        /// How many nanoseconds lie between two checks of the socket's file.
         package var lookInterval: UInt64 = 5_000_000_000
-        /// How long matters of a kind are gathered before they are reported, in nanoseconds.
+        /// For how many nanoseconds matters of a kind are gathered before they are reported.
         package var reportInterval: UInt64 = 1_000_000_000
 
         package init() {}
@@ -43,7 +43,7 @@ package final class SocketListener: Entrance, @unchecked Sendable {
     private var reserve: SharedDescriptor?
     private var unreported: [SocketReport.Matter: Int] = [:]
     private var isReportSet = false
-    /// The last report about the socket's file; the same is not reported again.
+    /// The last report about the socket's file; the same fault is not reported again.
     private var lastFault: SocketReport.Matter?
 
     /// A connection that has said no hello.
@@ -53,7 +53,7 @@ package final class SocketListener: Entrance, @unchecked Sendable {
         let peer: UnixSocket.PeerCredentials
         /// Set until the connection has begun to speak.
         var registration: Poller.Registration?
-        /// Set from then on.
+        /// Set once the connection has begun to speak.
         var stream: UnixStream?
 
         init(_ socket: SharedDescriptor, _ peer: UnixSocket.PeerCredentials) {
@@ -104,7 +104,7 @@ package final class SocketListener: Entrance, @unchecked Sendable {
             defer { (self.registration, reserve) = (nil, nil) }
             return self.registration
         }
-        // From here on no connection is added.
+        // Once `isStopped` is set, no connection is added.
         registration?.cancel()
         let connections = lock.withLock {
             defer { self.connections = [:] }
@@ -114,7 +114,7 @@ package final class SocketListener: Entrance, @unchecked Sendable {
         socket.remove()
     }
 
-    /// Looks after the socket's file now: makes it anew if it is gone.
+    /// Checks the socket's file now, and makes it anew if it is gone.
     package func lookNow() {
         poller.perform { [weak self] in self?.look() }
     }
@@ -176,7 +176,7 @@ package final class SocketListener: Entrance, @unchecked Sendable {
         guard let connection = lock.withLock({ connections[number] }) else { return }
         let outcome = UnixSocket.peek(connection.socket.rawValue)
         if outcome == .wouldBlock { return }
-        // This is the poller's own thread, so nothing is waited for.
+        // This is the poller's own thread, so `cancel` does not wait.
         lock.withLock { connection.registration.take() }?.cancel()
         guard case .transferred = outcome else { return settle(.ended(number)) }
         let stream = UnixStream(untrusted: connection.socket, poller: poller)
@@ -246,7 +246,7 @@ package final class SocketListener: Entrance, @unchecked Sendable {
         // The waiting peer's connection is accepted and closed, so that the peer knows; it may try again.
         if error.isShortage { _ = try? UnixSocket.accept(from: listening.rawValue) }
         takeReserve()
-        // Otherwise the poller would find the same connections waiting over and over.
+        // Without this, the poller would find the same connections waiting over and over.
         try? registration?.update([])
         poller.schedule(after: pause) { [weak self] in
             self?.takeReserve()

@@ -14,8 +14,8 @@ struct SocketLock: Sendable {
         user: UInt32
     ) throws(NamedSocketError) -> SocketLock {
         let lockName = name + ".lock"
-        // Tries again each time that the lock's holder removes the file meanwhile: each turn needs another process that
-        // has just ended.
+        // Tries again each time that the lock's holder removes the file during these steps: each turn needs another
+        // process that has just ended.
         while true {
             if let status = try attempt(path, { () throws(SystemError) in try directory.status(of: lockName) }) {
                 try judge(status, lockName, path, user)
@@ -33,7 +33,7 @@ struct SocketLock: Sendable {
         }
     }
 
-    /// The lock holds without the process's number, which is for people: so a full disk keeps no process from serving.
+    /// Writes the process's number into the lock for people; on a full disk the lock holds without the number.
     private static func sign(_ file: LockFile) throws(SystemError) {
         do throws(SystemError) {
             try file.sign()
@@ -42,7 +42,7 @@ struct SocketLock: Sendable {
         }
     }
 
-    /// A file that is no such lock is neither opened nor written to.
+    /// Throws unless a file may be the lock, so that no other file is opened or written to.
     private static func judge(
         _ status: FileStatus,
         _ name: String,

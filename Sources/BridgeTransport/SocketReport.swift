@@ -3,7 +3,7 @@ package struct SocketReport: Sendable, Equatable, CustomStringConvertible {
     package enum Matter: Sendable, Hashable {
         /// A process of another user connected and was sent away before anything of it was read.
         case otherUser(UInt32)
-        /// It came from a worker that may not attach, or from a process that such a worker has started.
+        /// A connection came from a worker, which may not attach, or from a process that a worker has started.
         case worker(String)
         /// No hello came in time.
         case silent
@@ -13,12 +13,12 @@ package struct SocketReport: Sendable, Equatable, CustomStringConvertible {
         case shortage(String)
         /// The socket's file was gone, and was made again.
         case recreated
-        /// The socket's file is missing or another, and cannot be made again.
+        /// The socket's file is missing or was replaced, and cannot be made again.
         case amiss(String)
     }
 
     package let matter: Matter
-    /// How often it has happened since the last report about it.
+    /// How often the matter has come up since it was last reported.
     package let count: Int
     /// The path of the socket.
     package let path: String

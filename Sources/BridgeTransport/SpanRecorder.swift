@@ -5,9 +5,9 @@ import Synchronization
 
 /// Records which part of its way an event was on, and when, while a subscriber or a peer wants to know.
 ///
-/// A thread that has an event in hand asks ``isOn`` first: that reads memory which no thread writes meanwhile. Notes go
-/// into a buffer of bounded size; notes without room are counted. Any thread may use the recorder; it calls nothing
-/// out.
+/// A thread that has an event in hand asks ``isOn`` first, which reads memory that changes only when recording begins
+/// or ends. Notes go into a buffer of bounded size; notes without room are counted. Any thread may use the recorder; it
+/// calls nothing out.
 package final class SpanRecorder: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
@@ -89,7 +89,7 @@ package final class SpanRecorder: @unchecked Sendable {
         }
     }
 
-    /// Counts spans that were taken and then found no room.
+    /// Counts spans for which there was no room outside the recorder.
     package func drop(_ count: Int) {
         lock.withLock { notes.dropped &+= UInt64(count) }
     }

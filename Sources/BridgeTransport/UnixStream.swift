@@ -48,9 +48,9 @@ package final class UnixStream: ByteStream, @unchecked Sendable {
         registration?.cancel()
     }
 
-    /// Waits in `poll` first if this side writes more than it reads.
+    /// Waits for bytes and reads them; it waits in `poll` if this side writes more than it reads.
     ///
-    /// On Linux a thread that is blocked in a read is woken each time that the peer takes a write of ours off the
+    /// On Linux a thread that is blocked in a read is woken each time that the peer takes a write of this side off the
     /// socket, and finds nothing to read. With `poll`, a stream that writes much pays one more system call for each
     /// read, and waits undisturbed.
     package func read(into buffer: UnsafeMutableRawBufferPointer) -> IOOutcome {
@@ -66,7 +66,7 @@ package final class UnixStream: ByteStream, @unchecked Sendable {
         return UnixSocket.send(descriptor.rawValue, pieces: pieces)
     }
 
-    /// Only a link whose writes would block enters the poller.
+    /// Registers with the poller at the first call, so only a link whose writes would block enters the poller.
     package func whenWritable(_ body: @escaping @Sendable () -> Void) {
         do {
             // The registration is known here before it can fire: what it calls may come back at once and wait again.

@@ -20,7 +20,7 @@ package struct LineDecoder: Sendable {
 
     /// Looks at the beginning of `bytes`.
     ///
-    /// After a call that found no line, `bytes` begins with the bytes of that call.
+    /// After a call that found no line, the caller passes the same bytes again, with more bytes after them.
     package mutating func next(in bytes: UnsafeRawBufferPointer) throws(LinkViolation) -> Step {
         let unsearched = bytes[min(searched, bytes.count)...]
         let end = unsearched.firstIndex(of: UInt8(ascii: "\n"))

@@ -116,11 +116,11 @@ package struct LineHello: Sendable, Hashable {
     package var cookie: String
     package var library: String
     package var wants: [String]
-    /// The only names that it will publish; nil for any.
+    /// The only names that the worker will publish; nil for any name.
     package var publishes: Set<EventName>?
-    /// Whether it acknowledges nothing: an event for it then counts as settled once it is written.
+    /// Whether the worker acknowledges nothing: each event for it then counts as settled once it is written.
     package var acknowledgesNothing: Bool
-    /// How many unacknowledged events it takes; nil for as many as the host sends any worker.
+    /// How many unacknowledged events the worker takes; nil for as many as the host's limits allow.
     package var window: UntrustedNumber?
 
     private enum Acknowledging: String, LineWord {
@@ -132,7 +132,7 @@ package struct LineHello: Sendable, Hashable {
 
     init(_ line: LineObject, limits: LinkLimits) throws(LinkViolation) {
         let versions = try line.numbers("versions") ?? [ProtocolVersion.current]
-        // One at least.
+        // A hello names at least one version.
         let (lowest, highest) = (versions.min() ?? 0, versions.max() ?? 0)
         self.versions = lowest...highest
         name = try line.text("name") ?? ""
@@ -150,7 +150,7 @@ package struct LineHello: Sendable, Hashable {
 /// An event in a line of a worker.
 package struct LineEvent: Sendable, Hashable {
     package let name: String
-    /// Nanoseconds since 1970; nil if the worker gives no time, and the host takes its own.
+    /// The event's time in nanoseconds since 1970; nil if the worker gives none, so that the host's clock counts.
     package let time: UInt64?
     package let cause: EventID?
     package let traceparent: String?
@@ -172,7 +172,7 @@ package struct LineEvent: Sendable, Hashable {
             throw LinkViolation("in an event, data_base64: found bytes, expected the event's fields as \"data\"")
         }
         do throws(CBORError) {
-            // An event without fields may do without data.
+            // An event without fields needs no data.
             payload = try (line.node["data"]?.cborValue ?? .map([])).encoded()
         } catch {
             throw LinkViolation("in an event, data: \(error)")

@@ -4,7 +4,7 @@ import JSONText
 /// The JSON object in a line; an error names the wrong member and what was expected.
 struct LineObject {
     let node: JSONNode
-    /// What the line is, as in `an ack line`.
+    /// What the line is, for messages: `an event`, or `a line of ack`.
     let subject: String
 
     init(_ node: JSONNode, _ subject: String) {
@@ -12,7 +12,7 @@ struct LineObject {
         self.subject = subject
     }
 
-    /// A member; a null member counts as missing.
+    /// The member with this key; nil if it is missing or null.
     private subscript(key: String) -> JSONNode? { node[key].flatMap { $0.value == .null ? nil : $0 } }
 
     func wrong(_ key: String, _ expected: String) -> LinkViolation {
@@ -63,7 +63,7 @@ struct LineObject {
         return numbers
     }
 
-    /// One of a few words.
+    /// The word in a member that allows only a few; nil if the member is missing.
     func word<Word: LineWord>(_ key: String, of type: Word.Type) throws(LinkViolation) -> Word? {
         guard let text = try text(key) else { return nil }
         guard let word = Word.allCases.first(where: { $0.word == text }) else {

@@ -96,7 +96,7 @@ extension LinesTranslator {
         case .goodbye(let goodbye):
             let reason = Goodbye.Reason(rawValue: goodbye.reason) ?? .internalError
             line("goodbye", [("reason", .text(reason.word)), ("text", .text(goodbye.text))], to: &lines)
-        // A lines worker has no use for these: it neither answers them nor waits for them.
+        // A lines worker has no use for these frames: it neither answers them nor waits for them.
         case .hello, .ready, .moreTime, .receipt, .heartbeat: return
         }
     }

@@ -4,18 +4,18 @@ import JSONText
 
 /// Translates between the lines of a worker and the frames of its link.
 ///
-/// A pure machine. For the worker it adds what lines have no word for: sequences and identities of the worker's events,
-/// window credit, receipts. Lines tell the worker no window for its own events; the reader of its lines stops while
-/// ``hasRoom`` is false.
+/// A pure machine. On the worker's behalf it adds what lines do not carry: sequences and identities of the worker's
+/// events, window credit, receipts. Lines grant the worker no window for its own events; instead, the thread that reads
+/// the lines stops while ``hasRoom`` is false.
 package struct LinesTranslator: Sendable {
-    /// Tells lines from frames: a frame whose length began with this byte would have about 2 GiB.
+    /// The first byte of a stream of lines: a frame whose length began with this byte would have about 2 GiB.
     package static let firstByte = UInt8(ascii: "{")
 
     /// How many events of the worker may wait for the host's handlers.
     ///
-    /// Many more than the window of a worker that keeps an outbox of its own. While the host reads no events of a lines
-    /// worker, it reads none of its acknowledgements either. So two lines workers that flood each other would wait for
-    /// each other for ever.
+    /// These are many more than the window of a worker that keeps an outbox of its own. While the host reads no events
+    /// of a lines worker, it reads none of the worker's acknowledgements either. With a small limit, two lines workers
+    /// that flood each other would wait for each other for ever.
     static let openEvents = 1 << 18
 
     private enum Phase {
@@ -26,7 +26,7 @@ package struct LinesTranslator: Sendable {
 
     let limits: LinkLimits
     private var phase = Phase.silent
-    /// The sources of the worker's and of the host's events; the welcome tells the incarnations.
+    /// The sources of the worker's and of the host's events; the welcome brings the incarnations.
     private(set) var worker: EventSource
     private(set) var host: EventSource
     /// Whether the host has accepted the hello.
@@ -52,7 +52,7 @@ package struct LinesTranslator: Sendable {
     private var charges: ArraySlice<Int> = []
     private var chargedBytes = 0
 
-    /// An event that the worker has and has not settled.
+    /// An event that the worker was sent and has not settled.
     private struct Open {
         let id: EventID
         let root: EventID
@@ -68,8 +68,8 @@ package struct LinesTranslator: Sendable {
 
     /// The window that the host's side must grant so that it takes all that ``hasRoom`` lets through.
     ///
-    /// It is twice as large, and a frame: events that arrived from a worker that has since gone are still taken, though
-    /// nothing is acknowledged any more.
+    /// The window is twice what ``hasRoom`` lets through, plus one frame: when the worker has gone, its events that
+    /// have arrived are still taken, though nothing is acknowledged any more.
     package static func window(_ limits: LinkLimits) -> ReceiveWindow {
         ReceiveWindow(windowBytes: 2 * limits.outboxHardBytes + limits.frameBytes, windowEvents: 2 * openEvents)
     }
@@ -83,7 +83,7 @@ package struct LinesTranslator: Sendable {
 
     /// Appends a line as frames.
     ///
-    /// - Parameter now: the time for an event that bears none, in nanoseconds since 1970.
+    /// - Parameter now: the time of an event whose line gives none, in nanoseconds since 1970.
     package mutating func received(
         _ message: LineMessage,
         at now: UInt64,
@@ -151,10 +151,10 @@ package struct LinesTranslator: Sendable {
         return interest
     }
 
-    /// The number of a name for as long as the link lives.
+    /// The number of a name for as long as the link lives; a new name gets a new number.
     private mutating func number(of name: String) -> UInt64 {
         if let known = numbers[EventName(name)] { return known }
-        // 0 stands for all events; no event has it for its name.
+        // 0 means all events; no name of an event has this number.
         let number = name == EventName.everything.text ? 0 : UInt64(names.count) + 1
         numbers[EventName(name)] = number
         if number != 0 { names[number] = name }
@@ -239,7 +239,7 @@ package struct LinesTranslator: Sendable {
         head.traceparent = event.traceparent
         if let cause = event.cause {
             head.cause = cause.spelled(from: worker, to: host)
-            // The root and the trace of the cause go on with the event that it caused, as in a worker in Swift.
+            // The event inherits the root and the trace of its cause, as in a worker in Swift.
             if let known = openByID[cause].flatMap({ open[$0] }) {
                 if known.root != cause { head.root = known.root.spelled(from: worker, to: host) }
                 if head.traceparent == nil { head.traceparent = known.traceparent }
@@ -264,7 +264,7 @@ package struct LinesTranslator: Sendable {
 
     // MARK: - What the host says
 
-    /// The host has handled the events up to this one.
+    /// The host has handled the events up to `mark`, which makes room for more.
     mutating func credit(through mark: UntrustedNumber) {
         let settled = lastSent - UInt64(charges.count)
         guard mark > settled else { return }
@@ -288,7 +288,7 @@ package struct LinesTranslator: Sendable {
 
     /// Notes an event or a gap that the worker is sent and has to acknowledge.
     ///
-    /// - Returns: Its link sequence.
+    /// - Returns: The link sequence of the event or gap.
     mutating func sequenceWasSent(
         _ announced: UntrustedNumber,
         frameLength: Int

@@ -6,7 +6,7 @@
 package struct AcknowledgementPlan: Sendable, Hashable {
     /// Whether an acknowledgement leaves with the next batch, even alone.
     private var isDue = false
-    /// Whether the last acknowledgement counts only after events that a policy may still drop: it is repeated when
+    /// Whether the last acknowledgement counts only after events that a policy may still drop; it is then repeated when
     /// nothing waits before the outbox any more.
     private var isOpen = false
     /// Whether the next batch repeats the last acknowledgement.
@@ -16,9 +16,9 @@ package struct AcknowledgementPlan: Sendable, Hashable {
 
     /// What a batch carries so far, and which events of this side stay behind it.
     package struct Batch: Sendable, Hashable {
-        /// Whether it carries anything.
+        /// Whether the batch carries anything.
         package let carriesFrames: Bool
-        /// Whether the goodbye ends it, so that no batch follows.
+        /// Whether the goodbye ends the batch, so that no batch follows.
         package let isLast: Bool
         /// The newest event that has left, with this batch or before it.
         package let lastComposed: UInt64
@@ -26,7 +26,8 @@ package struct AcknowledgementPlan: Sendable, Hashable {
         package let lastSequence: UInt64
         /// How many events and gaps wait before the outbox.
         package let queued: Int
-        /// Whether what stays behind may stay for any time: the link is paused, or its peer is let go.
+        /// Whether what stays behind may stay without a limit of time: the link is paused, or the peer gets no more
+        /// events.
         package let isHeldBack: Bool
 
         package init(
@@ -47,8 +48,8 @@ package struct AcknowledgementPlan: Sendable, Hashable {
 
         /// The event that must arrive before an acknowledgement in this batch counts; 0 for none.
         ///
-        /// In a batch, the acknowledgement follows the events, so events that have left need no name. The peer does not
-        /// wait for events that are held back: the host keeps them, whatever becomes of the peer.
+        /// In a batch, the acknowledgement follows the events, so it need not name events that have left. The peer does
+        /// not wait for events that are held back: the host keeps them, whatever becomes of the peer.
         fileprivate var behind: UInt64 {
             if isHeldBack { return 0 }
             // Each entry that waits before the outbox takes one number at the most, and may be dropped.
@@ -59,9 +60,9 @@ package struct AcknowledgementPlan: Sendable, Hashable {
 
     /// An acknowledgement that a batch carries.
     package struct Ride: Sendable, Hashable {
-        /// The event that must arrive before it counts; 0 for none.
+        /// The event that must arrive before the acknowledgement counts; 0 for none.
         package let after: UInt64
-        /// Whether it is written even if the peer knows it all.
+        /// Whether the acknowledgement is written even if the peer knows all that it says.
         package let isRepeated: Bool
 
         package init(after: UInt64, isRepeated: Bool) {
@@ -70,10 +71,10 @@ package struct AcknowledgementPlan: Sendable, Hashable {
         }
     }
 
-    /// Whether an acknowledgement may leave though the peer was told of all that is handled.
+    /// Whether an acknowledgement may leave even if the peer already knows all that is handled.
     var isPending: Bool { isDue || isOpen || isRepeated }
 
-    /// The next batch acknowledges, even alone: enough is handled, or something waits to hear of it.
+    /// The next batch acknowledges, even alone: enough is handled, or something waits for the acknowledgement.
     package mutating func acknowledgementIsDue() { isDue = true }
 
     /// The last acknowledgement may wait for an event that will never leave: the next batch repeats it.
@@ -82,9 +83,9 @@ package struct AcknowledgementPlan: Sendable, Hashable {
     /// A batch leaves.
     ///
     /// - Parameters:
-    ///   - hasUnannounced: whether something is handled that the peer has not been told of.
-    ///   - mayRide: whether any batch may carry that.
-    /// - Returns: The acknowledgement that the batch carries, if there is something to say; nil for none.
+    ///   - hasUnannounced: whether events are handled that are not acknowledged to the peer yet.
+    ///   - mayRide: whether any batch may carry the acknowledgement of those events.
+    /// - Returns: The acknowledgement that the batch carries; nil for none.
     package mutating func batchLeaves(_ batch: Batch, hasUnannounced: Bool, mayRide: Bool) -> Ride? {
         let isSaidAgain = isRepeated || isOpen && batch.queued == 0
         let isRiding = mayRide && (batch.carriesFrames || batch.isLast)

@@ -9,11 +9,11 @@ package struct ReceiveState: Sendable {
     private var allowance: ControlAllowance
     private var plan = AcknowledgementPlan()
 
-    /// The newest event that was found in the peer's memory; 0 if none was.
+    /// The newest event that was found in the peer's memory; 0 for none.
     private var lastRecovered: UInt64 = 0
     /// How many gaps have arrived.
     private var gaps: UInt64 = 0
-    /// Of these, how many the reading thread has in hand: 1 at the most.
+    /// How many gaps the reading thread has in hand: 1 at the most.
     private var gapsInHand = 0
     /// How many events were refused.
     package private(set) var refusedEvents: UInt64 = 0
@@ -38,7 +38,7 @@ package struct ReceiveState: Sendable {
 
     // MARK: - Frames
 
-    /// The peer speaks in lines, which have no window: this side uses a larger one.
+    /// The peer speaks in lines, which have no window: this side then uses a larger window.
     ///
     /// Only before the first frame.
     package mutating func beginLines(_ limits: LinkLimits) { window = LinesTranslator.window(limits) }
@@ -47,7 +47,7 @@ package struct ReceiveState: Sendable {
     ///
     /// - Parameters:
     ///   - announced: the link sequence that the frame says it has.
-    ///   - frameLength: in bytes.
+    ///   - frameLength: the length of the frame, in bytes.
     /// - Returns: The event's sequence.
     package mutating func eventReceived(
         sequence announced: UntrustedNumber,
@@ -57,7 +57,7 @@ package struct ReceiveState: Sendable {
         return try window.eventReceived(sequence: announced, frameLength: frameLength)
     }
 
-    /// The place of an event in shared memory has arrived; the event itself is received after that.
+    /// The place of an event in shared memory has arrived; the event itself is received after the place.
     package mutating func placeReceived() throws(LinkViolation) { try phase.frameReceived(.placed) }
 
     /// A gap has arrived, and is in hand until ``gapHandled(_:isQuietAwaited:)``.
@@ -75,7 +75,7 @@ package struct ReceiveState: Sendable {
     /// A control message has arrived.
     ///
     /// - Parameters:
-    ///   - kind: nil if it is not known, and skipped.
+    ///   - kind: the message's kind; nil for an unknown kind, which is skipped.
     ///   - sent: how many events have been sent to the peer.
     package mutating func messageReceived(
         _ kind: FrameKind?,
@@ -96,7 +96,7 @@ package struct ReceiveState: Sendable {
 
     /// The last handler of an event has returned.
     ///
-    /// - Parameter isQuietAwaited: whether something waits until the link is quiet, and has to hear of this.
+    /// - Parameter isQuietAwaited: whether a caller waits until the link is quiet; the peer must then be told at once.
     /// - Returns: How soon to tell the peer.
     package mutating func handled(
         _ sequence: UInt64,
@@ -151,7 +151,7 @@ package struct ReceiveState: Sendable {
     /// The peer has acknowledged events.
     ///
     /// - Parameter accepted: the newest event that the peer has accepted, read from its shared memory, which outlives
-    ///   the peer; nil if it shares none.
+    ///   the peer; nil if the peer shares no memory.
     /// - Returns: Whether the acknowledgement counts now; otherwise ``takeStanding(_:)`` returns it later.
     package mutating func acknowledged(
         _ acknowledgement: CheckedAcknowledgement,
@@ -162,7 +162,7 @@ package struct ReceiveState: Sendable {
         if pending.count < 2 {
             pending.append(acknowledgement)
         } else {
-            // The oldest counts soonest and the newest says most; those between add nothing.
+            // The oldest acknowledgement counts soonest, and the newest says most; those between add nothing.
             pending[1] = acknowledgement
         }
         return false
@@ -171,18 +171,18 @@ package struct ReceiveState: Sendable {
     /// Whether an acknowledgement waits for an event of the peer.
     package var hasPending: Bool { !pending.isEmpty }
 
-    /// Takes out the oldest acknowledgement that waits, if it counts by now.
+    /// Takes out the oldest acknowledgement that waits, if it counts by now; nil otherwise.
     package mutating func takeStanding(_ accepted: @autoclosure () -> UntrustedNumber?) -> CheckedAcknowledgement? {
         guard let oldest = pending.first, isSafe(oldest.after, accepted()) else { return nil }
         return pending.removeFirst()
     }
 
-    /// Whether this event of the peer is here, or lies in memory that outlives the peer.
+    /// Whether this event of the peer has arrived, or lies in memory that outlives the peer.
     private func isSafe(_ sequence: UntrustedNumber, _ accepted: @autoclosure () -> UntrustedNumber?) -> Bool {
         sequence <= lastArrived || accepted().map { sequence <= $0 } ?? false
     }
 
-    /// Whether all that the peer's handlers had published has arrived too.
+    /// Whether all has arrived that the peer's handlers had published when the peer last acknowledged.
     package var hasExpected: Bool { expectedArrival <= lastArrived }
 
     // MARK: - What is known
@@ -202,7 +202,7 @@ package struct ReceiveState: Sendable {
     /// How many events have come over the stream, without gaps.
     package var receivedEvents: UInt64 { window.lastReceived - gaps }
 
-    /// Of these, how many are not handled yet.
+    /// How many events have come over the stream and are not handled yet, without gaps.
     package var openEvents: Int { window.unhandledEvents - gapsInHand }
 
     /// How many events found no handler when they arrived.

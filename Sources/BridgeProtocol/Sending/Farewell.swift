@@ -1,6 +1,6 @@
 /// A side's goodbye: said once, it leaves after everything that has to come before it, and nothing leaves after it.
 package struct Farewell: Sendable, Hashable {
-    /// What is said; nil until this side says goodbye.
+    /// The goodbye; nil until this side says goodbye.
     private var goodbye: Goodbye?
     /// The newest event that lay in the outbox when the goodbye was said.
     private var mark: UInt64 = 0
@@ -8,7 +8,7 @@ package struct Farewell: Sendable, Hashable {
     package private(set) var hasLeft = false
     /// Whether the goodbye was said and has not been handed out for writing.
     ///
-    /// It is stored apart: each batch asks for it, and a getter in another module would copy this whole value.
+    /// The property is stored, because each batch reads it, and a getter in another module would copy this whole value.
     package private(set) var isWaiting = false
 
     package init() {}

@@ -4,23 +4,25 @@ enum GatheringTime {
     /// From this many events in a write on, gathering is worth it.
     private static let worthwhileEvents: UInt64 = 16
 
-    /// Beyond this many, gathering only delays the events.
+    /// If a write brings more events than this, gathering for longer only delays them.
     private static let plentifulEvents: UInt64 = 64
 
-    /// How long events gather where many come, and where few come, in nanoseconds: an event for many links costs as
-    /// many writes and switches, which without gathering would take all the time of the publishing thread.
+    /// For how many nanoseconds events gather at least, where many come, and at most, where few come.
+    ///
+    /// An event for many links costs as many writes and switches, which without gathering would take all the time of
+    /// the publishing thread.
     private static let shortest: UInt64 = 50_000
     private static let longest: UInt64 = 400_000
 
     /// Two writes of gathered events within this time begin a flood, however few events they bring.
     static let repeatNanoseconds: UInt64 = 100_000
 
-    /// For how many nanoseconds more events gather; nil if they leave as they come.
+    /// For how many nanoseconds the next events gather; nil if they leave as they come.
     ///
     /// - Parameters:
-    ///   - gathered: for how long they have gathered so far; 0 if not at all.
-    ///   - events: how many have come in that time.
-    ///   - isRepeated: whether another write of gathered events was shortly before.
+    ///   - gathered: for how many nanoseconds the events of the last write had gathered; 0 if not at all.
+    ///   - events: how many events left with that write.
+    ///   - isRepeated: whether another write of gathered events had ended shortly before.
     static func gathering(after gathered: UInt64, brought events: UInt64, isRepeated: Bool) -> UInt64? {
         guard gathered > 0 else {
             if events >= worthwhileEvents { return shortest }

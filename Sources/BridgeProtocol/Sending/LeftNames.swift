@@ -1,6 +1,6 @@
 package import DomainEvents
 
-/// Names of events that a peer no longer gets, because it is about to go and others have taken its place.
+/// Names of events that a peer no longer gets, because it is about to go and other processes have taken its place.
 package struct LeftNames: Sendable {
     private let names: Set<EventName>
     private let exceptions: Set<EventName>?

@@ -5,7 +5,7 @@
 package struct LinkWaiters: Sendable {
     package typealias Wake = @Sendable () -> Void
 
-    /// A publisher that takes its turn.
+    /// A publisher that waits for its turn.
     private struct Sender {
         let id: UInt64
         let wake: Wake
@@ -18,22 +18,22 @@ package struct LinkWaiters: Sendable {
     /// The callers that have events for a peer whose own events do not get through.
     private var backlog: [Wake] = []
     private var quiet: [Wake] = []
-    /// Starts the peer once something lies here for it.
+    /// The caller that starts the peer once something lies here for it.
     private var demand: Wake?
 
     package init() {}
 
     /// The state of a link, as far as it matters to the waiters.
     package struct Standing: Sendable, Hashable {
-        /// Whether it has ended: nothing is left to wait for.
+        /// Whether the link has ended: nothing is left to wait for.
         package let hasEnded: Bool
         package let isCrowded: Bool
         package let isBackedUp: Bool
         package let isQuiet: Bool
-        /// What its outbox holds, in charged bytes and in events.
+        /// How many charged bytes and how many events the outbox holds.
         package let keptBytes: Int
         package let keptEvents: Int
-        /// How full the outbox is when waiting for room begins, in charged bytes.
+        /// How many charged bytes the outbox holds when publishers begin to wait for room.
         package let outboxBytes: Int
 
         package init(
@@ -54,7 +54,7 @@ package struct LinkWaiters: Sendable {
             self.outboxBytes = outboxBytes
         }
 
-        /// How many of the waiting publishers fill the outbox, with events as large as those here; all if it is empty.
+        /// How many of the waiting publishers fill the outbox, with events as large as those in it; all if it is empty.
         fileprivate func places(for waiting: Int) -> Int {
             if hasEnded || keptEvents == 0 { return waiting }
             let free = outboxBytes - keptBytes
@@ -99,8 +99,8 @@ package struct LinkWaiters: Sendable {
 
     /// Takes out the callers whose wait is over.
     ///
-    /// It takes all callers that waited for what has come. Of the publishers that wait for room it takes those that
-    /// have waited longest, as many as would fill the outbox with events like those that lie there. The others' turn
+    /// It takes all callers that waited for what has happened. Of the publishers that wait for room it takes those that
+    /// have waited longest, as many as would fill the outbox with events like those in it. The other publishers' turn
     /// comes with later acknowledgements, at the latest when the outbox is empty.
     package mutating func takeWoken(_ standing: Standing) -> [Wake] {
         var woken: [Wake] = []
@@ -126,7 +126,7 @@ package struct LinkWaiters: Sendable {
     /// There is a peer: nothing has to wait for its start.
     package mutating func forgetDemand() { demand = nil }
 
-    /// Takes out all callers, so that they look again.
+    /// Takes out all callers, so that they check again.
     package mutating func takeAll() -> [Wake] {
         let all = senders.map(\.wake) + crowd + backlog + quiet + (demand.map { [$0] } ?? [])
         self = LinkWaiters()

@@ -16,7 +16,7 @@ package struct PeerNames: Sendable {
         try self.interest.apply(interest)
     }
 
-    /// The peer's number of a name; nil if the peer does not want it now.
+    /// The peer's number of a name; nil if the peer does not want the name now.
     ///
     /// - Parameter number: this process's number for the name; 0 if it has none.
     package mutating func number(of name: String, known number: UInt64) -> UInt64? {
@@ -28,7 +28,7 @@ package struct PeerNames: Sendable {
         return peer
     }
 
-    /// The peer's number of a name for which this process has no number.
+    /// The peer's number of a name for which this process has no number; nil if the peer does not want the name now.
     package func number(of name: String) -> UInt64? { interest.number(of: name) }
 
     /// The name that the peer gave one of its numbers.

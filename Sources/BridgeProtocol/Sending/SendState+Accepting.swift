@@ -2,7 +2,7 @@ package import DomainEvents
 
 /// Events on their way in: each goes into the outbox or into the queue before it, or the answer says why not.
 extension SendState {
-    /// The most that a head takes beside its name: three identifiers of the largest size, and all options.
+    /// How many bytes a head takes at most besides its name: three identifiers of the largest size, and all options.
     private static let headAllowance = 2_048
 
     // MARK: - Taking
@@ -100,19 +100,20 @@ extension SendState {
 
     // MARK: - Room
 
-    /// Reserves room for an event, so that no other event takes it meanwhile.
+    /// Reserves room for an event, so that no other event takes that room.
     ///
-    /// - Returns: How many bytes: for the event when it is taken, or for ``giveBack(_:)``.
+    /// - Returns: How many bytes are reserved; the caller passes the number on when the event is taken, or to
+    ///   ``giveBack(_:)``.
     package mutating func reserve(for payload: UnsafeRawBufferPointer) -> Int {
         let bytes = LinkLimits.charge(forFrameOf: payload.count + Self.headAllowance)
         reservedBytes += bytes
         return bytes
     }
 
-    /// Reserved room is used or not needed.
+    /// Gives back reserved room, which is used or not needed.
     package mutating func giveBack(_ reserved: Int) { reservedBytes -= reserved }
 
-    /// Why an event would not be taken; nil if it would.
+    /// Why an event would not be taken; nil if it would be taken.
     package func problem(with payload: UnsafeRawBufferPointer, name: String, isAccepted: Bool = false) -> Enqueued? {
         guard payload.count <= maximumFrame - Self.headAllowance else {
             return .tooLarge(size: payload.count, limit: maximumFrame - Self.headAllowance)
@@ -128,8 +129,8 @@ extension SendState {
         }
         let taken = keptBytes + reservedBytes
         if taken == 0 { return nil }
-        // With events of 256 bytes, the records of an outbox take a seventh of what the frames take. They do not count
-        // below the limit where waiting begins, so that a publisher that has waited for room finds it.
+        // With events of 256 bytes, the records of an outbox take a seventh of what the frames take. The records do not
+        // count below the limit where waiting begins, so that a publisher that has waited for room finds it.
         let books = keptBytes < limits.outboxBytes ? 0 : outbox.bookkeepingBytes + queue.bookkeepingBytes
         return taken + books + payload.count <= limit ? nil : .full(limit: limit)
     }
@@ -177,7 +178,8 @@ extension SendState {
             && keptBytes - freed + event.charge <= limits.outboxHardBytes
     }
 
-    /// Takes out as many older events of the same name as the event needs; none if all together were not enough.
+    /// Drops as many older events of the same name as the event needs; false, with none dropped, if all of them were
+    /// not enough.
     private mutating func makeRoom(for event: OverflowQueue.Waiting, _ evicted: inout [Evicted]) -> Bool {
         guard hasRoom(for: event, without: queue.chargedBytes(of: event.name)) else { return false }
         while !hasRoom(for: event) {

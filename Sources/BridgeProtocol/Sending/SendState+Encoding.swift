@@ -8,7 +8,7 @@ extension SendState {
     /// Encodes an event into the outbox.
     ///
     /// - Parameter number: this process's number for the name; 0 if it has none.
-    /// - Returns: False if the memory that is shared with the host has no room for it.
+    /// - Returns: False if the memory that is shared with the host has no room for the event.
     mutating func append(
         _ context: EventContext,
         name: String,
@@ -59,10 +59,10 @@ extension SendState {
         return true
     }
 
-    /// The same for an event of this side's own that has no cause and whose name has a number, as most do: its head is
+    /// Encodes an event of this side's own that has no cause and whose name has a number, as most events: its head is
     /// written in place.
     ///
-    /// - Returns: Nil for any other event; nothing was encoded then.
+    /// - Returns: Whether there was room; nil, with nothing encoded, for any other event.
     private mutating func appendPlain(
         _ context: EventContext,
         name: String,
@@ -130,7 +130,7 @@ extension SendState {
 
     // MARK: - What the receiver may forget
 
-    /// The number below which the receiver may forget this origin's events; nil most of the time, except when the
+    /// The number below which the receiver may forget this origin's events; nil for most events, but never when the
     /// outbox is empty.
     private mutating func settledMark(before id: EventID) -> UInt64? {
         eventsSinceSettledMark += 1
@@ -143,7 +143,7 @@ extension SendState {
         return outbox.lowestNumber(of: id.source) ?? id.number
     }
 
-    /// Whether to find the number anew, which takes a search through all that is kept.
+    /// Whether it is time to find the settled mark anew, which takes a search through all that is kept.
     private var isSettledMarkOld: Bool { eventsSinceSettledMark >= max(1_023, outbox.count) }
 
     // MARK: - Reading again
@@ -159,7 +159,7 @@ extension SendState {
     /// The event of a record in the outbox; nil for a gap.
     func event(of record: Outbox.Unsettled) -> Written? {
         let body = Self.body(of: record)
-        // Our own frame; it decodes.
+        // This side wrote the frame, so it decodes.
         guard !record.isGap, let (head, payloadOffset) = try? EventFrame.decode(body, limits: limits) else {
             return nil
         }
@@ -180,13 +180,13 @@ extension SendState {
 
     /// Whether a record in the outbox is an event whose publisher waits for a receipt.
     func isAwaited(_ record: Outbox.Unsettled) -> Bool {
-        // Our own frame; it decodes.
+        // This side wrote the frame, so it decodes.
         !record.isGap && (try? EventFrame.decode(Self.body(of: record), limits: limits))?.0.wantsReceipt == true
     }
 
     /// The gap that a record in the outbox stands for.
     func gap(of record: Outbox.Unsettled) -> Gap? {
-        // Our own frame; it decodes.
+        // This side wrote the frame, so it decodes.
         guard let frame = try? GapFrame(decoding: Self.body(of: record), limits: limits) else { return nil }
         return parties.written(frame, name: names.text(of: frame.name))
     }

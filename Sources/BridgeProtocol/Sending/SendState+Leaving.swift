@@ -13,7 +13,7 @@ extension SendState {
     /// Lets no event leave any more: the peer finishes what it has.
     package mutating func keep() { gate.keep() }
 
-    /// Lets a held event, and those behind it, leave.
+    /// Lets a held event, and the events behind it, leave.
     package mutating func release(_ sequence: UInt64) {
         gate.release(sequence)
         queue.release(sequence)
@@ -27,8 +27,8 @@ extension SendState {
     /// Adds to a batch what may leave now.
     ///
     /// - Parameters:
-    ///   - bytes: about how many bytes; at least one frame leaves.
-    ///   - now: on the monotonic clock, in nanoseconds; called only if an event is to be timed.
+    ///   - bytes: about how many bytes leave; at least one frame does.
+    ///   - now: returns the time on the monotonic clock, in nanoseconds; called only if an event is to be timed.
     package mutating func leave(in batch: inout WriteBatch, atMost bytes: Int, at now: () -> UInt64) {
         guard gate.isOpen else { return }
         promote(atMost: bytes)
@@ -42,7 +42,7 @@ extension SendState {
 
     /// A batch has been written.
     ///
-    /// - Returns: What that settles at a peer that acknowledges nothing; nil at any other.
+    /// - Returns: An acknowledgement of what was written, for a peer that acknowledges nothing; nil for any other peer.
     package mutating func batchWasWritten() -> CheckedAcknowledgement? {
         outbox.composedWasWritten()
         return settleUnconfirmed()
@@ -87,7 +87,7 @@ extension SendState {
         return limits.overflow.isPlain || outbox.hasWindow(for: LinkLimits.minimumCharge)
     }
 
-    /// Moves what the window lets out into the outbox, about as much as one write takes.
+    /// Moves what the window lets out into the outbox, about as many bytes as one write takes.
     private mutating func promote(atMost bytes: Int) {
         guard !queue.isEmpty else { return }
         var moved = 0
@@ -113,7 +113,7 @@ extension SendState {
 
     /// The peer has handled events, which gives their window credit back.
     ///
-    /// - Parameter now: on the monotonic clock, in nanoseconds.
+    /// - Parameter now: the time on the monotonic clock, in nanoseconds.
     /// - Returns: The checked acknowledgement, for ``settle(_:)``.
     /// - Throws: A violation if the peer names an event that was never handed out, or said that it acknowledges
     ///   nothing.
@@ -127,7 +127,7 @@ extension SendState {
         return checked
     }
 
-    /// Lets go of the events that an acknowledgement settles, once it counts.
+    /// Settles the events of an acknowledgement, which counts now.
     package mutating func settle(_ acknowledgement: CheckedAcknowledgement) { _ = outbox.settle(acknowledgement) }
 
     /// The peer refuses an event, which settles it.
@@ -146,14 +146,16 @@ extension SendState {
     /// The refused event's frame is not needed any more.
     package mutating func refusalWasTold() { outbox.release() }
 
-    /// A peer that said in its handshake that it acknowledges nothing may settle nothing.
+    /// Throws a violation if the peer said in its handshake that it acknowledges nothing: it then may settle nothing.
     private func checkMaySettle() throws(LinkViolation) {
         guard unconfirmed.isEverything else { return }
         throw LinkViolation("it settles an event, but said in its handshake that it acknowledges nothing")
     }
 
+    /// Throws a violation if the peer owes too much of what its handlers have published.
+    ///
     /// A peer without shared memory may acknowledge events before it sends what their handlers published, but it may
-    /// not put that off for ever.
+    /// not put off the sending for ever.
     ///
     /// Handled events of a batch that is still being written cannot be settled yet. That is no fault of the peer: up to
     /// a window of such events is allowed on top.
@@ -189,7 +191,7 @@ extension SendState {
         return all
     }
 
-    /// Takes out the events that were written and that something waits to hear of.
+    /// Takes out the events that were written and whose publishers wait for a receipt.
     package mutating func takeUnconfirmed() -> [EventID] {
         defer { unconfirmed.awaited = [] }
         return unconfirmed.awaited

@@ -1,9 +1,9 @@
 package import DomainEvents
 
-/// From one incarnation of the peer to the next: what is sent again, what it may have died of, and what is not sent
-/// again.
+/// From one incarnation of the peer to the next: what is sent again, what the peer may have died of, and what is not
+/// sent again.
 extension SendState {
-    /// Moves what the peer has not settled into the state of the link that takes this one's place, oldest first.
+    /// Moves what the peer has not settled into the state of the next incarnation's link, oldest first.
     ///
     /// - Parameters:
     ///   - next: the state to move to; it holds nothing yet.
@@ -12,7 +12,7 @@ extension SendState {
     package mutating func move(to next: inout SendState, without leftOut: UInt64? = nil) -> UndeliveredEvent? {
         var found: UndeliveredEvent?
         outbox.forEachUnsettled { record in
-            // No worker's link succeeds another, so the outbox is no shared memory, and has room.
+            // A worker's link has no successor, so the next outbox lies in no shared memory, and has room.
             if record.isGap {
                 if let gap = gap(of: record) { _ = next.append(gap) }
             } else if let event = event(of: record) {
@@ -41,7 +41,7 @@ extension SendState {
         )
     }
 
-    /// Takes out every event, oldest first: no other link takes this one's place.
+    /// Takes out every event, oldest first: no other link takes this link's place.
     ///
     /// Gaps are left out.
     package mutating func takeAll() -> [UndeliveredEvent] {
@@ -71,7 +71,7 @@ extension SendState {
 
     // MARK: - What is waited for
 
-    /// The events that the peer has not settled and that something waits to hear of from the peer.
+    /// The events that the peer has not settled and whose publishers wait for its receipt.
     package var awaitedEvents: [EventID] {
         var found: [EventID] = []
         outbox.forEachUnsettled { record in
@@ -92,7 +92,7 @@ extension SendState {
         return left
     }
 
-    /// Of these, the events that the peer's memory says were begun and not finished, oldest first.
+    /// The events of ``unfinished`` that were begun and not finished, as the peer's memory says, oldest first.
     package func suspects(_ state: OutboxState) -> [Suspect] {
         var found: [Suspect] = []
         let handledNow = state.handledNow
@@ -104,7 +104,7 @@ extension SendState {
         return found
     }
 
-    /// An event that has left for the peer and is not settled; nil for any other.
+    /// An event that has left for the peer and is not settled; nil for any other event.
     package func unsettledEvent(_ sequence: UInt64) -> Suspect? {
         var found: Suspect?
         outbox.forEachUnsettled(through: outbox.lastComposed) { record in
@@ -119,7 +119,7 @@ extension SendState {
         }
     }
 
-    /// The incarnation before this one has crashed with these events open; they lie here now.
+    /// The previous incarnation has crashed with these events open; the events lie in this outbox now.
     ///
     /// Only before the first event leaves.
     package mutating func receiverCrashed(suspects: [EventID], because reason: String) -> Probation.Finding {

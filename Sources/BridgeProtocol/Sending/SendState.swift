@@ -5,7 +5,7 @@ package import DomainEvents
 /// they leave, how long each is kept, and what the next incarnation of the peer gets.
 ///
 /// A pure machine around the outbox, the queue before it and the gate behind it. Events come in, batches go out, and
-/// what the peer acknowledges or refuses is let go. If all policies are to wait, each event goes into the outbox at
+/// what the peer acknowledges or refuses is freed. If all policies are to wait, each event goes into the outbox at
 /// once. Otherwise it waits in the queue, and moves on into the outbox when the window lets it out. What lies in the
 /// outbox has a link sequence, and sequences have no holes.
 package struct SendState: ~Copyable {
@@ -31,14 +31,14 @@ package struct SendState: ~Copyable {
     var reservedBytes = 0
     /// Names of events that are no longer taken; nil as long as the peer is to stay.
     var leftNames: LeftNames?
-    /// The newest event in the outbox when this side was asked to end; nil before that.
+    /// The newest event in the outbox when this side was asked to end; nil until it is asked.
     private var drainMark: UInt64?
 
     /// How many events were taken for the peer.
     package internal(set) var acceptedEvents: UInt64 = 0
-    /// How many of these a policy has dropped.
+    /// How many accepted events a policy has dropped.
     package internal(set) var droppedEvents: UInt64 = 0
-    /// How many a later event has replaced.
+    /// How many accepted events a later event has replaced.
     package internal(set) var coalescedEvents: UInt64 = 0
     /// What was written for a peer that acknowledges nothing.
     package internal(set) var unconfirmed = UnconfirmedEvents()
@@ -95,10 +95,10 @@ package struct SendState: ~Copyable {
     /// The peer says which events it wants, and by which numbers it knows them.
     package mutating func peerWants(_ interest: Interest) throws(LinkViolation) { try names.apply(interest) }
 
-    /// Takes no more events of these names: the peer is about to go, and others have taken its place.
+    /// Takes no more events of these names: the peer is about to go, and other processes have taken its place.
     package mutating func takeNoMore(of names: LeftNames) { leftNames = names }
 
-    /// This side is about to end: it is quiet once what lies here now is settled.
+    /// This side is about to end: it is quiet once the events that lie in the outbox now are settled.
     ///
     /// Only for an outbox in memory that outlives this process: threads that go on publishing do not delay the end.
     package mutating func drain() { drainMark = outbox.lastSequence }
@@ -121,13 +121,13 @@ package struct SendState: ~Copyable {
     /// Handled events do not count. Handlers wait for no room, so a crowded peer recovers, however full all others are.
     package var isCrowded: Bool { outbox.unhandledBytes + queue.chargedBytes >= limits.outboxBytes }
 
-    /// Whether what lies here may stay for any time.
+    /// Whether what lies here may stay without a limit of time.
     package var holdsBack: Bool { gate.holdsBack }
 
-    /// Whether something waits to hear of events that were written for a peer that acknowledges nothing.
+    /// Whether publishers wait to hear of events that were written for a peer that acknowledges nothing.
     package var areUnconfirmedAwaited: Bool { !unconfirmed.awaited.isEmpty }
 
-    /// Whether the peer has nothing left to settle; once this side was asked to end, only what lay here then counts.
+    /// Whether the peer has nothing left to settle; after ``drain()``, only what lay here at that call counts.
     package var isSettled: Bool {
         if let drainMark, outbox.firstSequence > drainMark { return true }
         return isEmpty || (gate.isPaused && outbox.hasNothingInFlight)
@@ -140,7 +140,7 @@ package struct SendState: ~Copyable {
         return outbox.acknowledgedEvents > others ? outbox.acknowledgedEvents - others : 0
     }
 
-    /// The sequences that were handed out for writing and are still kept; nil if there are none.
+    /// The sequences that were handed out for writing and are still kept; nil for none.
     package var sentSequences: ClosedRange<UInt64>? {
         outbox.firstSequence <= outbox.lastComposed ? outbox.firstSequence...outbox.lastComposed : nil
     }
@@ -149,18 +149,18 @@ package struct SendState: ~Copyable {
 
     /// A step of an event's way, for a link that is traced.
     package enum Step: Sendable {
-        /// It waits before the outbox.
+        /// The event waits before the outbox.
         case waits(EventID)
-        /// A policy has taken it out of the queue.
+        /// A policy has taken the event out of the queue.
         case dropped(EventID)
-        /// It lies in the outbox.
+        /// The event lies in the outbox.
         case appended(sequence: UInt64, name: String, EventContext, attempt: Int)
     }
 
     /// Begins to note the steps of events, or ceases to.
     package mutating func setTraced(_ isTraced: Bool) { steps = isTraced ? [] : nil }
 
-    /// The steps since this was last called.
+    /// Takes the steps that were noted since the last call.
     package mutating func takeSteps() -> [Step] {
         guard let taken = steps else { return [] }
         steps = []

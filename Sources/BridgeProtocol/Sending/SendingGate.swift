@@ -1,8 +1,8 @@
 /// Whether this side lets events leave, and up to which; the peer's window limits them as well.
 ///
-/// No event leaves before the peer has said what it wants, or once the peer is let go. None leaves while the store of
-/// dead letters is full. An event that goes to several peers is held until it lies in all of their outboxes; it holds
-/// the events behind it, too.
+/// No event leaves before the peer has said what it wants, or once the peer is to get no more. No event leaves while
+/// the store of dead letters is full. An event that goes to several peers is held until it lies in all of their
+/// outboxes; it holds the events behind it, too.
 package struct SendingGate: Sendable, Hashable {
     /// Whether the peer has said what it wants.
     private var isReleased = false
@@ -26,7 +26,7 @@ package struct SendingGate: Sendable, Hashable {
 
     /// An event stays until ``release(_:)``.
     ///
-    /// - Parameter sequence: larger than those that are held.
+    /// - Parameter sequence: larger than the sequences that are held.
     package mutating func hold(_ sequence: UInt64) { held.append(sequence) }
 
     /// Holds events that were held in the queue, and that have moved to another link since.
@@ -38,7 +38,7 @@ package struct SendingGate: Sendable, Hashable {
     /// Whether any event may leave.
     package var isOpen: Bool { isReleased && !isPaused && !isKept }
 
-    /// Whether what lies here may stay for any time.
+    /// Whether what lies here may stay without a limit of time.
     package var holdsBack: Bool { isPaused || isKept }
 
     /// Whether an event is held.

@@ -4,8 +4,8 @@ import DomainEvents
 package struct UnconfirmedEvents: Sendable, Hashable {
     /// Whether the peer acknowledges nothing, as it has said in its handshake.
     package internal(set) var isEverything = false
-    /// How many were written.
+    /// How many events were written.
     package internal(set) var count: UInt64 = 0
-    /// Of these, the events that something waits to hear of and was not told of yet.
+    /// The written events whose publishers wait to hear of them and were not told yet.
     var awaited: [EventID] = []
 }

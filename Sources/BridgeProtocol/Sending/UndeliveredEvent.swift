@@ -1,12 +1,12 @@
 package import DomainEvents
 
-/// An event that a process was sent and has not handled, taken out of its outbox.
+/// An event that a process has not handled, taken out of the outbox for that process or of the queue before it.
 package struct UndeliveredEvent: Sendable {
     package let name: String
     package let context: EventContext
-    /// How often it was handed to the process.
+    /// How often the event was handed to the process.
     package let attempts: Int
-    /// Why each incarnation that crashed over it ended, oldest first.
+    /// Why each incarnation that crashed over the event ended, oldest first.
     package let strikes: [String]
     package let payload: [UInt8]
 

@@ -1,6 +1,6 @@
 import CBOR
 
-/// What leaves in one write, in its order: announcements, events, control frames.
+/// What leaves in one write, in this order: announcements, events, control frames.
 ///
 /// Announcements are the handshake and interest: the answer to an event is lost if the event arrives before the peer
 /// knows that this side wants such answers. Control frames come behind the events: what handlers published leaves
@@ -51,7 +51,7 @@ package struct WriteBatch: ~Copyable {
     /// Adds what the window lets out of `outbox`.
     ///
     /// - Parameters:
-    ///   - maximumBytes: about how many bytes; at least one frame.
+    ///   - maximumBytes: about how many bytes are added; at least one frame is.
     ///   - last: the newest event that may leave now.
     package mutating func takeEvents(from outbox: inout Outbox, maximumBytes: Int, through last: UInt64) {
         outbox.compose(into: &pieces, maximumBytes: maximumBytes, through: last)
@@ -73,10 +73,10 @@ package struct WriteBatch: ~Copyable {
 
     // MARK: - Writing it
 
-    /// Whether something of the batch is not written.
+    /// Whether something of the batch is not written yet.
     package var isUnderWay: Bool { firstPiece < pieces.count }
 
-    /// What is not written.
+    /// The pieces that are not written yet.
     package var remainder: [UnsafeRawBufferPointer] { firstPiece == 0 ? pieces : Array(pieces[firstPiece...]) }
 
     /// The stream has taken so many bytes of what remained.

@@ -1,7 +1,7 @@
 /// Which thread writes to a link's stream, and when.
 ///
 /// A thread that has something to say writes to an idle link itself. While a write is under way, or has only just
-/// ended, the link is busy. Events then gather and leave together, and one thread is told to write them in a moment. A
+/// ended, the link is busy. Events then gather and leave together, and one thread is asked to write them in a moment. A
 /// stream that takes no more is stalled until it says that it takes more.
 ///
 /// Times are in nanoseconds. The clock of writes may jump: one event then leaves a little earlier or later.
@@ -14,24 +14,24 @@ package struct WriterState: Sendable, Hashable {
     }
 
     private var activity = Activity.idle
-    /// Whether a thread was told to write what gathers.
+    /// Whether a thread was asked to write what gathers.
     private var isGathering = false
     package private(set) var lastWriteEnded: UInt64 = 0
     /// When the last write of gathered events ended.
     private var lastGathered: UInt64 = 0
 
-    /// A write that ended this short a time ago makes the link busy: another thread gathers what comes now.
+    /// For how many nanoseconds after a write the link is busy: another thread gathers what comes in that time.
     private static let busyNanoseconds: UInt64 = 2_000
 
     package init() {}
 
     /// Which thread writes what was enqueued just now.
     package enum Flush: Sendable, Hashable {
-        /// The thread that has enqueued it.
+        /// The thread that has enqueued the event.
         case now
-        /// The thread that looks after a busy link; the caller wakes that thread.
+        /// The thread that writes what gathers; the caller wakes that thread.
         case soon
-        /// A thread that writes already, or will once it can.
+        /// A thread that is writing already, or that will write when it can.
         case byOthers
     }
 
@@ -61,8 +61,8 @@ package struct WriterState: Sendable, Hashable {
     /// Something was enqueued.
     ///
     /// - Parameters:
-    ///   - isGathered: whether it leaves with the next batch though the link is idle.
-    ///   - mayLeave: whether the window lets anything out; asked only where it matters.
+    ///   - isGathered: whether the event leaves with the next batch even if the link is idle.
+    ///   - mayLeave: whether the window lets anything out; evaluated only where it matters.
     package mutating func enqueued(at now: UInt64, isGathered: Bool, mayLeave: @autoclosure () -> Bool) -> Flush {
         if activity != .idle || isGathering { return .byOthers }
         // An acknowledgement has to open the window first; the thread that reads that acknowledgement writes.
@@ -72,17 +72,17 @@ package struct WriterState: Sendable, Hashable {
         return .soon
     }
 
-    /// The thread that looks after a busy link begins to write what has gathered.
+    /// The thread that writes what gathers begins a write.
     package mutating func gatheredBegins() { isGathering = false }
 
-    /// That thread has written what had gathered.
+    /// The thread that writes what gathers has ended its write.
     ///
     /// - Parameters:
-    ///   - gathered: for how long it had gathered; 0 if not at all.
-    ///   - events: how many left.
+    ///   - gathered: for how many nanoseconds the events had gathered; 0 if not at all.
+    ///   - events: how many events left.
     ///   - isOver: whether nothing leaves any more.
-    /// - Returns: After how long the thread looks again, so that in a flood no publishing thread has to wake it; nil if
-    ///   it does not look again.
+    /// - Returns: After how many nanoseconds the thread writes again by itself, so that in a flood no publishing thread
+    ///   has to wake it; nil if it waits to be woken.
     package mutating func gatheredLeft(after gathered: UInt64, brought events: UInt64, isOver: Bool) -> UInt64? {
         let isRepeated = lastWriteEnded &- lastGathered < GatheringTime.repeatNanoseconds
         lastGathered = lastWriteEnded
