@@ -1,18 +1,18 @@
 /// Decides what a client does about the link to its host: when it tries again, what it announces, and when it gives up.
 ///
-/// Pure: takes what has happened, with the time, and returns what is to be done.
+/// The machine is pure: it takes what has happened, with the time, and returns the actions to perform.
 struct AttachmentStateMachine: Sendable {
     enum Phase: Sendable, Hashable {
         /// The first attempt: the caller is told how it ends.
         case connecting
         case attached
-        /// The link has ended, at this time; the client tries again.
+        /// The link has ended at `since`; the client tries again.
         case lost(since: UInt64)
         case ended
     }
 
     enum Input: Sendable {
-        /// The host has accepted the client, and said which events it wants.
+        /// The host has accepted the client, and said which events the host wants.
         case attached(hostIncarnation: UInt64)
         /// An attempt has failed, or the link has ended.
         case failed(BridgeClientError)
@@ -23,7 +23,7 @@ struct AttachmentStateMachine: Sendable {
         case finishConnecting(BridgeClientError?)
         case announceLoss(BridgeClientError, isFinal: Bool)
         case announceReturn(isSameHost: Bool, awayNanoseconds: UInt64)
-        /// In nanoseconds.
+        /// Makes a new attempt after this time, in nanoseconds.
         case tryAgain(after: UInt64)
     }
 
@@ -70,7 +70,7 @@ struct AttachmentStateMachine: Sendable {
         }
     }
 
-    /// Whether every further attempt would end in the same way.
+    /// Whether every further attempt would fail in the same way.
     private static func isFinal(_ error: BridgeClientError) -> Bool {
         error.code == .rejected || error.code == .notTrusted
     }

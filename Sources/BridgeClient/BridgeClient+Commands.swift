@@ -63,14 +63,14 @@ extension BridgeClient {
         try await command(WorkerSignalRequested(worker: worker, signal: signal), within: limit)
     }
 
-    /// Stops a worker and returns when it is down; it stays so until its restart is requested.
+    /// Stops a worker and returns when it is down; the worker stays down until its restart is requested.
     ///
-    /// `BridgeHost.stop(_:)` says what becomes of its events meanwhile.
+    /// `BridgeHost.stop(_:)` says what becomes of the worker's events while it is down.
     /// - Parameters:
     ///   - worker: the name of a worker, of one of a pool's members, or of a pool, which stands for all its members.
     ///   - limit: how long this waits until the worker is down; the command is not taken back after that.
-    /// - Throws: ``BridgeClientError``: `refused`, with the reason, if there is no such worker, or if it was started
-    ///   again meanwhile. `CancellationError` if the task is cancelled, which takes nothing back.
+    /// - Throws: ``BridgeClientError``: `refused`, with the reason, if there is no such worker, or if another request
+    ///   has started it again during the wait. `CancellationError` if the task is cancelled, which takes nothing back.
     public func stop(_ worker: String, within limit: Duration = .seconds(600)) async throws {
         try await command(WorkerStopRequested(worker: worker), within: limit)
     }
@@ -111,7 +111,7 @@ extension BridgeClient {
             while let step = try await group.next() {
                 switch step {
                 case .taken?: isTaken = true
-                // The host's goodbye may come before the receipt. Any other end does not tell whether a command without
+                // The host's goodbye may come before the receipt. Any other end does not show whether a command without
                 // a receipt was taken.
                 case .ended(let ended)? where isTaken || ended.isOrderly: return
                 case .ended(let ended)?: throw ended.error

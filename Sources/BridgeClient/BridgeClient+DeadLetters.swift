@@ -2,14 +2,14 @@ public import BridgeControl
 
 /// What a client can do with the dead letters of the host.
 ///
-/// Each command is done once or not at all, as all commands to a host are.
+/// Each command is done once or not at all, like every command to a host.
 extension BridgeClient {
     /// The dead letters of the host, oldest first, without their payloads.
     ///
-    /// The host answers in pieces: a letter that comes or goes meanwhile may be in the list or not.
+    /// The host answers in pieces: a letter that comes or goes between two answers may be in the list or not.
     /// - Parameters:
-    ///   - event: only letters of events of this name; nil for all.
-    ///   - worker: only letters for this worker, or for `host`; nil for all.
+    ///   - event: the name of the events whose letters are listed; nil for all events.
+    ///   - worker: the worker whose letters are listed, or `host`; nil for all.
     ///   - limit: how long this waits for each answer.
     /// - Throws: ``BridgeClientError``, also if the host lists more than a million letters, or lists them out of order;
     ///   `CancellationError` if the task is cancelled.
@@ -34,13 +34,13 @@ extension BridgeClient {
     /// - Parameters:
     ///   - letter: the number of the letter.
     ///   - limit: how long this waits for the answer.
-    /// - Returns: nil if the host has no letter of that number.
+    /// - Returns: The letter; nil if the host has no letter of that number.
     /// - Throws: ``BridgeClientError``; `CancellationError` if the task is cancelled.
     public func deadLetter(_ letter: UInt64, within limit: Duration = .seconds(10)) async throws -> DeadLetterReport? {
         try await ask(DeadLetterRequested(letter: letter), awaiting: DeadLetterReported.self, within: limit).letter
     }
 
-    /// Has the host offer the event of a dead letter again, to the process that it was for.
+    /// Has the host offer the event of a dead letter again, to the process that the event was for.
     ///
     /// The letter is gone once that process has accepted the event. If the worker refuses the event again later, or
     /// crashes over it, the event is a dead letter again, under a new number.
@@ -48,7 +48,7 @@ extension BridgeClient {
     ///   - letter: the number of the letter.
     ///   - limit: how long this waits for the answer; handlers of the host may have to return first. The command is not
     ///     taken back after that.
-    /// - Returns: What the command came to; a letter that is not there, or was not taken, is no error.
+    /// - Returns: The outcome; a letter that does not exist, or whose event was not taken, is no error.
     /// - Throws: ``BridgeClientError``; `CancellationError` if the task is cancelled, which takes nothing back.
     public func redeliverDeadLetter(
         _ letter: UInt64,
@@ -63,7 +63,7 @@ extension BridgeClient {
     /// - Parameters:
     ///   - letter: the number of the letter.
     ///   - limit: how long this waits for the answer; the command is not taken back after that.
-    /// - Returns: What the command came to; a letter that is not there is no error.
+    /// - Returns: The outcome; a letter that does not exist is no error.
     /// - Throws: ``BridgeClientError``; `CancellationError` if the task is cancelled, which takes nothing back.
     public func discardDeadLetter(
         _ letter: UInt64,

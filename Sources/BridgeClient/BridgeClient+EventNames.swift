@@ -5,11 +5,11 @@ extension BridgeClient {
     /// The most names that a host has room for.
     private static let mostNames = 65_536
 
-    /// The events that the host and its workers want or publish, and the processes that do, in the order of the names'
+    /// The names of the events that the host and its workers want or publish, with these processes, in the order of
     /// bytes.
     ///
     /// The list has the names that some process has wanted by name, or that a specification lists. The host answers in
-    /// pieces: a name that comes or goes meanwhile may be there or not.
+    /// pieces: a name that comes or goes between two answers may be in the list or not.
     /// - Parameter limit: how long this waits for each answer.
     /// - Throws: ``BridgeClientError``, also if the host lists names out of order; `CancellationError` if the task is
     ///   cancelled.

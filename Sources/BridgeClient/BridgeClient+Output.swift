@@ -8,7 +8,7 @@ extension BridgeClient {
     /// number of the last line.
     /// - Parameters:
     ///   - worker: the name of a worker, of one of a pool's members, or of a pool, which stands for all its members.
-    ///   - after: only lines with a greater number; 0 for all of them.
+    ///   - after: the number above which lines are wanted; 0 for all lines.
     ///   - limit: how long this waits for the answer.
     /// - Throws: ``BridgeClientError``: `refused`, with the reason, if there is no such worker, or if the host lists
     ///   lines out of order. `CancellationError` if the task is cancelled.

@@ -19,10 +19,11 @@ package import EventRouting
 ///
 /// No supervisor watches a client, and nothing waits for it: a client that reads too slowly gets gaps, and a client
 /// that goes away is forgotten. When the host goes away, the client attaches again as soon as there is a host.
-/// ``HostLost`` and ``HostRegained`` on the publisher tell of both, and of what the client may have missed.
+/// On the publisher, ``HostLost`` reports the end of the link, and ``HostRegained`` the new link and which events the
+/// client may have missed.
 ///
-/// Handlers of events from the host run on the thread that reads the link, unless they were subscribed elsewhere. Any
-/// thread may use all members.
+/// Handlers of events from the host run on the thread that reads the link, unless their subscription names another
+/// place. Any thread may use all members.
 public final class BridgeClient: Sendable {
     let core: ClientCore
 
@@ -40,8 +41,8 @@ public final class BridgeClient: Sendable {
     /// Before this returns, the client asks the host for all events that its publisher had subscribers for at the call.
     /// - Parameters:
     ///   - path: the socket's path, from the working directory if it does not begin with a slash.
-    ///   - publisher: the client carries its events. At most one client at a time uses it.
-    ///   - name: what the client calls itself, for people; the host gives it a name of its own.
+    ///   - publisher: the publisher whose events the client carries; at most one client at a time may use it.
+    ///   - name: what the client calls itself, for people; the host gives the client another name.
     /// - Throws: ``BridgeClientError``. A first connection that fails is not tried again.
     public static func connect(
         to path: String,
@@ -55,8 +56,8 @@ public final class BridgeClient: Sendable {
     ///   - wantsEverything: whether the client asks for every event that is no report of a process about itself.
     ///   - watchedNames: further events that the client asks for, reports among them, even without a subscriber here.
     ///   - way: connects to the host; nil for the socket at `path`.
-    ///   - tap: sees every event that passes.
-    ///   - gapTap: is told of events that did not come, at the place where they would have come.
+    ///   - tap: sees every event that passes; nil if no caller watches.
+    ///   - gapTap: called for events that did not come, at the place where they would have come.
     package static func connect(
         to path: String,
         publisher: EventPublisher,
@@ -91,9 +92,9 @@ public final class BridgeClient: Sendable {
         return BridgeClient(core)
     }
 
-    /// The host's name for this client, such as `client-3`; nil while it is not attached.
+    /// The host's name for this client, such as `client-3`; nil while the client is not attached.
     ///
-    /// It may change when the client attaches again.
+    /// The name may change when the client attaches again.
     public var name: String? { core.name }
 
     /// Whether the host has accepted this client and the link has not ended.
@@ -102,13 +103,13 @@ public final class BridgeClient: Sendable {
     /// The names of all events that the host has asked for by name, for itself and its other peers, in order.
     package var namesWantedByHost: [String] { core.namesWantedByHost }
 
-    /// The identity by which other processes know an event that was published here; nil while not attached.
+    /// The identity by which other processes know an event that was published here; nil without a link to the host.
     package func idElsewhere(of id: EventID) -> EventID? { core.idElsewhere(of: id) }
 
-    /// Publishes an event from its encoded form, whose type this process does not know, and waits as
+    /// Publishes an event of a type that this process does not know, from its encoded form, and waits as
     /// `EventPublisher.deliver` does.
     ///
-    /// - Parameter context: made by this client's publisher for the event; nil for an event without a cause.
+    /// - Parameter context: this client's publisher has made it for the event; nil for an event without a cause.
     package func deliver(
         name: String,
         payload: [UInt8],

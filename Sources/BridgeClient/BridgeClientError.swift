@@ -1,6 +1,6 @@
 public import BridgeControl
 
-// The small half of Foundation is a module of its own where it exists; elsewhere there is only the whole.
+// FoundationEssentials is the small half of Foundation; where it does not exist, there is only the whole.
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
 #else
@@ -13,15 +13,16 @@ public struct BridgeClientError: Error, Sendable, Hashable, CustomStringConverti
     public enum Code: Sendable, Hashable {
         /// No process listens at the path, or this user has no access to it.
         case unreachable
-        /// A process of another user listens there.
+        /// A process of another user listens at the path.
         case notTrusted
-        /// The host does not accept this client: they have no version of the protocol in common.
+        /// The host does not accept this client: they have no version of the protocol in common, or this process
+        /// belongs to a worker that may not attach.
         case rejected
-        /// As many processes as possible are attached, or about to be; this one may try again.
+        /// As many processes as possible are attached, or about to be; the caller may try again.
         case crowded
-        /// The host said nothing in time.
+        /// The host did not answer in time.
         case timedOut
-        /// The link ended before the host had accepted the client, or before it had answered.
+        /// The link ended before the host had accepted the client, or had answered a command.
         case linkEnded
         /// The host, or the program that contains it, did not do what the client asked for.
         case refused
@@ -37,10 +38,10 @@ public struct BridgeClientError: Error, Sendable, Hashable, CustomStringConverti
     /// What went wrong, in a sentence.
     public let description: String
 
-    /// The host's status, if it has sent that with a rejection.
+    /// The status that the host has sent with a rejection; nil if it has sent none.
     ///
-    /// A client can thus look at a host with which it has no version of the protocol in common. The report leaves out
-    /// what this library does not know. Only with ``Code/rejected``.
+    /// So a client can show the status of a host with which it has no version of the protocol in common. The report
+    /// leaves out what this library does not know. Only an error with ``Code/rejected`` has a report.
     public let report: BridgeReport?
 
     package init(_ code: Code, _ description: String, report: BridgeReport? = nil) {

@@ -9,8 +9,8 @@ import Locks
 
 /// A client's side of its links: connecting, the handshake, signs of life, and attaching again.
 ///
-/// It has one router and one peer for its life, and a link for each connection. What a link had not delivered goes into
-/// the next link.
+/// The client has one router and one peer for its life, and a link for each connection. Events that a link has not
+/// delivered go into the next link.
 final class ClientCore: LinkDelegate, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
@@ -27,28 +27,28 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
     private var machine = AttachmentStateMachine()
     private var connecting: CheckedContinuation<BridgeClientError?, Never>?
     private var closing: [CheckedContinuation<Void, Never>] = []
-    /// The link that is connected or connecting; nil in between.
+    /// The link that is connected or connecting; nil between two attempts.
     private var current: Link?
     /// The stream of the current link: closing it ends the link, and the link then reports its end.
     private var stream: (any ByteStream)?
     private var ownName: String?
     private var hostIncarnation: UInt64 = 0
-    /// Tells the events of this connection from those of other connections of the same name.
+    /// The client's incarnation: tells this connection's events from events of other connections with the same name.
     private var ownIncarnation: UInt64 = 0
     private var isRouting = false
-    /// Whether the host has said over the current link what it wants.
+    /// Whether the host has said over the current link which events it wants.
     private var isAttached = false
     private var lastEvent: EventID?
-    /// Why the current link ends, if the link itself does not know.
+    /// Why the client ends the current link; nil if the reason is the link's own.
     private var fault: BridgeClientError?
     /// The callers that wait for the end of the current link.
     private var endWatchers: [UInt64: AsyncStream<EndedLink>.Continuation] = [:]
     private var lastWatcher: UInt64 = 0
 
-    /// Each client reports these about itself: another client's report must not be taken for its own.
+    /// Each client publishes these events about itself: another client's report must not be taken for its own.
     private static let ownReports = EventName.set([HostLost.eventName, HostRegained.eventName])
 
-    /// How long the host may take to answer a hello.
+    /// How long the host may take to answer a hello, in nanoseconds.
     private static let handshakeTime: UInt64 = 10_000_000_000
 
     init(
@@ -66,7 +66,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
         self.title = title
         self.way = way ?? HostSocket(path: path)
         var limits = LinkLimits()
-        // The host may ask for every name that any of its workers has made up, and for everything.
+        // The host may ask for every name that any of its workers has made up, and for all events at once.
         limits.interestNames = EventRouter.maximumNames + 1
         self.limits = limits
         poller = try Poller(name: "bridge client")
@@ -112,7 +112,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
         if let link {
             await withCheckedContinuation { continuation in
                 let isDone = lock.withLock {
-                    // The link has ended meanwhile.
+                    // If the link has ended since, there is nothing to wait for.
                     if current === link { closing.append(continuation) }
                     return current !== link
                 }
@@ -125,7 +125,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
         await router.reports.passed()
     }
 
-    /// Yields the end of the present link, and then finishes.
+    /// Makes a stream that yields the end of the present link, and then finishes.
     ///
     /// - Throws: If there is no link: a command would then lie in the outbox, and be done when its caller no longer
     ///   expects it.
@@ -169,7 +169,9 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
         if wasRouting { router.stop() }
     }
 
-    /// The link then ends by itself; closing it would let events into the next link while this one is still read.
+    /// Closes the stream of a link, so that the link ends by itself.
+    ///
+    /// Closing the link instead would let events into the next link while the old link is still read.
     private func endStream(of link: Link) {
         lock.withLock { current === link ? stream : nil }?.close()
     }
@@ -197,7 +199,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
 
     // MARK: - Attaching
 
-    /// On the poller's thread.
+    /// Tries to attach, on the poller's thread.
     private func attempt() {
         guard lock.withLock({ machine.phase != .ended }) else { return }
         do throws(BridgeClientError) {
@@ -216,8 +218,8 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
                 lock.withLock { (current, self.stream) = (nil, nil) }
                 throw BridgeClientError(.system, "no thread can be had for the link: \(error)")
             }
-            // Sent once a thread reads the link. Without a thread the next attempt uses the same link, which must then
-            // hold no hello yet. A host sends nothing before the hello.
+            // The hello is sent once a thread reads the link. Without a thread the next attempt uses the same link,
+            // which must then hold no hello yet. A host sends nothing before the hello.
             link.send(.hello(hello))
             poller.schedule(after: Self.handshakeTime) { [weak self] in self?.handshakeIsOver(link) }
         } catch {
@@ -314,7 +316,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
     private func welcomed(_ welcome: Welcome, over link: Link) throws {
         guard let name = welcome.name else { throw LinkViolation("the host gave this client no name") }
         let begins: Bool? = lock.withLock {
-            // The client was closed meanwhile: the router has been stopped, or is no longer needed.
+            // The client was closed before the welcome: the router has been stopped, or is no longer needed.
             guard machine.phase != .ended else { return nil }
             (ownName, hostIncarnation) = (name, welcome.hostIncarnation)
             ownIncarnation = welcome.workerIncarnation
@@ -332,8 +334,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
         )
         router.othersKnowEvents(as: EventSource(origin: name, incarnation: welcome.workerIncarnation))
         if begins { router.add(peer) }
-        // Until the host says what it wants, the names that it wanted over the last link count; their events lie in the
-        // outbox.
+        // Until the host says which names it wants, the names from the last link count; their events lie in the outbox.
         router.announceInterest(to: peer, over: link, keepsWishes: true)
         if begins { router.start() }
         beat(every: welcome.beat, over: link)
@@ -358,11 +359,11 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
         guard isFirst else { return }
         peer.releaseEvents(over: link)
         handle(.attached(hostIncarnation: incarnation))
-        // Subscribers are told that the host is back before its events come.
+        // Subscribers learn that the host is back before its events come.
         router.reports.whenPassed { link.send(.ready) }
     }
 
-    /// Runs on the poller's thread, which no handler can block.
+    /// Sends a heartbeat at each interval, on the poller's thread, which no handler can block.
     private func beat(every milliseconds: UInt64, over link: Link) {
         guard milliseconds > 0 else { return }
         poller.schedule(after: milliseconds * 1_000_000) { [weak self] in
@@ -375,7 +376,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
     // MARK: - The end
 
     func linkEnded(_ link: Link, _ end: LinkEnd) {
-        // First: events that come from now on go to the next link, behind those that this one has left.
+        // This comes first: new events then go to the next link, behind the events that the ended link has left.
         peer.renew(after: link)
         typealias Ended = (
             fault: BridgeClientError?, waiters: [CheckedContinuation<Void, Never>],

@@ -8,11 +8,12 @@ struct DeadLetterList {
     private(set) var letters: [DeadLetterReport] = []
     private(set) var isComplete = false
 
-    /// The number behind which the next answer must begin.
+    /// The number of the last letter, 0 before the first; the next answer must begin with a greater number.
     var last: UInt64 { letters.last?.letter ?? 0 }
 
-    /// - Returns: Whether the answer begins behind the last number, is in order and within all bounds; otherwise
-    ///   nothing is appended.
+    /// Appends an answer that begins after the last number, is in order and within all bounds; refuses any other.
+    ///
+    /// - Returns: Whether the answer was appended.
     mutating func append(_ answer: DeadLettersReported) -> Bool {
         let numbers = [last] + answer.letters.map(\.letter)
         guard answer.letters.count <= DeadLettersReported.mostLetters,

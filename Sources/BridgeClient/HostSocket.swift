@@ -16,7 +16,7 @@ struct HostSocket: WayToHost {
         UnixStream(untrusted: try descriptor(), poller: poller)
     }
 
-    /// Connects, if a host of this user listens there.
+    /// Connects to the socket, and checks that a process of this user or of the superuser serves it.
     private func descriptor() throws(BridgeClientError) -> SharedDescriptor {
         let (socket, user): (SharedDescriptor, UInt32)
         do throws(SystemError) {
@@ -31,8 +31,8 @@ struct HostSocket: WayToHost {
             }
             throw BridgeClientError(.unreachable, "no host is to be had at \(path): \(error)")
         }
-        // Only this user's host may get the events, not another user that has put a socket there. The superuser can
-        // read them anyway.
+        // Only this user's host may get the events, and no other user that has put a socket at the path. The superuser
+        // can read the events anyway.
         guard user == CurrentProcess.user || user == Self.superuser else {
             throw BridgeClientError(.notTrusted, "the socket \(path) is served by user \(user)")
         }

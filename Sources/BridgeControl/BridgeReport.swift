@@ -1,6 +1,6 @@
 /// The status of a host and its workers, at one moment.
 ///
-/// The host reads the counts one after the other while events pass: sums may be off by what has passed meanwhile.
+/// The host reads the counts one after the other. Sums may be off by the events that pass between two readings.
 public struct BridgeReport: Sendable, Hashable, Codable {
     /// The host's process.
     public var pid: Int32

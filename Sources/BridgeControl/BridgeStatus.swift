@@ -1,8 +1,8 @@
 public import DomainEvents
 
-/// Asks a host for its own status and that of its workers.
+/// Asks a host for the status of itself and its workers.
 ///
-/// The host answers each with a ``BridgeStatusReported``, which only the sender gets. Ask with `request`, or with
+/// The host answers with a ``BridgeStatusReported``, which only the sender gets. Ask with `request`, or with
 /// `BridgeClient.status(within:)`.
 public struct BridgeStatusRequested: DomainEvent, SelfReport, Hashable {
     /// Makes the question.

@@ -1,10 +1,10 @@
 public import DomainEvents
 
-/// Asks a host to stop a worker, which finishes what it has and stays down until its restart is requested.
+/// Asks a host to stop a worker; the worker finishes what it has, and stays down until its restart is requested.
 ///
 /// The host answers with a ``CommandAnswered`` when the worker is down.
 public struct WorkerStopRequested: DomainEvent, SelfReport, Hashable {
-    /// The name of a worker, of a pool, or of one of its members.
+    /// The name of a worker, of a pool, or of a pool's member.
     public let worker: String
 
     /// Makes the command.
@@ -15,9 +15,9 @@ public struct WorkerStopRequested: DomainEvent, SelfReport, Hashable {
 
 /// Asks a host to start a worker that is down, with its failures forgotten; a running worker is left alone.
 ///
-/// The host answers with a ``CommandAnswered`` when the worker is ready, or has come to rest before it was ready.
+/// The host answers with a ``CommandAnswered`` when the worker is ready, or was stopped or given up instead.
 public struct WorkerStartRequested: DomainEvent, SelfReport, Hashable {
-    /// The name of a worker, of a pool, or of one of its members.
+    /// The name of a worker, of a pool, or of a pool's member.
     public let worker: String
 
     /// Makes the command.
@@ -31,7 +31,7 @@ public struct WorkerStartRequested: DomainEvent, SelfReport, Hashable {
 /// The host answers with a ``CommandAnswered`` when the signal was sent, and does not wait for its effect. If the
 /// signal ends the process, that counts as a crash of the worker.
 public struct WorkerSignalRequested: DomainEvent, SelfReport, Hashable {
-    /// The name of a worker, of a pool, or of one of its members.
+    /// The name of a worker, of a pool, or of a pool's member.
     public let worker: String
     /// The number of the signal on the host's system.
     public let signal: Int32
@@ -45,9 +45,9 @@ public struct WorkerSignalRequested: DomainEvent, SelfReport, Hashable {
 
 /// Asks a host to start a worker anew, with its failures forgotten; a running worker is stopped first.
 ///
-/// The host answers with a ``CommandAnswered`` when the worker is ready, or has come to rest before it was ready.
+/// The host answers with a ``CommandAnswered`` when the worker is ready, or was stopped or given up instead.
 public struct WorkerRestartRequested: DomainEvent, SelfReport, Hashable {
-    /// The name of a worker, of a pool, or of one of its members.
+    /// The name of a worker, of a pool, or of a pool's member.
     public let worker: String
 
     /// Makes the command.
@@ -59,21 +59,21 @@ public struct WorkerRestartRequested: DomainEvent, SelfReport, Hashable {
 /// Asks the program that has the host to stop everything and to end.
 ///
 /// The host itself does nothing about this event: the program that contains it subscribes, as `supervisor run` does.
-/// Where nothing subscribes, `deliver` tells the sender so. No event answers the command; the end of the link is the
-/// answer.
+/// If nothing subscribes, the sender's `deliver` throws `DeliveryError.Code.noSubscriber`. No event answers the
+/// command; the end of the link is the answer.
 public struct BridgeStopRequested: DomainEvent, SelfReport, Hashable {
     /// Makes the command.
     public init() {}
 }
 
-/// The answer of a host to a command about a worker: done, or not and why.
+/// A host's answer to a command about a worker: that it is done, or why not.
 ///
 /// Only the sender of the command gets it.
 public struct CommandAnswered: DomainEvent, SelfReport, Hashable {
     /// Why the command was not done, or has failed, as a sentence; nil if it is done.
     public let refusal: String?
-    /// A sentence about a command that is done, such as that the worker ran already, or to which process a signal went;
-    /// nil for none.
+    /// A remark about a command that is done, as a sentence: that the worker ran already, or to which process a signal
+    /// went; nil for no remark.
     public let remark: String?
 
     /// Makes the answer.
@@ -85,7 +85,7 @@ public struct CommandAnswered: DomainEvent, SelfReport, Hashable {
 
 /// The names of the events of this module, by their senders.
 package enum ControlEventNames {
-    /// From the clients that are attached to the host, and from no other peer.
+    /// The events that clients attached to the host may send, and no other peer.
     package static let commands = EventName.set([
         BridgeStatusRequested.eventName, WorkerStopRequested.eventName, WorkerRestartRequested.eventName,
         WorkerStartRequested.eventName, WorkerSignalRequested.eventName, BridgeStopRequested.eventName,
@@ -94,7 +94,7 @@ package enum ControlEventNames {
         WorkerOutputRequested.eventName, EventNamesRequested.eventName,
     ])
 
-    /// From the host or the program that contains it, to the sender of the command.
+    /// The events with which the host, or the program that contains it, answers the sender of a command.
     package static let answers = EventName.set([
         BridgeStatusReported.eventName, CommandAnswered.eventName, DeadLettersReported.eventName,
         DeadLetterReported.eventName, DeadLetterSettled.eventName, ConfigurationReloaded.eventName,

@@ -2,13 +2,13 @@ public import DomainEvents
 
 /// Asks a host to list its dead letters.
 ///
-/// The host answers with a ``DeadLettersReported`` of the oldest letters behind ``after``.
+/// The host answers with a ``DeadLettersReported`` of the oldest letters whose numbers are above ``after``.
 public struct DeadLettersRequested: DomainEvent, SelfReport, Hashable {
-    /// Only letters of events of this name; nil for all.
+    /// The name of the events whose letters are listed; nil for all events.
     public let event: String?
-    /// Only letters for this worker, or for `host`; nil for all.
+    /// The worker whose letters are listed, or `host`; nil for all.
     public let worker: String?
-    /// Only letters with a greater number; 0 for all.
+    /// The number above which letters are listed; 0 for all letters.
     public let after: UInt64
 
     /// Makes the command.
@@ -21,12 +21,12 @@ public struct DeadLettersRequested: DomainEvent, SelfReport, Hashable {
 
 /// The answer of a host to a ``DeadLettersRequested``.
 public struct DeadLettersReported: DomainEvent, SelfReport, Hashable {
-    /// At most this many letters are in one answer.
+    /// The most letters that one answer has.
     public static let mostLetters = 100
 
     /// Letters without their payloads, in the order of their numbers.
     public let letters: [DeadLetterReport]
-    /// Whether these are the last of the letters that were asked for.
+    /// Whether ``letters`` reaches the last of the letters that were asked for.
     public let isComplete: Bool
 
     /// Makes the answer.
@@ -51,7 +51,7 @@ public struct DeadLetterRequested: DomainEvent, SelfReport, Hashable {
 
 /// The answer of a host to a ``DeadLetterRequested``.
 public struct DeadLetterReported: DomainEvent, SelfReport, Hashable {
-    /// The letter; nil if there is none of that number.
+    /// The letter; nil if the host has no letter of that number.
     public let letter: DeadLetterReport?
 
     /// Makes the answer.
@@ -60,7 +60,7 @@ public struct DeadLetterReported: DomainEvent, SelfReport, Hashable {
     }
 }
 
-/// Asks a host to offer the event of a dead letter again, to the process that it was for.
+/// Asks a host to offer the event of a dead letter again, to the process that the event was for.
 ///
 /// The host answers with a ``DeadLetterSettled``.
 public struct DeadLetterRedeliveryRequested: DomainEvent, SelfReport, Hashable {
@@ -88,7 +88,7 @@ public struct DeadLetterDiscardRequested: DomainEvent, SelfReport, Hashable {
 
 /// The answer of a host to a ``DeadLetterRedeliveryRequested`` or a ``DeadLetterDiscardRequested``.
 public struct DeadLetterSettled: DomainEvent, SelfReport, Hashable {
-    /// What the command came to.
+    /// The outcome of the command.
     public let outcome: DeadLetterOutcome
 
     /// Makes the answer.

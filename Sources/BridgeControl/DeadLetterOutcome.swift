@@ -1,4 +1,4 @@
-/// What a command about one dead letter came to.
+/// The outcome of a command about one dead letter.
 public struct DeadLetterOutcome: Sendable, Hashable, Codable {
     /// The kinds of outcomes.
     public enum Kind: String, Sendable, Hashable, Codable {
@@ -8,7 +8,7 @@ public struct DeadLetterOutcome: Sendable, Hashable, Codable {
         case handled
         /// The letter was thrown away, and its event with it.
         case discarded
-        /// The event was not taken, and is still this dead letter; or it was refused again, and is a dead letter under
+        /// The event was not taken, and the letter is kept; or the event was refused again, and is a dead letter under
         /// a new number.
         case refused
         /// There is no letter of that number.
@@ -21,7 +21,7 @@ public struct DeadLetterOutcome: Sendable, Hashable, Codable {
     public var kind: Kind
     /// The process that the event was for: a worker, or `host`; nil if the host knows nothing of the letter.
     public var worker: String?
-    /// Why the event was refused, as a sentence; nil if it was not.
+    /// Why the command was refused, or the event again, as a sentence; nil if neither was.
     public var refusal: String?
 
     /// Makes an outcome.

@@ -1,8 +1,8 @@
 /// One dead letter of a host: an event that was given up for one process.
 public struct DeadLetterReport: Sendable, Hashable, Codable {
-    /// A report has at most this many reasons, the latest ones.
+    /// The most reasons that a report has: the latest ones.
     public static let mostReasons = 16
-    /// A report leaves out a payload that has more bytes than this.
+    /// The largest payload that a report contains, in bytes; it leaves out a larger payload.
     public static let mostPayloadBytes = 64 << 10
 
     /// The number of the letter, by which it is shown, redelivered and discarded; each host numbers its letters anew.
@@ -15,9 +15,9 @@ public struct DeadLetterReport: Sendable, Hashable, Codable {
     public var worker: String
     /// The cause: `refused`, `crashes` or `workerUnavailable`.
     ///
-    /// A later version may have further ones.
+    /// A later version may have further causes.
     public var cause: String
-    /// The reasons in words, oldest first: the latest ``mostReasons``.
+    /// The latest reasons in words, at most ``mostReasons``, oldest first.
     public var reasons: [String]
     /// How often the event was delivered to the process.
     public var attempts: Int
@@ -25,9 +25,9 @@ public struct DeadLetterReport: Sendable, Hashable, Codable {
     public var strikes: Int
     /// When the event was given up, in nanoseconds since 1970-01-01 00:00 UTC.
     public var nanosecondsSinceEpoch: UInt64
-    /// How long the event is in its encoded form.
+    /// The length of the event in its encoded form, in bytes.
     public var payloadBytes: Int
-    /// The event in its encoded form, one CBOR item; nil in a list, and where it has more than ``mostPayloadBytes``.
+    /// The event in its encoded form, one CBOR item; nil in a list, and if it is longer than ``mostPayloadBytes``.
     public var payload: [UInt8]?
 
     /// Makes a report.

@@ -2,9 +2,9 @@ public import DomainEvents
 
 /// Asks a host for the names of events that it knows, with the processes that want and publish them.
 ///
-/// The host answers with an ``EventNamesReported`` of the first names behind ``after``.
+/// The host answers with an ``EventNamesReported`` of the first names that follow ``after``.
 public struct EventNamesRequested: DomainEvent, SelfReport, Hashable {
-    /// Only names that come behind this one in the order of bytes; empty for all.
+    /// The name that the reported names follow in the order of bytes; empty for all names.
     public let after: String
 
     /// Makes the question.
@@ -15,12 +15,12 @@ public struct EventNamesRequested: DomainEvent, SelfReport, Hashable {
 
 /// The answer of a host to an ``EventNamesRequested``.
 public struct EventNamesReported: DomainEvent, SelfReport, Hashable {
-    /// At most this many names are in one answer.
+    /// The most names that one answer has.
     public static let mostNames = 500
 
     /// The names, in the order of their bytes.
     public let names: [EventNameReport]
-    /// Whether these are the last names.
+    /// Whether ``names`` reaches the last name.
     public let isComplete: Bool
 
     /// Makes the answer.

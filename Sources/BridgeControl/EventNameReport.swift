@@ -1,13 +1,13 @@
-/// What a host knows of the events of one name.
+/// The processes that want and publish the events of one name, as far as a host knows them.
 public struct EventNameReport: Sendable, Hashable, Codable {
-    /// A report names at most this many processes on each side.
+    /// The most processes that ``wantedBy`` has, and that ``publishedBy`` has.
     public static let mostProcesses = 100
 
     /// The name of the events.
     public var name: String
-    /// The processes that want them: workers, pools, `host`, and clients that have asked for the name.
+    /// The processes that want the events: workers, pools, `host`, and clients that have asked for the name.
     public var wantedBy: [String]
-    /// The workers and pools whose specification says that they publish them.
+    /// The workers and pools that publish the events, according to their specifications.
     public var publishedBy: [String]
 
     /// Makes a report.

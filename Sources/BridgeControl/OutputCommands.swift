@@ -2,11 +2,11 @@ public import DomainEvents
 
 /// Asks a host for the last lines that a worker has printed.
 ///
-/// The host answers with a ``WorkerOutputReported`` of the oldest lines behind ``after``.
+/// The host answers with a ``WorkerOutputReported`` of the oldest lines whose numbers are above ``after``.
 public struct WorkerOutputRequested: DomainEvent, SelfReport, Hashable {
-    /// The name of a worker, of a pool, or of one of its members.
+    /// The name of a worker, of a pool, or of a pool's member.
     public let worker: String
-    /// Only lines with a greater number; 0 for all that the host has kept.
+    /// The number above which lines are reported; 0 for all lines that the host has kept.
     public let after: UInt64
 
     /// Makes the command.
@@ -18,16 +18,16 @@ public struct WorkerOutputRequested: DomainEvent, SelfReport, Hashable {
 
 /// The answer of a host to a ``WorkerOutputRequested``.
 public struct WorkerOutputReported: DomainEvent, SelfReport, Hashable {
-    /// At most this many lines are in one answer.
+    /// The most lines that one answer has.
     public static let mostLines = 1_000
 
     /// The lines, in the order in which the host has read them.
     public let lines: [OutputLine]
-    /// Whether these are the last lines so far.
+    /// Whether ``lines`` reaches the last line so far.
     public let isComplete: Bool
-    /// Whether the host had forgotten lines behind ``WorkerOutputRequested/after`` by then; false if that is 0.
+    /// Whether the host no longer had some lines above ``WorkerOutputRequested/after``; false if `after` is 0.
     public let hasMissed: Bool
-    /// Why there is no answer, as a sentence; nil if there is one.
+    /// Why the host has refused the question, as a sentence; nil if it has answered.
     public let refusal: String?
 
     /// Makes the answer.

@@ -2,11 +2,11 @@
 public struct OutputLine: Sendable, Hashable, Codable {
     /// The line's number among the lines of all workers of a host, from 1.
     public var number: UInt64
-    /// The name of the worker; in a pool, of the member.
+    /// The name of the worker; in a pool, the name of the member.
     public var worker: String
     /// Whether the worker printed the line on standard error.
     public var isError: Bool
-    /// When the host read it, in nanoseconds since 1970-01-01 00:00 UTC.
+    /// When the host read the line, in nanoseconds since 1970-01-01 00:00 UTC.
     public var nanosecondsSinceEpoch: UInt64
     /// The line without its end, as it was printed.
     public var text: String

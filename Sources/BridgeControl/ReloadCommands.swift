@@ -1,10 +1,10 @@
 public import DomainEvents
 
-/// Asks the program that has the host to read its configuration again, and to bring the workers to what it says.
+/// Asks the program that has the host to read its configuration again, and to make the workers run by it.
 ///
 /// The host itself has no configuration. The program that contains it subscribes to this event, as `supervisor run`
-/// does, and answers with a ``ConfigurationReloaded`` that has this event as its cause. Where no program subscribes,
-/// `request` tells the sender so.
+/// does, and answers with a ``ConfigurationReloaded`` that has this event as its cause. If no program subscribes, the
+/// sender's `request` throws `DeliveryError.Code.noSubscriber`.
 public struct ConfigurationReloadRequested: DomainEvent, SelfReport, Hashable {
     /// Makes the command.
     public init() {}
@@ -14,7 +14,7 @@ public struct ConfigurationReloadRequested: DomainEvent, SelfReport, Hashable {
 ///
 /// Only the sender of the command gets it.
 public struct ConfigurationReloaded: DomainEvent, SelfReport, Hashable {
-    /// What the command came to.
+    /// The outcome of the command.
     public let outcome: ReloadOutcome
 
     /// Makes the answer.

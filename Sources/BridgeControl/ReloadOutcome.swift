@@ -1,24 +1,23 @@
-/// What a ``ConfigurationReloadRequested`` came to.
+/// The outcome of a ``ConfigurationReloadRequested``.
 public struct ReloadOutcome: Sendable, Hashable, Codable {
     /// The kinds of outcomes.
     public enum Kind: String, Sendable, Hashable, Codable {
         /// The workers run by the new configuration.
         case taken
-        /// The configuration has mistakes, or changes what cannot change; the workers run by the configuration from
-        /// before.
+        /// The configuration has mistakes, or changes what cannot change; the workers run by the former configuration.
         case mistaken
-        /// The configuration cannot be read; the workers run by the configuration from before.
+        /// The configuration cannot be read; the workers run by the former configuration.
         case unreadable
-        /// The program does not reload now; the workers run by the configuration from before.
+        /// The program does not reload now; the workers run by the former configuration.
         case refused
     }
 
-    /// An outcome has at most this many sentences.
+    /// The most sentences that an outcome has.
     public static let mostSentences = 1_000
 
     /// The kind of outcome.
     public var kind: Kind
-    /// The workers that are new; a pool stands for its members here and below.
+    /// The new workers; in this list and the next three, the name of a pool stands for its members.
     public var started: [String]
     /// The workers that are gone.
     public var stopped: [String]

@@ -2,38 +2,38 @@ public import DomainEvents
 
 /// The status of one worker.
 public struct WorkerReport: Sendable, Hashable, Codable {
-    /// Its name.
+    /// The worker's name.
     public var name: String
-    /// The pool that it is a member of; nil for none.
+    /// The pool that the worker is a member of; nil if it is in none.
     public var pool: String?
-    /// Its process, while there is one.
+    /// The worker's process; nil if it has none.
     public var pid: Int32?
     /// Where the worker is in its life, in a word or two.
     ///
-    /// It is `not started`, `starting`, `ready`, `draining`, `stopping`, `backing off`, `dormant`, `stopped` or
-    /// `gave up`. A later version may have further ones.
+    /// The state is `not started`, `starting`, `ready`, `draining`, `stopping`, `backing off`, `dormant`, `stopped` or
+    /// `gave up`. A later version may have further states.
     public var state: String
-    /// A phrase about the state, such as `attempt 2, again in 1.2 s`; nil for none.
+    /// A phrase about the state, such as `attempt 2, again in 1.2 s`; nil if there is nothing to add.
     ///
-    /// If the process has ended, it may be `killed by SIGKILL (9); waits for a handler of BoxProvisioned`.
+    /// If the process has ended, the phrase may be `killed by SIGKILL (9); waits for a handler of BoxProvisioned`.
     public var detail: String?
     /// How often the worker was started: the number of its present or last start.
     public var starts: Int
-    /// How often it was started again without a request.
+    /// How often the worker was started again without a request.
     public var restarts: Int
-    /// How long the worker's process has run, in milliseconds; nil if there is none.
+    /// How long the worker's process has run, in milliseconds; nil without a process.
     public var uptimeMilliseconds: UInt64?
-    /// How its last process ended, as a phrase that follows the name: `killed by SIGKILL (9)`; nil if none has.
+    /// How the last process ended, as a phrase that follows the name: `killed by SIGKILL (9)`; nil if none has ended.
     public var lastExit: String?
     /// How often the worker has broken the protocol or a limit.
     public var violations: UInt64
     /// How much memory of the worker's process lies in RAM, in bytes; nil without a process, or if that is not known.
     public var residentBytes: UInt64?
-    /// What the system lacks of its box, each as a sentence; nil for nothing, or from a host that does not say.
+    /// The parts that the box lacks on this system, a sentence for each; nil for none, or if the host does not say.
     public var missingFromBox: [String]?
-    /// How long the worker takes to settle an event, from a sample; nil from a host that does not say.
+    /// How long the worker takes to settle an event, from a sample; nil if the host does not say.
     public var settling: DurationHistogram?
-    /// The events to the worker; those of ``EventTotals/waiting`` lie in its outbox in the host.
+    /// The events to the worker; the ``EventTotals/waiting`` events lie in the worker's outbox in the host.
     public var sent: EventTotals
     /// The events from the worker.
     public var received: EventTotals
@@ -99,12 +99,12 @@ public struct EventTotals: Sendable, Hashable, Codable {
     public var lost: UInt64 = 0
     /// Events that are accepted and not settled.
     public var waiting: UInt64 = 0
-    /// What these events take of the outbox, in bytes.
+    /// How many bytes of the outbox the waiting events take.
     public var waitingBytes: UInt64 = 0
     /// The bytes of all events that have passed.
     public var bytes: UInt64 = 0
 
-    /// All 0.
+    /// Makes totals that are all 0.
     public init() {}
 
     /// Events that were accepted and no longer wait, whatever became of them.

@@ -15,13 +15,13 @@ public import DomainEvents
 /// }
 /// ```
 ///
-/// What the worker publishes reaches the subscribers in the supervising process and in other workers, and the other way
-/// round. The process ends when the supervisor asks it to, and when the supervisor is gone.
+/// What the worker publishes reaches subscribers in the supervisor's process and in other workers, and the other way
+/// round. The process ends when the supervisor asks for that, and when the supervisor is gone.
 public enum BridgeWorker {
     /// Runs the program as a worker until the supervisor stops it, then ends the process.
     ///
-    /// It never throws. A failure becomes one sentence on standard error and an exit status: 64 if the program was
-    /// started by hand, 70 for everything else.
+    /// This never throws. A failure becomes one sentence on standard error and an exit status: 64 if the program was
+    /// started by hand, 70 for every other failure.
     ///
     /// - Parameter body: subscribes, and returns the subscriptions to keep. The worker is ready when `body` has
     ///   returned.
@@ -81,7 +81,7 @@ public enum BridgeWorker {
 }
 
 extension EventPublisher {
-    /// Says that this worker is ready, and returns when it has been stopped.
+    /// Reports to the host that this worker is ready, and returns when the worker has been stopped.
     ///
     /// - Throws: ``WorkerError`` outside a worker, or if the link fails.
     public func serve() async throws {

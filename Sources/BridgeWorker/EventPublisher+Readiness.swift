@@ -6,9 +6,9 @@ public import DomainEvents
 extension EventPublisher {
     /// Keeps this worker from counting as ready until the hold ends, even if its body returns or calls `serve()`.
     ///
-    /// Use it for parts that start in the background. Until the release the worker gets no events, and the start of its
-    /// bridge waits for it, no longer than the handshake timeout of its specification. ``needsMoreTime(_:because:)``
-    /// extends that time.
+    /// Use a hold for parts that start in the background. Until the release the worker gets no events, and the start of
+    /// its bridge waits for the worker, at most for the handshake timeout of the worker's specification.
+    /// ``needsMoreTime(_:because:)`` extends that time.
     ///
     /// ```swift
     /// await BridgeWorker.main { publisher in
@@ -30,11 +30,11 @@ extension EventPublisher {
     /// now.
     ///
     /// A call never shortens the time that is left, and never lengthens a handler's deadline. If a start or a stop
-    /// takes longer than `time`, call this again. A call while the worker is ready counts for a stop within `time`.
+    /// takes longer than `time`, call this again. A call by a ready worker counts for a stop that begins within `time`.
     ///
     /// - Parameters:
-    ///   - time: counts from now; nothing happens if it is not more than 0.
-    ///   - reason: what the worker is doing, as a clause; empty for nothing new.
+    ///   - time: the time, from now; if it is not above 0, nothing happens.
+    ///   - reason: what the worker is doing, as a clause; empty to keep the last reason.
     public func needsMoreTime(_ time: Duration, because reason: String = "") {
         guard time > .zero else { return }
         WorkerSession.of(self)?.askForTime(time, because: reason)

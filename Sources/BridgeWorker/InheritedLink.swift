@@ -1,7 +1,7 @@
 import BridgePlatform
 
-/// What the supervisor has put into a worker's environment: the descriptors of link, outbox and shelf, and the worker's
-/// name and cookie.
+/// The values that the supervisor has put into a worker's environment: the descriptors of link, outbox and shelf, and
+/// the worker's name and cookie.
 ///
 /// The worker reads these variables once, before anything else runs, and erases them, so that a program which the
 /// worker starts does not take them for its own.
@@ -17,12 +17,12 @@ struct InheritedLink: ~Copyable {
     let socket: FileDescriptor
     let name: String
     let cookie: String
-    /// Where the outbox is to lie; nil if the supervisor shares no memory.
+    /// The memory for the outbox; nil if the supervisor shares none.
     let memory: MemoryFile?
-    /// Where the supervisor's large events lie; nil if they all come over the link.
+    /// The memory with the supervisor's large events; nil if they all come over the link.
     let shelf: MemoryFile?
 
-    /// Finds the link.
+    /// Takes the values out of the environment, and checks the link.
     static func take() throws(WorkerError) -> InheritedLink {
         let number = CurrentProcess.environment(Variable.descriptor)
         let name = CurrentProcess.environment(Variable.name)
@@ -58,8 +58,10 @@ struct InheritedLink: ~Copyable {
         )
     }
 
-    /// Nil if there is none: then what the worker has published and not sent dies with it, and large events come over
-    /// the link.
+    /// The memory whose descriptor a variable names; nil if there is none.
+    ///
+    /// Without memory for its outbox, events that the worker has published and not sent die with it. Without memory for
+    /// large events, they come over the link.
     private static func takeMemory(_ variable: String) -> MemoryFile? {
         guard let number = CurrentProcess.environment(variable).flatMap({ CInt($0) }), number > 2,
             (try? FileDescriptor.setCloseOnExec(number)) != nil

@@ -8,7 +8,7 @@ struct ProcessSession: Sendable {
     private let session: WorkerSession
     private let stream: UnixStream
 
-    /// How long a worker outlives its host: time for running handlers, well below the second that is promised.
+    /// How long a worker outlives its host, in nanoseconds: time for running handlers, well below the promised second.
     private static let exitGrace: UInt64 = 800_000_000
 
     /// SIGKILL, on every system.
@@ -17,8 +17,8 @@ struct ProcessSession: Sendable {
     init(_ inherited: consuming InheritedLink) throws {
         let poller = try Poller(name: "bridge")
         let parent = CurrentProcess.parentIdentifier
-        // The portable sign that the host is gone is the end of the link. The poller sees that even if a handler blocks
-        // the reading thread. The kernel's own signal comes on top: it also ends a worker that is stopped.
+        // On every system the end of the link shows that the host is gone. The poller sees that even while a handler
+        // blocks the reading thread. The kernel's own signal, where there is one, also ends a worker after a SIGSTOP.
         if try ParentDeathSignal.arm(Self.killSignal, expectedParent: parent) == .parentIsGone {
             CurrentProcess.exitImmediately(0)
         }
@@ -31,8 +31,8 @@ struct ProcessSession: Sendable {
     }
 
     func run(_ body: @escaping @Sendable (EventPublisher) async throws -> Void) async throws {
-        // Kept for the life of the process: until the end its threads may publish, and events that the session has
-        // accepted still arrive.
+        // The session is kept for the life of the process: until the end the worker's threads may publish, and events
+        // that the session has accepted still arrive.
         _ = Unmanaged.passRetained(session)
         try await session.run(over: stream, body)
     }
@@ -58,7 +58,7 @@ extension WorkerSession {
     }
 }
 
-/// Keeps a worker's subscriptions for as long as it runs.
+/// Keeps a worker's subscriptions for as long as the worker runs.
 final class KeptSubscriptions: @unchecked Sendable {
     // Sendable: guarded by `lock`.
     private let lock = Lock()

@@ -1,8 +1,8 @@
 import Synchronization
 
-/// Keeps a worker from counting as ready: until ``release()``, or until the last reference to it has gone.
+/// Keeps a worker from counting as ready until ``release()``, or until the last reference to the hold has gone.
 ///
-/// See `EventPublisher.holdReadiness(because:)`. Any thread may release it; further calls do nothing.
+/// See `EventPublisher.holdReadiness(because:)`. Any thread may release the hold; further calls do nothing.
 public final class ReadinessHold: Sendable {
     private let isReleased = Atomic(false)
     private let end: @Sendable () -> Void
@@ -15,7 +15,7 @@ public final class ReadinessHold: Sendable {
         release()
     }
 
-    /// Lets the worker become ready, as far as this hold goes.
+    /// Ends this hold; the worker is ready once no hold is left and its body has said so.
     public func release() {
         if !isReleased.exchange(true, ordering: .acquiringAndReleasing) { end() }
     }

@@ -1,4 +1,4 @@
-// The small half of Foundation is a module of its own where it exists; elsewhere there is only the whole.
+// FoundationEssentials is the small half of Foundation; where it does not exist, there is only the whole.
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
 #else
@@ -15,7 +15,7 @@ public struct WorkerError: Error, Sendable, CustomStringConvertible {
         case unusableLink
         /// The supervisor does not accept this worker.
         case rejected
-        /// The link ended before the worker was told to stop.
+        /// The link ended before the worker was asked to stop.
         case linkEnded
     }
 

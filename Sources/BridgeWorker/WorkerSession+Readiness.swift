@@ -26,7 +26,7 @@ extension WorkerSession {
     }
 }
 
-/// The workers of this process, by their publishers: one in a worker process, any number in memory.
+/// The sessions of this process, by the workers' publishers: one in a worker process, any number in a test's memory.
 final class WorkerSessions: @unchecked Sendable {
     // Sendable: guarded by `lock`.
     static let shared = WorkerSessions()
@@ -38,6 +38,8 @@ final class WorkerSessions: @unchecked Sendable {
     private let lock = Lock()
     private var entries: [ObjectIdentifier: Entry] = [:]
 
+    /// The session with this publisher; nil if there is none.
+    ///
     /// A session keeps its publisher, so that no other publisher can have the identity while the session exists.
     subscript(publisher: EventPublisher) -> WorkerSession? {
         lock.withLock { entries[ObjectIdentifier(publisher)]?.session }

@@ -7,16 +7,16 @@ import Locks
 
 /// A worker's side of its link: handshake, readiness, signs of life, and the orderly end.
 ///
-/// It is the same in a worker process and in memory, where only the stream differs.
+/// The session is the same in a worker process and in memory; only the stream differs.
 package final class WorkerSession: LinkDelegate, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
-    /// The session whose worker the current task belongs to.
+    /// The session of the worker that the current task belongs to.
     @TaskLocal package static var current: WorkerSession?
 
     /// How a worker's link came to its end.
     package enum End: Sendable {
-        /// The host asked the worker to finish, and it has.
+        /// The worker has finished, as the host asked it to.
         case drained
         case failed(WorkerError)
     }
@@ -42,7 +42,7 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
     private var end: End?
     private var endWaiters: [CheckedContinuation<End, Never>] = []
 
-    /// - Parameter tap: sees what arrives and what leaves, for a caller that watches.
+    /// - Parameter tap: sees each event that arrives or leaves; nil if no caller watches.
     package init(
         name: String,
         cookie: String,
@@ -53,7 +53,7 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
         self.tap = tap
         self.name = name
         self.cookie = cookie
-        // The host may ask for every name that any of its workers has made up, and for everything.
+        // The host may ask for every name that any of its workers has made up, and for all events at once.
         var limits = limits
         limits.interestNames = EventRouter.maximumNames + 1
         self.limits = limits
@@ -99,7 +99,7 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
         return try outcome.get()
     }
 
-    /// Says that the worker has subscribed to what it needs: the host sends events from now on.
+    /// Notes that the worker's body is ready; if no hold is left, reports that to the host, which then sends events.
     package func becomeReady() {
         let isReadyNow = lock.withLock {
             wantsReadiness = true
@@ -108,7 +108,9 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
         if isReadyNow { link.send(.ready) }
     }
 
-    /// Makes the worker ready if it now can be; if so, the caller tells the host; called with the lock held.
+    /// Makes the worker ready if nothing keeps it back; called with the lock held.
+    ///
+    /// - Returns: Whether the worker has become ready; the caller then reports that to the host.
     func takeReadiness() -> Bool {
         guard wantsReadiness, holds == 0, !isReady else { return false }
         isReady = true
@@ -126,13 +128,13 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
         }
     }
 
-    /// Reports are delivered first, as the process may end as soon as the waiters go on.
+    /// Resumes the waiters after all reports are delivered, as the process may end as soon as the waiters go on.
     private static func tell(_ end: End, _ waiters: [CheckedContinuation<End, Never>], behind router: EventRouter?) {
         let tell: @Sendable () -> Void = { for waiter in waiters { waiter.resume(returning: end) } }
         if let router { router.whenReported(tell) } else { tell() }
     }
 
-    /// Ends the link without a goodbye; from outside this looks like a crash.
+    /// Ends the link without a goodbye; to the host this looks like a crash.
     package func abandon() {
         link.close()
     }
@@ -263,7 +265,7 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
 
     // MARK: - Signs of life
 
-    /// Runs on the poller's thread, which no handler can block.
+    /// Sends a heartbeat at each interval, on the poller's thread, which no handler can block.
     private func beat(every milliseconds: UInt64) {
         guard milliseconds > 0 else { return }
         poller.schedule(after: milliseconds * 1_000_000) { [weak self] in

@@ -1,13 +1,13 @@
-// The small half of Foundation is a module of its own where it exists; elsewhere there is only the whole.
+// FoundationEssentials is the small half of Foundation; where it does not exist, there is only the whole.
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
 #else
 public import Foundation
 #endif
 
-/// What ``BridgeHost/apply(_:finishingWithin:)`` has done about each worker; a pool stands for its members.
+/// What ``BridgeHost/apply(_:finishingWithin:)`` has done about each worker; the name of a pool stands for its members.
 public struct AppliedChanges: Sendable, Hashable {
-    /// Why a change has not come about.
+    /// A change that has failed, and why.
     public struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
         /// The worker, or the member of a pool, that the failure is about.
         public let worker: String
@@ -16,7 +16,7 @@ public struct AppliedChanges: Sendable, Hashable {
         public let description: String
     }
 
-    /// The new workers, in their order, whether they have become ready or stand in ``failures``.
+    /// The new workers, in their order, whether they have become ready or are in ``failures``.
     public var started: [String] = []
 
     /// The workers that were removed: they have ended, and what they had not handled is a dead letter.

@@ -15,12 +15,12 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
     protocol Owner: AnyObject, Sendable {
         var router: EventRouter { get }
         var publisher: EventPublisher { get }
-        /// Whether there is room for one more client; the client counts from then on.
+        /// Admits the client if there is room for one more, and returns whether it did.
         func admit(_ client: AttachedClient) -> Bool
-        /// The worker that this process is, or descends from, if that worker may not attach; nil if the process may.
+        /// The worker that this process is or descends from and that may not attach; nil if the process may attach.
         func workerWithoutControl(behind process: Int32) -> String?
-        /// The host's report, encoded, for a client whose version is rejected; nil if there is none, or none that is
-        /// short enough to be sent before a welcome.
+        /// The host's encoded report, for a client whose version is rejected; nil if there is none, or if it is too
+        /// long to be sent before a welcome.
         func encodedReport() -> [UInt8]?
         func clientEnded(_ client: AttachedClient, because reason: String)
     }
@@ -39,7 +39,7 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
     private var ownTitle = ""
     private var isRouted = false
     private var hasEnded = false
-    /// Why the host ended the link, if the link itself does not know.
+    /// Why the host ended the link; nil if the reason is the link's own.
     private var fault: String?
 
     /// 30 s of silence end a client's link: a client that hangs must not keep an outbox here.
@@ -84,7 +84,7 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
         try link.start(over: arrival.stream, delegate: self)
     }
 
-    /// Says goodbye and ends the link; the client may still read what it has not read by then.
+    /// Says goodbye and ends the link; the client may still read what was sent before.
     func end(because text: String) {
         link.finish(reason: .shutdown, text: text)
         link.close()
@@ -123,7 +123,7 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
         }
     }
 
-    /// A client's refusal settles the event: it is reported, and makes no dead letter.
+    /// Reports that the client has refused an event; the refusal settles the event and makes no dead letter.
     func link(_ link: Link, wasRefused head: EventHead, payload: UnsafeRawBufferPointer, refusal: Refusal) {
         let event = link.eventName(of: head)
         // If a report of a refusal is refused, no report follows: that would go on for ever.
@@ -144,7 +144,7 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
     private func helloReceived(_ hello: Hello) {
         lock.withLock { ownTitle = hello.name.shortened(toScalars: Self.longestTitle) }
         if link.speaksLines {
-            // It would send no heartbeats, and keep its place for ever if it was stopped.
+            // A client with lines would send no heartbeats; if it was stopped, it would keep its place for ever.
             let text = "a client speaks the binary form; lines are for workers"
             return refuse(Reject(reason: Reject.Reason.version.rawValue, text: text))
         }

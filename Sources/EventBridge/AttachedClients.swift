@@ -13,19 +13,19 @@ final class AttachedClients: AttachedClient.Owner, @unchecked Sendable {
     let router: EventRouter
     let publisher: EventPublisher
     private let control: ControlSocket
-    /// Makes the entrance for clients; nil for the control socket.
+    /// Makes the entrance for clients; nil if they come through the control socket.
     private let makeEntrance: EntranceMaker?
     private let poller: Poller
     /// Names that no client gets.
     ///
-    /// Guarded by `lock`, like what follows.
+    /// Guarded by `lock`, like the properties below.
     private var taken: Set<String>
 
     private let lock = Lock()
     private var entrance: (any Entrance)?
     /// The clients that were accepted.
     private var clients: [AttachedClient] = []
-    /// All clients that have begun to speak, also those that were accepted.
+    /// All clients that have begun to speak, including the accepted ones.
     private var guests: [AttachedClient] = []
     private var lastNumber = 0
     private var isClosed = false
@@ -54,7 +54,7 @@ final class AttachedClients: AttachedClient.Owner, @unchecked Sendable {
 
     /// Reserves names for workers that are about to be added.
     ///
-    /// - Returns: The names that clients have; if there are any, no name is reserved.
+    /// - Returns: The names that clients have already; if there are any, no name is reserved.
     func take(_ names: [String]) -> [String] {
         lock.withLock {
             let conflicts = names.filter { name in guests.contains { $0.name == name } }
@@ -67,7 +67,7 @@ final class AttachedClients: AttachedClient.Owner, @unchecked Sendable {
 
     /// Makes the socket and lets clients in.
     ///
-    /// - Parameter report: makes the host's report; returns nil once the host cannot make one.
+    /// - Parameter report: makes the host's report; returns nil once the host has gone.
     func open(describing report: @escaping @Sendable () -> BridgeReport?) throws(BridgeError) {
         lock.withLock { self.report = report }
         do {

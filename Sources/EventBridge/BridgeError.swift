@@ -1,7 +1,7 @@
 import BridgePlatform
 import Supervision
 
-// The small half of Foundation is a module of its own where it exists; elsewhere there is only the whole.
+// FoundationEssentials is the small half of Foundation; where it does not exist, there is only the whole.
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
 #else
@@ -18,7 +18,7 @@ public struct BridgeError: Error, Sendable, Hashable, CustomStringConvertible {
         case workerNotReady
         /// A worker was not replaced: its present process, or its next one, does the work.
         case notReplaced
-        /// The bridge is not in a state for this: started twice, or after its end.
+        /// The bridge is in the wrong state for the call: it was started before, does not run yet, or has ended.
         case wrongState
         /// The control socket cannot be made: its path is unsafe or too long, or another process serves it.
         case control
@@ -46,7 +46,7 @@ public struct BridgeError: Error, Sendable, Hashable, CustomStringConvertible {
         self.lastOutput = lastOutput
     }
 
-    /// How many of the worker's last lines stand in the description.
+    /// How many of the worker's last lines the description contains.
     private static let shownLines = 16
 
     static func notReady(_ failure: StartupFailure, lastOutput: String?) -> BridgeError {

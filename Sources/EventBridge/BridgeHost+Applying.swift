@@ -2,36 +2,36 @@ import Supervision
 
 /// Giving a running bridge other workers.
 extension BridgeHost {
-    /// Brings the bridge to these workers, and leaves alone the workers that stay as they are.
+    /// Gives the bridge these workers, and leaves alone the workers that stay as they are.
     ///
     /// ```swift
     /// let changes = try await bridge.apply(specifications)
     /// ```
     ///
-    /// The bridge compares by name. It starts a new worker, stops a worker that is gone, and replaces a worker whose
-    /// specification has changed, as ``replace(_:with:handingOverWithin:)`` does. The processes of the others go on.
-    /// The bridge first looks for mistakes; if it finds one, it changes nothing.
+    /// The bridge compares workers by name. It starts a new worker, stops a worker that is gone, and replaces a worker
+    /// whose specification has changed, as ``replace(_:with:handingOverWithin:)`` does. The processes of the others go
+    /// on. The bridge first looks for mistakes; if it finds one, it changes nothing.
     ///
     /// Events flow all the while. From one moment on, removed workers get nothing new, and the bridge keeps events for
-    /// the new workers: each event goes either to the old workers or to the new ones. Removed workers have `limit` for
-    /// what is on its way to them and from them. Then each goes down by its own shutdown sequence, all at once, and
-    /// what they leave becomes dead letters. Then the new workers start, behind all others in the order of starts.
-    /// Last, the changed workers are replaced, one after the other.
+    /// the new workers: each event goes either to the old workers or to the new ones. Removed workers have `limit` to
+    /// finish the events on their way to them and from them. Then all go down at once, each by its own shutdown
+    /// sequence, and events that they leave become dead letters. Then the new workers start, after all others in the
+    /// order of starts. Last, the changed workers are replaced, one after the other.
     ///
-    /// A worker that does not become ready holds up no other: it stands in ``AppliedChanges/failures``, and its restart
+    /// A worker that does not become ready holds up no other: ``AppliedChanges/failures`` names it, and its restart
     /// type says what follows. If a replacement fails, the present process goes on. A worker that had been given up is
     /// started anew if its specification has changed. A call waits for the calls before it. A shutdown takes
-    /// precedence: a change that it overtakes is a failure. Cancelling the task gives up replacements that have not
-    /// begun to hand over, and ends the wait for new workers.
+    /// precedence: a change that the shutdown overtakes is a failure. Cancelling the task gives up replacements that
+    /// have not begun to hand over, and ends the wait for new workers.
     ///
     /// - Parameters:
-    ///   - workers: all workers that the bridge is to have. Workers that it has already keep their order.
+    ///   - workers: all workers that the bridge is to have. Its present workers keep their order.
     ///   - limit: how long a removed worker may take to finish what it has before it is asked to drain, and a replaced
     ///     process before it is ended by signals.
     /// - Returns: What was done about each worker, and what has failed.
     /// - Throws: ``BridgeError``: `invalidSpecification` names every mistake, and every change that is not possible
-    ///   while the bridge runs: of what `replace` cannot change, or of a pool's shape. `wrongState` before the bridge's
-    ///   start and after its end.
+    ///   while the bridge runs: of a pool's shape, or of anything that `replace` cannot change. `wrongState` before the
+    ///   bridge's start and after its end.
     @discardableResult
     public func apply(
         _ workers: [WorkerSpecification],
@@ -48,7 +48,7 @@ extension BridgeHost {
         return await core.apply(changes, finishingWithin: limit)
     }
 
-    /// Why ``apply(_:finishingWithin:)`` would do nothing, each a sentence; empty if it would begin.
+    /// Why ``apply(_:finishingWithin:)`` would refuse these workers, a sentence for each reason; empty if it would not.
     package func mistakes(inApplying workers: [WorkerSpecification]) -> [String] { plan(workers).mistakes }
 
     private func plan(_ workers: [WorkerSpecification]) -> (WorkerChanges, mistakes: [String]) {
@@ -60,7 +60,7 @@ extension BridgeHost {
         return (changes, changes.mistakes)
     }
 
-    /// A mistake for each new worker whose name an attached client has; if there is none, all new names are reserved.
+    /// Reserves the new workers' names, unless attached clients have some of them; returns a mistake for each of these.
     private func conflicts(of changes: WorkerChanges, _ mistakes: [String]) -> [String] {
         guard mistakes.isEmpty, let attached else { return [] }
         return attached.take(changes.added.flatMap(\.members).map(\.name)).map {

@@ -3,22 +3,23 @@ import Supervision
 /// Replacing a worker's process, and its program, while events flow.
 extension BridgeHost {
     /// Starts a worker's program beside its present process, lets the present process finish what it has, and hands
-    /// over to the new one.
+    /// over to the new process.
     ///
     /// ```swift
     /// // A newer version lies where the old one was.
     /// try await bridge.replace("provisioning")
     /// ```
     ///
-    /// The present process works until the new one has finished its handshake and is ready. If the new one does not
-    /// become ready, it is ended, and nothing else has happened. Once it is ready, the host keeps events for the worker
-    /// in order, as for a worker that is down. The present process is asked to finish what it has, and ends; then the
-    /// new one gets the kept events. No event is lost, overtaken or handled twice, unless the present process crashes
-    /// or does not finish within `limit`. What it had not acknowledged then comes again, with a higher attempt.
+    /// The present process works until the new process has finished its handshake and is ready. If the new process does
+    /// not become ready, it is ended, and nothing else has happened. Once it is ready, the host keeps events for the
+    /// worker in order, as for a worker that is down. The present process is asked to finish what it has, and ends;
+    /// then the new process gets the kept events. No event is lost, overtaken or handled twice, unless the present
+    /// process crashes or does not finish within `limit`. Events that it had not acknowledged then come again, with a
+    /// higher attempt.
     ///
-    /// A worker that is down, or on its way there, is not started by this: its next start uses the new specification. A
+    /// A worker that is down or going down is not started by this call: its next start uses the new specification. A
     /// pool's members are replaced one after the other. Cancelling the task gives up a replacement that has not begun
-    /// to hand over. After that the replacement goes on, and this returns when it is through.
+    /// to hand over. A replacement that has begun goes on, and this call returns when it is through.
     ///
     /// - Parameters:
     ///   - worker: the name of a worker, of a pool, or of one of its members.
@@ -27,8 +28,8 @@ extension BridgeHost {
     ///     demand cannot change.
     ///   - limit: how long the present process may take to finish what it has, before it is ended by signals.
     /// - Throws: ``BridgeError``. `invalidSpecification` if the worker does not exist or the specification has
-    ///   mistakes: then nothing was started. Otherwise `notReplaced`, with the reason: then the members of a pool
-    ///   before the one that it names have been replaced.
+    ///   mistakes: then nothing was started. Otherwise `notReplaced`, with the reason. In a pool, the members before
+    ///   the member that the error names have then been replaced.
     public func replace(
         _ worker: String,
         with specification: WorkerSpecification? = nil,
@@ -36,8 +37,8 @@ extension BridgeHost {
     ) async throws(BridgeError) {
         let members = try replacements(of: worker, with: specification, handingOverWithin: limit)
         for (index, member) in members {
-            // Read at the worker's turn: another call may have changed its specification while the members before it
-            // were replaced.
+            // The specification is read at the worker's turn: another call may have changed it while the members before
+            // this worker were replaced.
             let wanted = specification == nil ? core.specification(index) : member
             let outcome = await core.replace(index, with: wanted, handingOverWithin: limit)
             guard case .failed(let why) = outcome else { continue }
@@ -45,7 +46,7 @@ extension BridgeHost {
         }
     }
 
-    /// Which workers are replaced, and the new specification of each.
+    /// The workers to replace, and the new specification of each.
     private func replacements(
         of worker: String,
         with specification: WorkerSpecification?,

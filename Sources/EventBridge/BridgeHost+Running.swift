@@ -5,7 +5,7 @@ import Locks
 extension BridgeHost {
     /// Starts the bridge, runs it until its task is cancelled, and shuts it down in order.
     ///
-    /// It also ends when an automatic shutdown (`AutomaticShutdown`) has ended all workers. In a service of
+    /// The run also ends when an automatic shutdown (`AutomaticShutdown`) has ended all workers. In a service of
     /// swift-service-lifecycle, turn the graceful shutdown of its group into a cancellation:
     ///
     /// ```swift
@@ -21,15 +21,15 @@ extension BridgeHost {
 
     /// Starts the bridge, runs it until the process gets SIGINT or SIGTERM, and shuts it down in order.
     ///
-    /// Use it in the `main` of a program that is a bridge's parent. A second signal escalates the end, and a third
+    /// Use this in the `main` of a program that is a bridge's parent. A second signal escalates the end, and a third
     /// kills the workers, as ``escalateShutdown()`` does. Signals that come within 100 ms count as one, as some
-    /// programs signal a process and its group at once. It also ends when its task is cancelled, and when an automatic
-    /// shutdown has ended all workers. When it returns, both signals have their former effect again.
+    /// programs signal a process and its group at once. The run also ends when its task is cancelled, and when an
+    /// automatic shutdown has ended all workers. When the call returns, both signals have their former effect again.
     ///
-    /// - Parameter limit: how long it waits at most for events that are on their way to be handled.
+    /// - Parameter limit: how long the end waits at most for events that are on their way to be handled.
     /// - Returns: What was left unhandled.
     /// - Throws: What ``start()`` throws, after the workers that this call has started were shut down. ``BridgeError``
-    ///   if another such call catches these signals: then nothing was started.
+    /// if another call of this function catches these signals: then nothing was started.
     @discardableResult
     public func runUntilSignalled(drainingWithin limit: Duration = .seconds(5)) async throws -> ShutdownReport {
         let (stream, requests) = AsyncStream.makeStream(of: Int.self)
@@ -63,7 +63,7 @@ extension BridgeHost {
     /// - Parameter requests: the numbers of requests to end. The first request ends the run, and further ones escalate
     ///   its end.
     private func run(drainingWithin limit: Duration, until requests: AsyncStream<Int>) async throws -> ShutdownReport {
-        // Tasks of their own: a cancellation of the caller ends the start and the wait, and not the shutdown.
+        // The tasks are separate: a cancellation of the caller ends the start and the wait, but not the shutdown.
         let running = Task(executorPreference: Simulation.taskExecutor) { [self] in
             try await start()
             await untilStopped()

@@ -5,13 +5,15 @@ import Supervision
 ///
 /// A receiver gets them in one of the ways of `EventPublisher`: plain, on the thread of the bridge's reports, on the
 /// main actor, on a queue, in an asynchronous handler, or as a sequence. The first update is a snapshot of all workers;
-/// each further update also names the one that has changed. No change is missed, repeated or out of order. Lifecycle
-/// events on the bridge's publisher, such as ``WorkerReady``, tell what happens; these updates tell the present states.
+/// each further update also names the worker that has changed. No change is missed, repeated or out of order. Lifecycle
+/// events on the bridge's publisher, such as ``WorkerReady``, report what happens; these updates contain the present
+/// states.
 extension BridgeHost {
-    /// Tells `handler` the states of all workers now, and then each change.
+    /// Calls `handler` with the states of all workers now, and then with each change.
     ///
-    /// The first call of the handler comes before this returns, or soon after if an event's handler calls this. Further
-    /// calls come on the thread of the bridge's reports: a slow handler holds up other reports, and nothing else.
+    /// The first call of `handler` comes before this function returns, or soon after if an event's handler calls this
+    /// function. Further calls come on the thread of the bridge's reports: a slow handler holds up other reports, and
+    /// nothing else.
     public func subscribeToStatus(
         _ handler: @escaping @Sendable (WorkerStatusUpdate) -> Void
     ) -> Subscription {
@@ -20,7 +22,7 @@ extension BridgeHost {
         }
     }
 
-    /// Tells `handler` the states of all workers and then each change, on the main actor.
+    /// Calls `handler` with the states of all workers and then with each change, on the main actor.
     public func subscribeToStatus(
         on context: MainDelivery,
         _ handler: @escaping @MainActor @Sendable (WorkerStatusUpdate) -> Void
@@ -30,7 +32,7 @@ extension BridgeHost {
         }
     }
 
-    /// Tells `handler` the states of all workers and then each change, on a queue.
+    /// Calls `handler` with the states of all workers and then with each change, on a queue.
     public func subscribeToStatus(
         on context: QueueDelivery,
         _ handler: @escaping @Sendable (WorkerStatusUpdate) -> Void
@@ -40,7 +42,7 @@ extension BridgeHost {
         }
     }
 
-    /// Tells an asynchronous `handler` the states of all workers and then each change, one at a time.
+    /// Calls an asynchronous `handler` with the states of all workers and then with each change, one at a time.
     public func subscribeToStatus(
         _ handler: @escaping @Sendable (WorkerStatusUpdate) async -> Void
     ) -> Subscription {
@@ -59,7 +61,7 @@ extension BridgeHost {
     public var statusUpdates: WorkerStatusUpdates { WorkerStatusUpdates(board: core.statusBoard) }
 
     private func subscribeToStatus(_ subscribe: (EventPublisher) -> Subscription) -> Subscription {
-        // A publisher for each call: its only subscriber is the caller's handler.
+        // Each call has a publisher of its own, whose only subscriber is the caller's handler.
         let publisher = EventPublisher()
         let subscription = subscribe(publisher)
         core.statusBoard.add(
@@ -83,7 +85,7 @@ public struct WorkerStatusUpdates: AsyncSequence, Sendable {
 
     let board: StatusBoard
 
-    /// Begins with a snapshot of this moment.
+    /// Makes an iterator whose first update is a snapshot of this moment.
     public func makeAsyncIterator() -> Iterator {
         let (stream, continuation) = AsyncStream.makeStream(of: WorkerStatusUpdate.self)
         let feed = StatusFeed(

@@ -23,10 +23,10 @@ public import Supervision
 /// sends it again the events that it had not acknowledged. If a worker crashes over one event again and again, the
 /// bridge keeps that event in ``deadLetters`` instead.
 ///
-/// Handlers of events from a worker run on the thread that reads that worker's link, unless they were subscribed
-/// elsewhere. Handlers of what the bridge reports run on a thread of their own: a slow one holds up other reports and
-/// nothing else. A call that leads to reports returns when these were delivered, unless a handler of a report takes
-/// longer than five seconds. Any thread may use all members.
+/// Handlers of events from a worker run on the thread that reads that worker's link, unless their subscription names
+/// another place. Handlers of the bridge's reports run on a thread of their own: a slow handler holds up other reports
+/// and nothing else. A call that leads to reports returns when these reports were delivered, unless a handler of a
+/// report takes longer than five seconds. Any thread may use all members.
 public final class BridgeHost: Sendable {
     let core: HostCore
     let attached: AttachedClients?
@@ -40,15 +40,15 @@ public final class BridgeHost: Sendable {
     ///   - workers: the workers, in the order of their start.
     ///   - strategy: which other workers are restarted with a worker; none by default.
     ///   - intensity: how many restarts a worker may have before it is given up; 5 within 10 s by default.
-    ///   - automaticShutdown: whether the end of significant workers ends all; never by default.
+    ///   - automaticShutdown: whether the end of significant workers ends all workers; never by default.
     ///   - startOrder: whether each worker waits until those before it are ready; by default all start at once.
     ///   - deadLetters: how many of the events that could not be handled are kept.
     ///   - start: whether workers are started through `bridge-launcher`.
     ///   - control: where other processes of this user attach with `BridgeClient`; nil, the default, if none may.
     ///   - output: gets each line that a worker prints, on a thread that it must not hold up. With nil, the default,
-    ///     each line is published as ``WorkerOutput``. A line without a subscriber goes to standard error behind the
+    ///     each line is published as ``WorkerOutput``. A line without a subscriber goes to standard error, after the
     ///     worker's name, as far as standard error takes it without waiting.
-    /// - Throws: ``BridgeError`` if the specifications have mistakes; it names all of them.
+    /// - Throws: ``BridgeError`` if the specifications have mistakes; the error names all of them.
     public convenience init(
         publisher: EventPublisher,
         workers: [WorkerSpecification],
@@ -146,18 +146,18 @@ public final class BridgeHost: Sendable {
         core.abandon()
     }
 
-    /// Starts all workers and returns when every one is ready.
+    /// Starts all workers and returns when every worker is ready.
     ///
-    /// A worker that crashes meanwhile is restarted as its specification says. A worker that never becomes ready is
-    /// given up after as many restarts as the `intensity` allows: time that a failed start has taken does not count
+    /// A worker that crashes before it is ready is restarted as its specification says. A worker that never becomes
+    /// ready is given up after as many restarts as the `intensity` allows: the time of a failed start does not count
     /// towards the window. With the defaults this call returns within 70 s: six times the ten seconds of
     /// `handshakeTimeout`, the ends of these processes, and the pauses between. It takes longer if a worker asks for
     /// more time, or if pauses are longer than the window.
     /// - Throws: ``BridgeError`` that names the worker that did not become ready, and why; the others run on until
     ///   ``shutdown(drainingWithin:)``. ``BridgeError`` if the control socket cannot be made: then nothing was started,
     ///   and the caller may try again. ``BridgeError`` if the bridge was shut down before a worker was started.
-    ///   `CancellationError` if the task was cancelled. If nothing had been started by then, the caller may try again;
-    ///   otherwise what was started runs on until ``shutdown(drainingWithin:)``.
+    ///   `CancellationError` if the task was cancelled. If nothing had been started before that, the caller may try
+    ///   again; otherwise the started workers run on until ``shutdown(drainingWithin:)``.
     public func start() async throws {
         try Task.checkCancellation()
         guard lifecycle.begin() else { throw BridgeError(.wrongState, "the bridge has been started before") }
@@ -188,7 +188,7 @@ public final class BridgeHost: Sendable {
     /// Lets events that are on their way arrive, then asks the workers to finish, one after the other in reverse order,
     /// and returns when all have ended.
     ///
-    /// From its beginning on the bridge takes nothing new: `send`, `deliver` and `request` throw
+    /// When the shutdown begins, the bridge takes nothing new any more: `send`, `deliver` and `request` throw
     /// `DeliveryError.Code.shuttingDown`. Events that are given to `publish` reach no worker, and `EventsDropped`
     /// announces them. Events that handlers publish still pass. A worker that does not finish within its grace is ended
     /// by signals. Afterwards the bridge cannot be started again.
@@ -211,8 +211,8 @@ public final class BridgeHost: Sendable {
     /// Returns when all workers have ended for good, by ``shutdown(drainingWithin:)`` or by the automatic shutdown of
     /// the bridge.
     ///
-    /// It is for a program that lives as long as its significant workers do. The program still calls
-    /// ``shutdown(drainingWithin:)`` afterwards, which returns what was left.
+    /// Use this in a program that lives as long as its significant workers do. The program still calls
+    /// ``shutdown(drainingWithin:)`` afterwards, which returns the number of events that were left.
     public func waitUntilStopped() async { await core.waitUntilStopped() }
 
     /// The processes that are attached through the control socket, in the order in which they attached.
@@ -236,17 +236,17 @@ public final class BridgeHost: Sendable {
 
     /// Stops a worker, which stays `stopped` until ``restart(_:)``.
     ///
-    /// The bridge asks the worker to finish what it has, and ends it by signals if it does not. This returns at once;
-    /// ``status`` and ``statusUpdates`` tell when the worker is down. Until then the bridge accepts events for it as
-    /// ever; what the worker has not acknowledged by then stays in its outbox for its restart. While it is down, the
-    /// bridge does not take the events in its specification: `send`, `deliver` and `request` throw
-    /// `DeliveryError.Code.workerUnavailable`, and `publish` drops them for this worker and announces that
-    /// (`EventsDropped`). The bridge forgets other names for which the process had asked. No other worker is stopped
-    /// along with it, whatever the strategy. A worker that is down already, or on its way there, stays down; a worker
-    /// that was given up stays so.
+    /// The bridge asks the worker to finish what it has, and ends it by signals if it does not. This call returns at
+    /// once; ``status`` and ``statusUpdates`` show when the worker is down. Until the worker is down, the bridge
+    /// accepts events for it as ever; events that the worker has not acknowledged at its end stay in its outbox for its
+    /// restart. While it is down, the bridge does not take the events in its specification: `send`, `deliver` and
+    /// `request` throw `DeliveryError.Code.workerUnavailable`, and `publish` drops them for this worker and announces
+    /// that (`EventsDropped`). The bridge forgets other names for which the process had asked. No other worker is
+    /// stopped along with this worker, whatever the strategy. A worker that is down or going down already stays down; a
+    /// worker that was given up stays given up.
     ///
-    /// The name of a pool stands for all its members. If all are stopped, their events are not taken; if some are, the
-    /// others get the events without a key. A name that no worker has does nothing.
+    /// The name of a pool stands for all its members. If all members are stopped, their events are not taken; if only
+    /// some are stopped, the others get the events without a key. If no worker has the name, nothing happens.
     public func stop(_ worker: String) {
         for index in core.indices(of: worker).reversed() { core.stopWorker(index) }
     }
@@ -258,7 +258,7 @@ public final class BridgeHost: Sendable {
     ///
     /// Every worker that wants an event has then handled it, and everything that followed from it is handled too. That
     /// includes events that a worker's own threads have published, if the worker shares its outbox with the host. Of
-    /// any other worker the host only knows the events that have arrived.
+    /// any other worker the host knows only the events that have arrived.
     ///
     /// This does not wait for workers that were given up or stopped, nor for events that are held back because the dead
     /// letters are full.
@@ -271,7 +271,8 @@ public final class BridgeHost: Sendable {
 
     /// Publishes an event whose type this process does not know.
     ///
-    /// - Parameter context: made by the bridge's publisher, if the caller has to know the event's identity beforehand.
+    /// - Parameter context: the context that the bridge's publisher has made for the event, if the caller has to know
+    ///   the event's identity beforehand.
     package func publish(
         name: String,
         payload: [UInt8],

@@ -8,7 +8,7 @@ import Supervision
 
 /// What a host reports about itself to the processes that ask.
 extension BridgeReport {
-    /// - Parameter uptime: of the host, in nanoseconds.
+    /// - Parameter uptime: the time since the host's start, in nanoseconds.
     init(of core: HostCore, clients: [ClientStatus], uptime: UInt64) {
         let statuses = core.statusByIndex
         let statistics = Dictionary(core.statistics.map { ($0.worker, $0) }) { first, _ in first }
@@ -44,9 +44,9 @@ extension BridgeReport {
 extension BridgeReport {
     /// The report in the encoding of events, in at most `limit` bytes.
     ///
-    /// If the whole is too long, this leaves out the workers' settling times, which are most of a report.
+    /// If the whole report is too long, this leaves out the workers' settling times, which are most of a report.
     ///
-    /// - Returns: nil if the report is too long even so.
+    /// - Returns: The encoded report; nil if it is too long even without the settling times.
     package func encoded(within limit: Int) -> [UInt8]? {
         var shorter = self
         for index in shorter.workers.indices { shorter.workers[index].settling = nil }

@@ -1,6 +1,6 @@
 import Locks
 
-/// Lets callers change a bridge's workers one after the other, in the order in which they came.
+/// Lets callers change a bridge's workers one after the other, in the order of their calls.
 final class ChangeTurns: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let lock = Lock()

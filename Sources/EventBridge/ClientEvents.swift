@@ -7,7 +7,7 @@ public struct ClientAttached: DomainEvent, SelfReport {
     public let client: String
     /// What the client calls itself.
     public let title: String
-    /// The client's process when it connected; a hint, as the number may be used again.
+    /// The process that connected as the client; only a hint, as the system may use the number again.
     public let pid: Int32
 }
 
@@ -15,15 +15,15 @@ public struct ClientAttached: DomainEvent, SelfReport {
 ///
 /// Events that the client had not acknowledged are gone with it; events that it had published and sent are not.
 public struct ClientDetached: DomainEvent, SelfReport {
-    /// The name that the host gave it.
+    /// The name that the host gave the client.
     public let client: String
-    /// What it calls itself.
+    /// What the client calls itself.
     public let title: String
-    /// Why, as a phrase that follows the name: `said goodbye: the client was closed`.
+    /// Why the client has gone, as a phrase that follows the name: `said goodbye: the client was closed`.
     public let reason: String
 }
 
-/// Something has happened at the control socket: connections were sent away, or its file was removed.
+/// Something has happened at the control socket: connections were sent away, or the socket's file was removed.
 ///
 /// The host gathers reports of one kind, and publishes them once a second at most.
 public struct ControlSocketReported: DomainEvent, SelfReport {
@@ -40,11 +40,11 @@ public struct ControlSocketReported: DomainEvent, SelfReport {
 
 /// A process that is attached through the control socket.
 public struct ClientStatus: Sendable, Hashable {
-    /// The name that the host gave it.
+    /// The name that the host gave the client.
     public let client: String
-    /// What it calls itself.
+    /// What the client calls itself.
     public let title: String
-    /// Its process when it connected.
+    /// The process that connected as the client.
     public let pid: Int32
     /// The number of the client's user, as the kernel noted it at the connection.
     public let user: UInt32

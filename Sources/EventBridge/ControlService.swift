@@ -8,8 +8,8 @@ import Supervision
 
 /// Answers the commands of attached clients: for a report, and to start, stop, restart or signal a worker.
 ///
-/// A command is an event as any other, handled on the thread that reads its sender's link. A command about a worker is
-/// begun there at once. A task waits for its outcome, so that one command never holds up another.
+/// A command is an event like any other, handled on the thread that reads its sender's link. A command about a worker
+/// is begun on that thread at once. A task waits for its outcome, so that one command never holds up another.
 final class ControlService: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let core: HostCore
@@ -19,7 +19,7 @@ final class ControlService: @unchecked Sendable {
     private let names: EventNameService
     private let lock = Lock()
     private var subscriptions: [Subscription] = []
-    /// On the monotonic clock, in nanoseconds.
+    /// When the service was opened, on the monotonic clock, in nanoseconds.
     private var openedAt: UInt64 = 0
 
     init(_ core: HostCore, _ attached: AttachedClients) {
@@ -32,7 +32,7 @@ final class ControlService: @unchecked Sendable {
 
     // MARK: - Life
 
-    /// Called before any client can attach.
+    /// Subscribes to the commands; called before any client can attach.
     func open() {
         let publisher = core.publisher
         let made = [
@@ -63,7 +63,9 @@ final class ControlService: @unchecked Sendable {
 
     private func tellStatus() { core.publisher.publish(BridgeStatusReported(report())) }
 
-    /// - Returns: The workers that a command is about; nil if it was refused.
+    /// Finds the workers that a command is about, or refuses the command.
+    ///
+    /// - Returns: The workers' indices; nil if the command was refused.
     private func indices(of worker: String) -> [Int]? {
         guard EventContext.current?.attempt ?? 1 == 1 else {
             // A second attempt: the link had ended before the sender knew that the command had arrived.
@@ -96,7 +98,7 @@ final class ControlService: @unchecked Sendable {
         case .start: (begun, remarks) = start(indices)
         case .stop:
             for index in indices.reversed() { core.stopWorker(index) }
-            // From here on only a request starts these workers.
+            // After this loop only a request starts these workers.
             begun = startCounts(of: indices)
         case .restart:
             begun = startCounts(of: indices)
@@ -129,7 +131,7 @@ final class ControlService: @unchecked Sendable {
             case .ready:
                 let process = status.pid.map { " (process \($0))" } ?? ""
                 remarks.append("worker \(quoted(status.name)) runs already\(process)")
-            // The awaited start has begun.
+            // The start to wait for has begun already.
             case .starting: begun.append((index, status.starts - 1))
             case .notStarted, .draining, .stopping, .backingOff, .dormant, .stopped, .gaveUp:
                 begun.append((index, status.starts))
@@ -156,7 +158,9 @@ final class ControlService: @unchecked Sendable {
         answer(down.isEmpty ? nil : (down + sent).joined(separator: "; "), remarks: sent)
     }
 
-    /// - Returns: Why the worker is not as it should be; nil if it is.
+    /// Waits until a command is done or has failed.
+    ///
+    /// - Returns: Why the command has failed, as a sentence; nil if it is done.
     private func outcome(of command: WatchedCommand, _ index: Int, startsBefore: Int) async -> String? {
         let watch = WorkerCommandWatch(command, startsBefore: startsBefore)
         guard let name = core.status(at: index)?.name else { return command == .stop ? nil : "the worker was removed" }

@@ -9,8 +9,8 @@ public import DomainEvents
 public struct ControlSocket: Sendable, Hashable {
     /// The path of the socket, from the working directory if it does not begin with a slash.
     ///
-    /// As an absolute path it has at most 107 bytes on Linux and 103 on Darwin. For a socket that a service manager has
-    /// made, it only says where the socket is.
+    /// The absolute path has at most 107 bytes on Linux and 103 on Darwin. For a socket that a service manager has
+    /// made, the path only says where the socket is.
     public var path: String
 
     /// How many clients may be attached at once; 64 by default.
@@ -57,7 +57,7 @@ public struct ControlSocket: Sendable, Hashable {
     /// it. This call removes `LISTEN_PID`, `LISTEN_FDS` and `LISTEN_FDNAMES` from the environment. Call it at the
     /// beginning of `main`, while no other thread reads the environment. The second call finds nothing to take.
     ///
-    /// - Returns: nil if no manager has passed anything.
+    /// - Returns: The control socket; nil if no manager has passed anything.
     /// - Throws: ``BridgeError`` if what was passed is for another process, or is not one listening stream socket with
     ///   a path.
     public static func passedByServiceManager(
@@ -97,7 +97,7 @@ public struct ControlSocket: Sendable, Hashable {
         limits.outboxBytes = outbox
         // Only events on their way to the client take more than the limit.
         limits.outboxHardBytes = outbox * 2
-        // The defaults of workers, whose limits are configurable.
+        // The defaults of `WorkerLimits`; for clients they cannot be changed.
         limits.interestNames = 4_096
         limits.controlMessages = 1_000
         limits.overflow = OverflowPolicies(overflow.merging(["*": .dropOldest]) { stated, _ in stated })

@@ -32,7 +32,7 @@ public struct DeadLetter: Sendable, Hashable, Identifiable {
     /// When the event was given up, in nanoseconds since 1970-01-01 00:00 UTC.
     public let nanosecondsSinceEpoch: UInt64
 
-    /// How long the event is in its encoded form.
+    /// The length of the event in its encoded form, in bytes.
     public let payloadBytes: Int
 
     /// The event in its encoded form, one CBOR item.
@@ -56,15 +56,15 @@ public struct DeadLetter: Sendable, Hashable, Identifiable {
 extension BridgeHost {
     /// The events that were given up and are kept, oldest first.
     ///
-    /// The letters end with the host.
+    /// The letters are gone when the host ends.
     public var deadLetters: [DeadLetter] { core.deadLetters.letters.map { DeadLetter($0) } }
 
     /// Offers the event of a dead letter again, to the process that it was for and to no other.
     ///
-    /// The event keeps its identity and comes behind what is published already. Its count of attempts goes on; its
-    /// count of crashes begins anew. Once the event was taken, the letter is gone.
+    /// The event keeps its identity and comes after the events that are already published. Its count of attempts goes
+    /// on; its count of crashes begins anew. Once the event was taken, the letter is gone.
     ///
-    /// - Returns: Whether there is such a letter.
+    /// - Returns: Whether there was a letter of this number.
     /// - Throws: `DeliveryError` if the worker is given up or its outbox is full; then the letter is kept.
     @discardableResult
     public func redeliver(_ id: DeadLetter.ID) throws -> Bool { try core.router.redeliver(id) != nil }
@@ -72,8 +72,8 @@ extension BridgeHost {
     /// Offers the events of all dead letters of a worker again, oldest first; `host` stands for the bridge's own
     /// handlers.
     ///
-    /// - Returns: How many there were.
-    /// - Throws: `DeliveryError` at the first event that is not taken; that letter and those behind it are kept.
+    /// - Returns: How many events were offered again.
+    /// - Throws: `DeliveryError` at the first event that is not taken; its letter and the later letters are kept.
     @discardableResult
     public func redeliverDeadLetters(of worker: String) throws -> Int {
         var count = 0
@@ -85,7 +85,7 @@ extension BridgeHost {
 
     /// Throws a dead letter away.
     ///
-    /// - Returns: Whether there was such a letter.
+    /// - Returns: Whether there was a letter of this number.
     @discardableResult
     public func discardDeadLetter(_ id: DeadLetter.ID) -> Bool { core.deadLetters.discard(id) != nil }
 }

@@ -4,7 +4,7 @@ package import EventRouting
 public struct DeadLetterLimits: Sendable, Hashable {
     /// What happens when no more letters can be kept.
     public enum Overflow: Sendable, Hashable {
-        /// A worker that could not handle an event gets no further ones until there is room; `DeadLettersFull` says so.
+        /// A worker that could not handle an event gets no more events until there is room; `DeadLettersFull` says so.
         case stop
         /// The oldest letter is thrown away, and its event is gone; `DeadLetterEvicted` says so.
         case evictOldest
@@ -13,7 +13,7 @@ public struct DeadLetterLimits: Sendable, Hashable {
     /// How many letters are kept; 1,000 by default.
     public var letters: Int
 
-    /// How many bytes the letters may have, where each counts for at least 256; 16 MiB by default.
+    /// How many bytes all letters together may have, each counted as at least 256; 16 MiB by default.
     public var bytes: Int
 
     /// What happens when no more letters can be kept; by default none is thrown away.

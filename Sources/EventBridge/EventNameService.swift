@@ -6,7 +6,7 @@ import EventRouting
 ///
 /// The answer comes from the router's tables and the specifications: an event costs nothing more for it.
 final class EventNameService: Sendable {
-    /// An answer with more bytes of names than this takes no further name.
+    /// The number of bytes of names at which an answer takes no further name.
     private static let mostBytes = 256 << 10
 
     private let core: HostCore

@@ -1,2 +1,2 @@
-// A worker's specification uses its types: for starts, restarts, heartbeats and shutdowns.
+// A worker's specification uses the types of `Supervision`: for starts, restarts, heartbeats and shutdowns.
 @_exported public import Supervision

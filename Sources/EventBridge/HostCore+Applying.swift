@@ -17,7 +17,7 @@ extension HostCore {
         return names.map { WorkerChanges.Present(name: $0, pool: pool(named: $0), members: members[$0] ?? []) }
     }
 
-    /// Callers take turns: see ``ChangeTurns``.
+    /// Makes the changes and returns what was done; the callers take turns, see ``ChangeTurns``.
     func apply(_ changes: WorkerChanges, finishingWithin limit: Duration) async -> AppliedChanges {
         var applied = AppliedChanges(unchanged: changes.unchanged)
         let gone = changes.removed.flatMap(indices(of:))
@@ -78,7 +78,7 @@ extension HostCore {
         }
     }
 
-    /// The worker that is down and so holds up this one's start in sequence; nil if there is none.
+    /// The worker that is down and so holds up the named worker's start in sequence; nil if there is none.
     private func culprit(before name: String, in update: WorkerStatusUpdate) -> String? {
         guard startOrder == .inSequence, update[name]?.state == .starting, update[name]?.starts == 0 else { return nil }
         let before = update.workers.prefix { $0.name != name }

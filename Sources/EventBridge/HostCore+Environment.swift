@@ -34,7 +34,7 @@ extension HostCore: SupervisorEnvironment {
     }
 
     func automaticShutdownBegan(index: Int) {
-        // Closed first, so that no new event starts a worker again.
+        // The intake is closed first, so that no new event starts a worker again.
         router.closeIntake()
         reports.publish(BridgeEnding(worker: worker(index).peer.peerName))
         Task(executorPreference: Simulation.taskExecutor) { [self] in
@@ -57,7 +57,7 @@ extension HostCore: SupervisorEnvironment {
     /// Reports what has become of a worker: to the status board, and as events.
     func statusChanged(index: Int, _ status: ChildStatus, reason: ExitReason?) {
         let (peer, output) = lock.withLock { (workers[index].peer, workers[index].output) }
-        // First, so that a subscriber that is told of a worker's end finds that the worker takes no more events.
+        // This comes first: a subscriber that learns of a worker's end finds that the worker takes no more events.
         if case .gaveUp(let why) = status.state {
             close(peer, because: "it was given up: \(why)", isGivenUp: true)
         } else if status.state == .stopped {
@@ -86,7 +86,7 @@ extension HostCore: SupervisorEnvironment {
             )
             lock.withLock { workers[index].starts.forgetFormer() }
         }
-        // If only the replacement process has changed, the status board was told above, and there is no event.
+        // If only the replacement process has changed, the status board has the change already, and there is no event.
         guard before.state != status.state || before.starts != status.starts || before.pid != status.pid else { return }
         switch status.state {
         case .stopping:
@@ -119,7 +119,8 @@ private struct ScheduledTimer: SupervisorTimer {
     let timer: Poller.Timer
 
     func cancel() {
-        // This may run inside another timer's call, so it must not wait; the token shows that a timer fires late.
+        // This may run inside another timer's call, so it must not wait; the supervisor's token shows that a timer
+        // fires late.
         timer.cancelWithoutWaiting()
     }
 }

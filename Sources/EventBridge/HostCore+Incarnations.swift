@@ -61,7 +61,7 @@ extension HostCore: WorkerIncarnation.Owner {
         isOrderly: Bool,
         verdict: CrashLedger.Verdict
     ) {
-        // First: the supervisor then reports the end, with this usage.
+        // This comes first, as the supervisor's report of the end contains the usage.
         usages.add(incarnation.ending.usage, index: incarnation.index, start: incarnation.number)
         supervisor?.childExited(
             index: incarnation.index,

@@ -5,7 +5,7 @@ import EventRouting
 import Locks
 import Supervision
 
-/// Starts workers, and tells the supervisor how each start went.
+/// Starts workers, and reports to the supervisor how each start went.
 extension HostCore {
     /// The specification that the worker's next start uses.
     func specification(_ index: Int) -> WorkerSpecification { worker(index).specification }
@@ -28,7 +28,7 @@ extension HostCore {
         start(incarnation, isSuccessor: false)
     }
 
-    /// Starts a process beside the present one.
+    /// Starts the process that is to replace the present process, beside it.
     func launchSuccessor(index: Int, start number: Int, request: Int) {
         let specification = lock.withLock {
             replacements[request]?.isStarted = true
@@ -61,7 +61,7 @@ extension HostCore {
             poller: poller,
             output: { [gate = hosted.output, printed = hosted.printed, weak incarnation] line, isError in
                 incarnation?.printed(line)
-                // Before the gate, so that a receiver of a line finds it in the log.
+                // The log comes before the gate, so that a receiver of a line finds it in the log.
                 printed.add(line, isError: isError)
                 gate.take(line, isError: isError)
             },
@@ -81,7 +81,7 @@ extension HostCore {
                 reason: failure.reason
             )
         case .success(let worker):
-            // First: the supervisor then signals at once a child that was to be stopped while it was being spawned.
+            // This comes first: the supervisor then signals at once a child that was to stop during its spawn.
             incarnation.spawned(worker)
             if !worker.missingFromBox.isEmpty {
                 reports.publish(

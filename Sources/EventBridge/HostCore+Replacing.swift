@@ -55,8 +55,8 @@ extension HostCore {
     }
 
     func keepEvents(index: Int) {
-        // First, before the interest of the next process counts: the present process may have no handler for that. If
-        // the present process was never ready, its own interest has never counted.
+        // Sending stops before the interest of the next process counts: the present process may have no handlers for
+        // these events. If the present process was never ready, its own interest has never counted.
         if present(index)?.keepEvents() == true { router.successorCutsOver(worker(index).peer) }
     }
 
@@ -86,7 +86,7 @@ extension HostCore {
             defer { workers[index].starts.forgetSuccessor() }
             return workers[index].starts.successor?.link
         }
-        // Where no process was started, nothing else reports the link's end.
+        // If no process was started, nothing else reports the link's end.
         if let link { peer.forgetSuccessor(link) }
     }
 }

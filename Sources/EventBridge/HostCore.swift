@@ -7,7 +7,7 @@ import EventRouting
 import Locks
 import Supervision
 
-/// Ties supervision, links and the router together: performs what the supervisor decides, and tells it what happens.
+/// Ties supervision, links and the router together: performs what the supervisor decides, and reports what happens.
 final class HostCore: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
@@ -24,13 +24,13 @@ final class HostCore: @unchecked Sendable {
     let startOrder: StartOrder
     /// Allows one change of the workers at a time.
     let changes = ChangeTurns()
-    /// Gets what workers print, and numbers it.
+    /// Where the lines that workers print go, and what numbers them.
     fileprivate let output: (target: OutputGate.Target, numbers: OutputNumbers)
 
     let lock = Lock()
-    /// By the supervisor's index; a removed worker keeps its place.
+    /// The workers by the supervisor's index; a removed worker keeps its place.
     var workers: [HostedWorker] = []
-    /// Stands in the places of all removed workers.
+    /// The entry in the places of all removed workers.
     private lazy var vacancy = HostedWorker(
         WorkerSpecification("removed", executable: .path("")),
         of: nil,
@@ -137,7 +137,7 @@ final class HostCore: @unchecked Sendable {
         return filled(status[index], of: index)
     }
 
-    /// The indices of the worker of this name, or of all members of the pool.
+    /// The index of the worker of this name, or the indices of all members of the pool of this name.
     func indices(of worker: String) -> [Int] {
         lock.withLock {
             workers.indices.filter { index in
@@ -154,7 +154,7 @@ final class HostCore: @unchecked Sendable {
 
     /// Adds workers, behind all others.
     ///
-    /// - Returns: Their indices, which are those that the supervisor gives them.
+    /// - Returns: The workers' indices, the same as the supervisor's.
     @discardableResult
     func append(_ added: [WorkerSpecification]) -> Range<Int> {
         var made: [HostedWorker] = []
@@ -204,15 +204,15 @@ final class HostCore: @unchecked Sendable {
 
     /// How far the request to start has come.
     ///
-    /// The host makes it at most once, and not after a request to stop: the supervisor would start everything again.
+    /// The host makes the request once at most, and not after a request to stop: the supervisor would start all again.
     private enum StartRequest {
         case outstanding
-        /// On its way to the supervisor: a stop and escalations wait until it has arrived; escalations are counted.
+        /// On its way to the supervisor: a stop and escalations wait until the request has arrived.
         case underWay(escalations: Int)
         case made
     }
 
-    /// Starts all workers, and waits until each is ready or one of them has failed, or until its task is cancelled.
+    /// Starts all workers, and waits until each is ready, a worker has failed, or the caller's task is cancelled.
     func start() async -> StartOutcome {
         await withTaskCancellationHandler {
             await withCheckedContinuation { start(thenResume: $0) }
@@ -273,7 +273,7 @@ final class HostCore: @unchecked Sendable {
         }
     }
 
-    /// Escalates the stop of all workers; does nothing before the start, when there is none to stop.
+    /// Escalates the stop of all workers; does nothing before the start, when there is no worker to stop.
     func escalate() {
         let isStarted = lock.withLock {
             switch startRequest {
@@ -298,7 +298,7 @@ final class HostCore: @unchecked Sendable {
 
     func stopWorker(_ index: Int) {
         // A worker that has stopped by itself, or is removed, does not count as stopped on request. A worker that was
-        // added and not started yet does.
+        // added and not started yet does count.
         let isStopped = status(at: index).map { !$0.state.isAtRest || $0.state == .notStarted } ?? false
         lock.withLock {
             if isStopped, !workers[index].isRemoved { workers[index].wasStoppedOnRequest = true }
@@ -306,7 +306,7 @@ final class HostCore: @unchecked Sendable {
         supervisor?.stopChildRequested(index: index)
     }
 
-    /// Whether a worker was stopped on request and may be wanted again; no worker may once the bridge itself ends.
+    /// Whether a worker was stopped on request and may be wanted again; false once the bridge itself ends.
     var hasStoppedOnRequest: Bool {
         !router.hasClosedIntake && lock.withLock { workers.contains(where: \.wasStoppedOnRequest) }
     }
@@ -335,8 +335,7 @@ final class HostCore: @unchecked Sendable {
 
     // MARK: - Processes
 
-    /// The worker that a process is, or descends from, if that worker's specification does not let it control this
-    /// host; nil if there is no such worker.
+    /// The worker without the right to control this host that a process is, or descends from; nil if there is none.
     func workerWithoutControl(behind process: Int32) -> String? {
         let (line, group) = (ProcessDescent.line(of: process), ProcessDescent.group(of: process))
         for start in starts where start.ending.exit == nil {
@@ -360,12 +359,12 @@ final class HostCore: @unchecked Sendable {
             case .success: .ready
             case .failure(let failure): .failed(failure)
             }
-        // After the reports: a caller that learns that all are ready was told of each before.
+        // The reports come first: a caller that learns that all workers are ready has had the report of each.
         reports.whenPassed { waiter.resume(returning: outcome) }
     }
 
     func allStopped() {
-        // Reports about the ends still go to attached clients, before the publisher is let go.
+        // Reports about the ends still go to attached clients, before the router stops.
         router.whenReported { [self] in
             router.stop()
             statusBoard.finish()
@@ -381,8 +380,8 @@ final class HostCore: @unchecked Sendable {
 
 extension HostedWorker {
     /// - Parameters:
-    ///   - pool: the pool that it is a member of; nil if it is in none.
-    ///   - reason: why it takes no events from the beginning; nil if it takes them.
+    ///   - pool: the pool that the worker is a member of; nil if it is in none.
+    ///   - reason: why the worker takes no events from the beginning; nil if it takes events.
     fileprivate init(
         _ specification: WorkerSpecification,
         of pool: PeerPool?,

@@ -1,5 +1,5 @@
-/// The starts of one worker that matter: the present or last one, one that is to replace it, and one that has just
-/// ended.
+/// The starts of one worker that still matter: the present or last start, the start that is to replace it, and the
+/// start before it.
 struct IncarnationTable {
     private(set) var present: WorkerIncarnation?
     private(set) var successor: WorkerIncarnation?
@@ -9,7 +9,7 @@ struct IncarnationTable {
     /// The starts that are there; each may have a process.
     var all: [WorkerIncarnation] { [former, present, successor].compactMap { $0 } }
 
-    /// The start of this number, if it still matters.
+    /// The start of this number; nil if it no longer matters.
     subscript(number: Int) -> WorkerIncarnation? { all.first { $0.number == number } }
 
     mutating func launch(_ incarnation: WorkerIncarnation) {
@@ -21,7 +21,7 @@ struct IncarnationTable {
         successor = incarnation
     }
 
-    /// Puts the successor in the place of the present start.
+    /// Puts the successor in the place of the present start, and returns it; nil if there is no successor.
     mutating func cutOver() -> WorkerIncarnation? {
         guard let next = successor.take() else { return nil }
         launch(next)

@@ -5,7 +5,7 @@ import Locks
 ///
 /// The group itself is killed before the worker's status is taken. Processes that have left the group, as daemons do,
 /// bear a mark in their environment, by which a search of all processes finds them. The search has a thread of its own
-/// while there is something to find: one search serves all workers that have ended by then.
+/// while there is something to find: one search serves all workers that have ended before it begins.
 final class LeftoverSearch: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     typealias Report = @Sendable ([MarkedProcesses.Found]) -> Void
@@ -39,8 +39,8 @@ final class LeftoverSearch: @unchecked Sendable {
     }
 
     /// - Parameters:
-    ///   - group: the worker's, if it was killed; nil to look everywhere.
-    ///   - report: called with what was found and killed, if anything, on the search's thread.
+    ///   - group: the worker's process group, if it was killed, which is left out; nil to search everywhere.
+    ///   - report: called on the search's thread with the processes that were found and killed, if there were any.
     func search(for value: String, outside group: Int32?, report: @escaping Report) {
         let isFirst = lock.withLock {
             workers[value] = nil
@@ -53,7 +53,7 @@ final class LeftoverSearch: @unchecked Sendable {
         do {
             try PlatformThread.start(name: "leftovers") { [self] in run() }
         } catch {
-            // Without a thread no process is found this time; the guard finds them at the end.
+            // Without a thread no process is found this time; the guard finds the processes at the end.
             finishSearching(leaving: true)
         }
     }
@@ -82,7 +82,7 @@ final class LeftoverSearch: @unchecked Sendable {
     }
 
     /// - Parameter leaving: whether the processes that are still wanted are left to the guard.
-    /// - Returns: Whether no search was requested in between.
+    /// - Returns: Whether searching is over, as no further search was requested.
     @discardableResult
     private func finishSearching(leaving: Bool = false) -> Bool {
         let waiters: [CheckedContinuation<Void, Never>]? = lock.withLock {

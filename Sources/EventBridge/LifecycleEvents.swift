@@ -8,70 +8,70 @@ public import Supervision
 public struct WorkerReady: DomainEvent, SelfReport {
     /// The worker's name.
     public let worker: String
-    /// Its process.
+    /// The worker's process.
     public let pid: Int32
-    /// How often it has been started; 1 the first time.
+    /// How often the worker has been started; 1 the first time.
     public let start: Int
 }
 
 /// A worker has given no sign of life for longer than its heartbeat allows, and is being ended for that.
 ///
-/// The host ends it by SIGABRT, and a second later by SIGKILL. Its ``WorkerExited`` follows.
+/// The host ends the worker by SIGABRT, and a second later by SIGKILL. The worker's ``WorkerExited`` follows.
 public struct WorkerUnresponsive: DomainEvent, SelfReport {
     /// The worker's name.
     public let worker: String
-    /// Its process.
+    /// The worker's process.
     public let pid: Int32
-    /// For how long it has been silent, in milliseconds.
+    /// How long the worker has been silent, in milliseconds.
     public let silentMilliseconds: UInt64
-    /// The name and id of the event that it was handling; nil if it handled none, or the host cannot tell.
+    /// The name and id of the event that the worker was handling; nil if it handled none, or the host does not know.
     public let busyWith: String?
 }
 
 /// A worker's process has ended and nothing is left of it, or it could not be started.
 ///
-/// The host has handled what the process had sent before it publishes this. Until then the worker is `stopping`, and
-/// ``WorkerStatus`` says how its process has ended and what the host waits for.
+/// The host first handles what the process had sent, and then publishes this event. While it does so the worker is
+/// `stopping`, and ``WorkerStatus`` says how its process has ended and what the host waits for.
 public struct WorkerExited: DomainEvent, SelfReport {
     /// The worker's name.
     public let worker: String
     /// The process that has ended; nil if there was none.
     public let pid: Int32?
-    /// Why, as a phrase that follows the name: `killed by SIGKILL (9)`.
+    /// Why the process has ended, or was not started, as a phrase that follows the name: `killed by SIGKILL (9)`.
     public let reason: String
     /// What follows, such as `backing off (attempt 1)` or `stopped`.
     public let next: String
-    /// Whether the host had asked it to end.
+    /// Whether the host had asked the worker to end.
     public let wasAsked: Bool
     /// What the worker left in the outbox that it shared with the host; nil if it shared none or broke the protocol.
     ///
     /// Without a shared outbox, events that the worker had published and not sent are gone, uncounted; ``EventsLost``
     /// then says so.
     public let outbox: Outbox?
-    /// How its process has ended, whatever the reason; nil if there was no process, or if other code of the host's
+    /// How the process has ended, whatever the reason; nil if there was no process, or if other code of the host's
     /// process has taken its status.
     ///
     /// If the host has ended the worker for a fault, ``reason`` has the fault, and this has the signal.
     public let exit: Exit?
-    /// What its process had used; nil if that is not known.
+    /// The time and memory that the process had used; nil if that is not known.
     public let usage: ResourceUsage?
-    /// The last lines that it had printed, with breaks between them: 64 lines and 8 KiB at most, the first KiB of each;
-    /// nil if it had printed none.
+    /// The last lines that the worker had printed, with breaks between them: 64 lines and 8 KiB at most, the first KiB
+    /// of each; nil if it had printed none.
     public let lastOutput: String?
 
-    /// What a worker that has ended had left behind.
+    /// What a worker had left in its shared outbox when it ended.
     public struct Outbox: Sendable, Hashable, Codable {
-        /// How many events it had published and not sent: the host has delivered them.
+        /// How many events the worker had published and not sent: the host has delivered them.
         public let delivered: Int
         /// How many published events cannot be read, because of ``damage``; they are lost.
         ///
-        /// It is 0 also if the damage has hit the count of these events; ``EventsLost`` tells the two apart.
+        /// The number is 0 also if the damage has hit the count of these events: see ``EventsLost/count``.
         public let lost: UInt64
-        /// Whether it ended while it published an event: that event is dropped, and its `publish` never returned.
+        /// Whether the worker ended during a `publish`, which never returned: that event is dropped.
         public let isTorn: Bool
-        /// What is wrong with its memory, in words; nil if nothing is.
+        /// What is wrong with the outbox's memory, in words; nil if nothing is wrong.
         public let damage: String?
-        /// The ids of events that it had begun to handle and not finished, oldest first, 16 at the most.
+        /// The ids of events that the worker had begun to handle and not finished, oldest first, 16 at the most.
         public let suspects: [String]
     }
 }
@@ -79,15 +79,15 @@ public struct WorkerExited: DomainEvent, SelfReport {
 extension WorkerExited {
     /// How a worker's process has ended: with a status or by a signal.
     public struct Exit: Sendable, Hashable, Codable {
-        /// The status with which it has exited; nil if it was killed.
+        /// The status with which the process has exited; nil if it was killed.
         public let status: Int32?
-        /// The number of the signal that has killed it; nil if it has exited.
+        /// The number of the signal that has killed the process; nil if it has exited.
         public let signal: Int32?
-        /// The signal's name, such as `SIGKILL`; nil for one without.
+        /// The signal's name, such as `SIGKILL`; nil if it has none.
         public let signalName: String?
-        /// Whether it has left a core.
+        /// Whether the process has left a core.
         public let isCoreDumped: Bool
-        /// The limit at which it ended, or for which the operating system has killed it.
+        /// The limit at which the process ended, or for which the operating system has killed it; nil if none is known.
         public let exceededLimit: ResourceLimit?
 
         init?(_ reason: ExitReason) {
@@ -123,13 +123,13 @@ extension WorkerExited.Outbox {
 public struct EventsLost: DomainEvent, SelfReport {
     /// The worker's name.
     public let worker: String
-    /// The start of the worker, as it stands in the ids of its events.
+    /// The incarnation of the worker's start, as in the ids of its events.
     public let incarnation: UInt64
     /// How many of its events had arrived, counted from its start.
     public let after: UInt64
-    /// How many are gone, as `WorkerStatistics` counts them; nil if that cannot be known, and then there may be none.
+    /// How many events are gone, as `WorkerStatistics` counts them; nil if that cannot be known, and perhaps none are.
     public let count: UInt64?
-    /// Why, as a phrase about the worker: `it ended without a goodbye, and shared no outbox`.
+    /// Why events are gone, as a phrase about the worker: `it ended without a goodbye, and shared no outbox`.
     public let reason: String
 }
 
@@ -151,9 +151,9 @@ extension EventsLost {
 public struct WorkerReplaced: DomainEvent, SelfReport {
     /// The worker's name.
     public let worker: String
-    /// The process that did the work before; nil if it had ended by itself by the time the new one was ready.
+    /// The process that did the work before; nil if it had ended by itself before the new process was ready.
     public let oldPID: Int32?
-    /// The process that does it now.
+    /// The process that does the work now.
     public let newPID: Int32
 }
 
@@ -161,7 +161,7 @@ public struct WorkerReplaced: DomainEvent, SelfReport {
 public struct WorkerNotReplaced: DomainEvent, SelfReport {
     /// The worker's name.
     public let worker: String
-    /// Why, in words.
+    /// Why the worker was not replaced, in words.
     public let reason: String
 }
 
@@ -169,7 +169,7 @@ public struct WorkerNotReplaced: DomainEvent, SelfReport {
 public struct WorkerGaveUp: DomainEvent, SelfReport {
     /// The worker's name.
     public let worker: String
-    /// Why, in words.
+    /// Why the worker was given up, in words.
     public let reason: String
     /// The last lines that its last start had printed, as in ``WorkerExited/lastOutput``; nil if it had printed none.
     public let lastOutput: String?
@@ -198,43 +198,43 @@ public struct WorkerOutput: DomainEvent, SelfReport {
 public struct WorkerOutputDropped: DomainEvent, SelfReport {
     /// The worker's name.
     public let worker: String
-    /// How many lines, or pieces of very long ones.
+    /// How many lines were left out; each piece of a very long line counts.
     public let lines: Int
-    /// How many bytes they had, without the ends of lines.
+    /// How many bytes the left-out lines had, without their ends.
     public let bytes: Int
 }
 
 /// A worker has been started in a box with parts missing.
 ///
-/// Either its system lacks them and ``WorkerBox/isBestEffort`` allows that, or the system is Linux before 6.12, where
-/// signals get out of a box. The host publishes this for each of its starts, before its ``WorkerReady``.
+/// Either the system lacks them and ``WorkerBox/isBestEffort`` allows that, or the system is Linux before 6.12, where
+/// signals get out of a box. The host publishes this for each start of the worker, before its ``WorkerReady``.
 public struct WorkerBoxIncomplete: DomainEvent, SelfReport {
     /// The worker's name.
     public let worker: String
-    /// Its process.
+    /// The worker's process.
     public let pid: Int32
-    /// What is missing, each as a sentence.
+    /// The missing parts, a sentence for each.
     public let missing: [String]
 }
 
 /// A worker has ended, and the host has killed processes that it had left behind outside its process group, as daemons
 /// are.
 ///
-/// Processes that are still in the group are killed with the worker, without a report. A process outside that has also
-/// changed its environment is not found.
+/// Processes that are still in the group are killed with the worker, without a report. A process outside the group that
+/// has also changed its environment is not found.
 public struct WorkerLeftBehind: DomainEvent, SelfReport {
     /// The worker's name.
     public let worker: String
     /// The worker's process, which has ended.
     public let pid: Int32
-    /// What it had left behind.
+    /// The processes that the worker had left behind.
     public let processes: [Process]
 
-    /// A process that was found.
+    /// A process that was found and killed.
     public struct Process: Sendable, Hashable, Codable {
-        /// Its number.
+        /// The process's number.
         public let pid: Int32
-        /// Its program and arguments, 200 bytes at the most.
+        /// The process's program and arguments, 200 bytes at the most.
         public let command: String
     }
 

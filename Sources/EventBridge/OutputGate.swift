@@ -14,7 +14,7 @@ final class OutputGate: @unchecked Sendable {
         case published(otherwise: UnclaimedOutput)
     }
 
-    /// How long the gate counts lines that it leaves out before it reports them.
+    /// How long the gate counts lines that it leaves out before it reports them, in nanoseconds.
     private static let interval: UInt64 = 1_000_000_000
 
     private let worker: String

@@ -17,7 +17,7 @@ final class OutputLog: @unchecked Sendable {
     static let maximumBytes = 64 << 10
     /// How many bytes of one line are kept.
     static let maximumLineBytes = 4_096
-    /// What a line counts for besides its bytes, as even an empty line takes room.
+    /// How many bytes a line counts for besides its own, as even an empty line takes room.
     static let lineBytes = 64
 
     struct Line: Sendable {
@@ -33,14 +33,16 @@ final class OutputLog: @unchecked Sendable {
     private let numbers: OutputNumbers
     private let lock = Lock()
     private var lines: [Line] = []
-    /// How many lines at the front are forgotten but still there: each removal moves all others, so one takes many.
+    /// How many lines at the front are forgotten but still there: a removal moves all others, so it takes many at once.
     private var forgotten = 0
     private var bytes = 0
     private var lastForgotten: UInt64 = 0
 
     init(_ numbers: OutputNumbers) { self.numbers = numbers }
 
-    /// Only the thread that reads what workers print calls this, so a line is here before the next one gets a number.
+    /// Adds a line under the next number.
+    ///
+    /// Only the thread that reads all output calls this, so a line is in its log before the next line has a number.
     func add(_ line: LinePipe.Line, isError: Bool) {
         let isCut = line.bytes.count > Self.maximumLineBytes
         let kept = Line(

@@ -1,7 +1,7 @@
-/// Decides which printed lines of a worker pass: so many bytes a second, and four seconds' worth at once.
+/// Decides which printed lines of a worker pass: `rate` bytes a second, and four seconds' worth at once.
 ///
-/// Once it leaves lines out, it goes on doing so until there is room for a second's worth again. So a reader gets whole
-/// passages, and not single lines out of a flood.
+/// Once the meter leaves a line out, it leaves out all lines until there is room for a second's worth again. So a
+/// reader gets whole passages, and not single lines out of a flood.
 struct OutputMeter {
     /// What was left out.
     struct Dropped: Equatable {
@@ -9,7 +9,7 @@ struct OutputMeter {
         var bytes = 0
     }
 
-    /// What a line counts for besides its bytes, as even an empty line takes time.
+    /// How many bytes a line counts for besides its own, as even an empty line takes time.
     static let lineBytes = 64
 
     private static let burstSeconds = 4
@@ -23,19 +23,21 @@ struct OutputMeter {
 
     /// - Parameters:
     ///   - rate: bytes a second.
-    ///   - now: on the monotonic clock, in nanoseconds.
+    ///   - now: the reading of the monotonic clock, in nanoseconds.
     init(rate: Int, at now: UInt64) {
         self.rate = rate
         room = rate * Self.burstSeconds
         last = now
     }
 
-    /// Whether a line of so many bytes passes.
+    /// Takes room for a line of this many bytes, or counts it as left out.
+    ///
+    /// - Returns: Whether the line passes.
     mutating func passes(_ bytes: Int, at now: UInt64) -> Bool {
         refill(at: now)
         if isDropping { isDropping = room < rate }
         let cost = bytes + Self.lineBytes
-        // A line that costs more than the most room there can be passes when all of that room is free.
+        // A line that costs more than the greatest possible room passes when all of that room is free.
         if !isDropping, room >= min(cost, rate * Self.burstSeconds) {
             room -= min(cost, room)
             return true
@@ -46,7 +48,7 @@ struct OutputMeter {
         return false
     }
 
-    /// What was left out since the last call; nil if nothing was.
+    /// Returns what was left out since the last call, and counts anew; nil if nothing was left out.
     mutating func takeDropped() -> Dropped? {
         defer { dropped = Dropped() }
         return dropped.lines == 0 ? nil : dropped

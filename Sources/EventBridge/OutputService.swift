@@ -4,10 +4,10 @@ import DomainEvents
 
 /// Answers the questions about what workers have printed.
 ///
-/// Each question is answered on the thread that reads its sender's link. The lines that the host keeps of a worker, and
-/// the members of a pool, bound the cost of an answer.
+/// Each question is answered on the thread that reads its sender's link. The number of lines that the host keeps of a
+/// worker, and the number of members of a pool, bound the cost of an answer.
 final class OutputService: Sendable {
-    /// An answer with more text than this takes no further line.
+    /// The number of bytes of text at which an answer takes no further line.
     private static let mostBytes = 256 << 10
 
     private let core: HostCore

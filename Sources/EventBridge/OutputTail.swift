@@ -2,7 +2,7 @@ import BridgePlatform
 
 /// The last lines that a start of a worker has printed, which often say why it has ended.
 struct OutputTail {
-    /// Room for a stack trace behind the sentence that matters.
+    /// How many lines are kept: enough for a stack trace after the sentence that matters.
     static let maximumLines = 64
     static let maximumBytes = 8_192
     /// How many bytes of one line are kept.

@@ -11,16 +11,17 @@ import Supervision
 final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
-    /// The link's number in the worker: the first one behind the standard streams.
+    /// The descriptor of the link in the worker: the first after the standard streams.
     private static let linkDescriptor: CInt = 3
 
-    /// The number of the shared outbox.
+    /// The descriptor of the shared outbox in the worker.
     private static let outboxDescriptor: CInt = 4
 
-    /// The number of the memory for the host's large events.
+    /// The descriptor of the memory for the host's large events in the worker.
     private static let shelfDescriptor: CInt = 5
 
-    /// Variables that every program may need; a worker gets nothing else of the supervisor's environment.
+    /// Variables that every program may need: all that a worker gets of the supervisor's environment, with
+    /// ``backtraces``.
     private static let inherited = ["PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"]
 
     /// The settings of the Swift runtime's backtracer; without this variable the backtracer is off in a worker.
@@ -131,7 +132,7 @@ final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
 
     /// The path of `bridge-launcher`; nil if workers are started without it.
     ///
-    /// It is looked up anew for every start, as the workers' programs are.
+    /// The launcher is looked up anew for every start, like the workers' programs.
     private func findLauncher() throws -> String? {
         switch start {
         case .direct: return nil
@@ -142,9 +143,10 @@ final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
         }
     }
 
-    /// The descriptor of the guard, which is started with the first worker, and again if it was killed.
+    /// The descriptor of the guard; nil if there is no guard.
     ///
-    /// Nil if there is no guard; the workers themselves still end with this process.
+    /// The guard is started with the first worker, and again if it was killed. Without a guard, the workers themselves
+    /// still end with this process.
     private func guardDescriptor(launcher: String, on poller: Poller) -> SharedDescriptor? {
         lock.withLock {
             if let descriptor = processGuard?.descriptor { return descriptor }
@@ -158,7 +160,7 @@ final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
         return LaunchFailure(reason: .spawnFailed(error.description, errno: error.code))
     }
 
-    /// Applies even with best effort: without a launcher nothing would keep the worker in its box.
+    /// Why a worker with a box, even with best effort, is not started without a launcher: nothing else makes the box.
     private static func noLauncher(_ start: WorkerStart) -> LaunchFailure {
         let why = start == .direct ? "which this bridge does without" : "which is not beside the running program"
         return LaunchFailure(reason: .boxUnavailable("its box is made by bridge-launcher, \(why)"))
@@ -186,7 +188,7 @@ final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
         return environment
     }
 
-    /// Where the program is, looked up anew for every start.
+    /// The path of a program, looked up anew for every start.
     private static func path(of location: ExecutableLocation) throws -> String {
         switch location {
         case .path(let path): return path
@@ -223,7 +225,7 @@ private final class SpawnedProcess: WorkerProcess {
     var isBeingDebugged: Bool { ProcessTracing.isTraced(child.processIdentifier) }
 
     func signal(_ signal: ChildSignal) {
-        // A child that is gone gets no signal; nothing else can go wrong with a handle of our own child.
+        // A child that is gone gets no signal; nothing else can go wrong with a handle of this process's own child.
         _ = try? child.signal(signal.number)
     }
 
@@ -234,9 +236,9 @@ private final class SpawnedProcess: WorkerProcess {
     func onExit(_ handler: @escaping @Sendable (ExitReason) -> Void) throws {
         try child.onExit(on: poller) { [pipes, ended, poller] exit in
             ended(exit)
-            // What a grandchild prints from now on is no longer the worker's.
+            // The output that a grandchild prints after the worker's exit is no longer the worker's.
             for pipe in pipes { pipe.finish() }
-            // After the worker's last lines, which still lie in the pipes.
+            // The handler is called after the worker's last lines, which still lie in the pipes.
             let tell: @Sendable () -> Void = { handler(ExitReason(exit.status)) }
             if !poller.perform(tell) { tell() }
         }

@@ -4,17 +4,17 @@ public struct ShutdownReport: Sendable, Hashable {
     public struct Leftover: Sendable, Hashable {
         /// The worker's name.
         public let worker: String
-        /// How many events; at least 1.
+        /// How many events were left; at least 1.
         public let events: Int
     }
 
-    /// One for each worker that has left events, in the order of the specifications.
+    /// The workers that have left events, in the order of the specifications.
     public let leftovers: [Leftover]
 
     /// Whether every accepted event was handled.
     public var isComplete: Bool { leftovers.isEmpty }
 
-    /// What a bridge that was not shut down has lost, as a sentence; nil for nothing.
+    /// What a bridge that was not shut down has lost, as a sentence; nil if nothing is lost.
     var loss: String? {
         if isComplete { return nil }
         let parts = leftovers.map { "\($0.events == 1 ? "1 event" : "\($0.events) events") for \"\($0.worker)\"" }

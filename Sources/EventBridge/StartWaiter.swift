@@ -14,7 +14,7 @@ enum StartOutcome {
 enum StartWaiter {
     case none
     case waiting(CheckedContinuation<StartOutcome, Never>)
-    /// Its task was cancelled, perhaps before it began to wait.
+    /// The caller's task was cancelled, perhaps before the caller began to wait.
     case cancelled
 
     mutating func take(leaving next: StartWaiter) -> CheckedContinuation<StartOutcome, Never>? {

@@ -3,21 +3,21 @@ import EventRouting
 import Locks
 import Supervision
 
-/// The last known states of all workers, and the feeds that are told of them.
+/// The last known states of all workers, and the feeds that get them.
 ///
-/// A new feed gets a snapshot, and then each change that is not in it, once and in order. One thread at a time makes
-/// the changes. Each feed has a list of its own for the updates that wait, so that no lock is held while they are
-/// handed over.
+/// A new feed gets a snapshot, and then each change that is not in the snapshot, once and in order. One thread at a
+/// time makes the changes. Each feed has a list of its own for the updates that wait, so that no lock is held while
+/// they are handed over.
 final class StatusBoard: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let lock = Lock()
-    /// By index; a removed worker has its last state here.
+    /// The statuses by index; a removed worker keeps its last state.
     private var all: [WorkerStatus] = []
     private var removed: Set<Int> = []
     private var feeds: [StatusFeed] = []
     private var hasEnded = false
 
-    /// With the lock held.
+    /// The statuses of the workers that were not removed; read with the lock held.
     private var workers: [WorkerStatus] {
         removed.isEmpty ? all : all.indices.filter { !removed.contains($0) }.map { all[$0] }
     }
@@ -33,7 +33,7 @@ final class StatusBoard: @unchecked Sendable {
         }
     }
 
-    /// Leaves a worker out from now on, and tells its last state.
+    /// Leaves a worker out of all further updates, and reports its last state.
     func remove(_ index: Int) {
         tell {
             removed.insert(index)
@@ -53,6 +53,8 @@ final class StatusBoard: @unchecked Sendable {
         lock.withLock { feeds.removeAll { $0 === feed } }
     }
 
+    /// Changes a worker's status, and reports the change.
+    ///
     /// - Returns: The worker's status before.
     func changed(_ index: Int, to status: WorkerStatus) -> WorkerStatus {
         var before = status
@@ -104,13 +106,13 @@ final class StatusFeed: @unchecked Sendable {
     private var isDelivering = true
     /// Whether the sink has said that nothing listens any more.
     private var isUnheard = false
-    /// Hands over the updates after the snapshot; nil if the thread that makes the change does.
+    /// Hands over the updates after the snapshot; nil if the thread that makes a change hands it over.
     private let reports: ReportStrand?
     private let sink: @Sendable (WorkerStatusUpdate) -> Bool
     private let end: @Sendable () -> Void
 
     /// - Parameters:
-    ///   - reports: where updates are handed over if `sink` may take long; nil if it never does.
+    ///   - reports: hands over the updates if `sink` may take long; nil if `sink` never takes long.
     ///   - sink: takes an update, and says whether anything still listens.
     ///   - end: called when nothing follows any more.
     init(
@@ -136,7 +138,7 @@ final class StatusFeed: @unchecked Sendable {
         handOver()
     }
 
-    /// Hands over what waits; if another thread is doing so, that thread takes this along.
+    /// Hands over the updates that wait; if another thread is already handing over, that thread takes them along.
     ///
     /// - Returns: False once the sink has said that nothing listens any more.
     @discardableResult

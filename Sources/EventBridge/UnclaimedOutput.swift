@@ -1,9 +1,9 @@
 import BridgePlatform
 
-/// Prints workers' lines that nothing subscribes to on standard error, each behind the worker's name.
+/// Prints workers' lines that nothing subscribes to on standard error, each after the worker's name.
 ///
-/// It waits for no reader: what standard error does not take at once is left out. A line that was taken in part ends at
-/// that point.
+/// Printing waits for no reader: what standard error does not take at once is left out. A line that was taken in part
+/// ends at that point.
 final class UnclaimedOutput: @unchecked Sendable {
     // Sendable: only the poller's thread, which reads all output of workers, touches it.
 
@@ -16,7 +16,7 @@ final class UnclaimedOutput: @unchecked Sendable {
     func print(_ line: String, of worker: String) {
         let text = "\(endsInPart ? "\n" : "")[\(worker)] \(TerminalText.harmless(line))\n"
         var rest = Array(text.utf8)[...]
-        // Opened for each line: such lines are few, and the host keeps no descriptor for them.
+        // The output is opened for each line: unclaimed lines are few, and the host keeps no descriptor for them.
         let output = UnwaitedOutput(number)
         while !rest.isEmpty {
             let count = output.write(rest)

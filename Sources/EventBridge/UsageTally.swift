@@ -1,14 +1,14 @@
 import Locks
 import Supervision
 
-/// Keeps what the workers' last processes have used, as long as their deaths are kept.
+/// Keeps the time and memory that the workers' last processes have used, as long as their deaths are kept.
 ///
-/// Supervision decides by how a child has ended, never by what it has used. So the usage stands beside Supervision's
-/// tally of deaths, and a request for the status joins the two.
+/// Supervision decides by how a child has ended, never by what it has used. So the usage is kept apart from
+/// Supervision's tally of deaths, and a request for the status joins the two.
 final class UsageTally: @unchecked Sendable {
     // Sendable: guarded by `lock`.
     private let lock = Lock()
-    /// By child and start.
+    /// The usages by child and start.
     private var usages: [Int: [Int: ResourceUsage]] = [:]
 
     func add(_ usage: ResourceUsage?, index: Int, start: Int) {

@@ -13,11 +13,12 @@ import Supervision
 /// that `sudo` does not work.
 ///
 /// A box with ``files`` or without network is closed: a process in it changes no process outside, and looks into none.
-/// It cannot trace such a process, read its memory or environment, or set its limits, nice value, scheduler or
-/// affinity. From Linux 6.12 on it cannot send it a signal either; before, ``WorkerBoxIncomplete`` says so. The box
-/// refuses keys, System V IPC, POSIX queues, user namespaces, and programs of another architecture. A thread in it can
-/// set its own scheduling only under the number 0: the box refuses all other numbers. Of the superuser's capabilities
-/// those about files and users are left. `docs/reference/security.md` has the table.
+/// It cannot trace a process outside, read its memory or environment, or set its limits, nice value, scheduler or
+/// affinity. From Linux 6.12 on it cannot send a process outside a signal either; on older systems it can, and
+/// ``WorkerBoxIncomplete`` says so. The box refuses keys, System V IPC, POSIX queues, user namespaces, and programs of
+/// another architecture. A thread in the box can set its own scheduling only under the number 0: the box refuses all
+/// other numbers. Of the superuser's capabilities, only those about files and users are left.
+/// `docs/reference/security.md` has the table.
 ///
 /// Workers in memory, as the test kit makes them, have no process and no box.
 public struct WorkerBox: Sendable, Hashable {
@@ -36,11 +37,11 @@ public struct WorkerBox: Sendable, Hashable {
     /// Despite these rules a worker can ask whether a file exists, how large it is and whose; it can change a file's
     /// mode, owner or times where the user may; and it can connect to a socket in the file system.
     public struct Files: Sendable, Hashable {
-        /// What can be read, listed and executed.
+        /// The paths that can be read, listed and executed.
         public var readOnly: [String]
 
-        /// What can be read, listed, written, made and removed; it can be executed only if it is among ``readOnly`` as
-        /// well.
+        /// The paths that can be read, listed, written, made and removed; a path can be executed only if it is among
+        /// ``readOnly`` as well.
         public var writable: [String]
 
         /// Makes rules; without paths a worker can touch only what every program needs.
@@ -58,35 +59,36 @@ public struct WorkerBox: Sendable, Hashable {
     ///
     /// A Swift program that gets no memory ends by a signal, and no signal names memory as the cause.
     /// ``WorkerExited/reason`` names it if the worker's end was not normal, and its peak in RAM was at least three
-    /// quarters of this, and above the supervisor's own peak: the system counts memory from before the program began.
+    /// quarters of this limit, and above the supervisor's own peak: the system counts memory from before the program
+    /// began.
     public var memory: Int?
 
     /// How much processor time the process may use, in whole seconds (RLIMIT_CPU); nil for any amount.
     ///
-    /// Beyond it the system kills the process by SIGXCPU, and two seconds later by SIGKILL if the process handles
-    /// SIGXCPU. Each process that it starts has this time of its own.
+    /// Beyond this time the system kills the process by SIGXCPU, and two seconds later by SIGKILL if the process
+    /// handles SIGXCPU. Each process that the worker starts has as much time of its own.
     public var processorTime: Duration?
 
-    /// How many descriptors the process may have open (RLIMIT_NOFILE); nil for what the supervisor may.
+    /// How many descriptors the process may have open (RLIMIT_NOFILE); nil for as many as the supervisor may have.
     ///
-    /// An open beyond it fails with EMFILE, for the worker to report.
+    /// An open beyond this limit fails with EMFILE, for the worker to report.
     public var openFiles: Int?
 
-    /// How many processes and threads the user may have when this process starts another (RLIMIT_NPROC); nil for what
-    /// the supervisor may.
+    /// How many processes and threads the user may have when this process starts another (RLIMIT_NPROC); nil for as
+    /// many as the supervisor's limit.
     ///
     /// The system counts all processes of the user, whatever has started them: use this where workers have a user of
-    /// their own. It does not hold for the superuser. A start beyond it fails with EAGAIN, for the worker to report.
+    /// their own. The superuser has no such limit. A start beyond it fails with EAGAIN, for the worker to report.
     public var processes: Int?
 
-    /// How large a core the process may leave, in bytes (RLIMIT_CORE); 0 for none, nil for what the supervisor may.
+    /// How large a core the process may leave, in bytes (RLIMIT_CORE); 0 for none, nil for the supervisor's limit.
     ///
     /// Where the system gives cores to a program, such as `systemd-coredump`, that program decides.
     public var core: Int?
 
     /// How large a file the process may write, in bytes (RLIMIT_FSIZE); nil for any size.
     ///
-    /// Beyond it the system kills the process by SIGXFSZ.
+    /// Beyond this size the system kills the process by SIGXFSZ.
     public var fileSize: Int?
 
     /// Which files the worker can touch; nil for all that its user may.
@@ -95,23 +97,24 @@ public struct WorkerBox: Sendable, Hashable {
     /// Whether the worker can reach a network, even that of its own machine; if not, it can only make AF_UNIX sockets.
     ///
     /// A filter of system calls refuses other sockets with EAFNOSUPPORT, on Linux for x86-64, ARM64 and RISC-V.
-    /// Programs of another architecture do not run then, and neither does `io_uring`, which would get around it.
+    /// Without network, programs of another architecture do not run, and neither does `io_uring`, which would get
+    /// around the filter.
     public var allowsNetwork: Bool
 
     /// Whether a worker without network can connect to sockets of this machine: to a database, the system's log, a
     /// control socket.
     ///
-    /// The filter of ``allowsNetwork`` refuses connections with EACCES. It sees no addresses: it refuses all of them,
-    /// or none. The worker can still send a datagram without connecting, to any socket that its user may write to. For
-    /// a worker with network this has no effect.
+    /// The filter of ``allowsNetwork`` refuses connections with EACCES. The filter sees no addresses, so it refuses all
+    /// connections or none. The worker can still send a datagram without connecting, to any socket that its user may
+    /// write to. For a worker with network this has no effect.
     public var allowsConnections: Bool
 
-    /// The permission bits that new files do not get, 0 to 0o777; nil for the supervisor's.
+    /// The permission bits that new files do not get, 0 to 0o777; nil for the supervisor's umask.
     public var umask: Int?
 
     /// Whether the worker is started even if the system lacks what its box needs.
     ///
-    /// ``WorkerBoxIncomplete`` then says what is missing. By default it is false: then the start is refused for good.
+    /// ``WorkerBoxIncomplete`` then says what is missing. With false, the default, the start is refused for good.
     /// The rule against signals is an exception: without it the worker is started in either case.
     public var isBestEffort: Bool
 
@@ -144,13 +147,13 @@ public struct WorkerBox: Sendable, Hashable {
 }
 
 extension WorkerBox {
-    /// The bridge's own threads have no room in less.
+    /// The least memory, in bytes: the bridge's own threads have no room in less.
     private static let leastMemory = 16 << 20
 
-    /// A worker needs as many to complete its handshake.
+    /// The least number of open files: a worker needs as many to complete its handshake.
     private static let leastOpenFiles = 16
 
-    /// Far beyond any machine, and far from overflow.
+    /// The greatest size, in bytes: far beyond any machine, and far from overflow.
     private static let greatestSize = 1 << 50
 
     func validate() -> [String] {
@@ -203,9 +206,9 @@ extension WorkerBox {
         return box
     }
 
-    /// What this system lacks of the box, each as a sentence.
+    /// The parts that the box lacks on this system, a sentence for each.
     ///
-    /// To find out, it closes a box around a program that ends at once, which blocks for some milliseconds.
+    /// To find out, this closes a box around a program that ends at once, and blocks for some milliseconds.
     ///
     /// - Throws: A `SystemError` or `SpawnError` if there is no `bridge-launcher` beside this program, or it cannot be
     ///   started.
@@ -224,7 +227,7 @@ extension WorkerBox {
         return child.missingFromBox
     }
 
-    /// The reason for a process's end, with the limit of this box that it was at, unless a signal has named a limit.
+    /// The reason for a process's end, with the limit of this box that it had reached; a signal's own limit stays.
     func explanation(of reason: ExitReason, _ usage: ResourceUsage?) -> ExitReason {
         guard let usage, reason.exceededLimit == nil, !reason.isNormal else { return reason }
         switch reason {

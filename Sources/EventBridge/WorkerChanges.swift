@@ -1,6 +1,6 @@
 import Supervision
 
-/// The differences, by name, between a bridge's workers and those that it is to have, found before any change.
+/// The differences, by name, between a bridge's workers and the workers that it is to have, found before any change.
 struct WorkerChanges: Sendable {
     /// A worker that the bridge has, or a pool.
     struct Present: Sendable {
@@ -14,7 +14,7 @@ struct WorkerChanges: Sendable {
     private(set) var removed: [String] = []
     private(set) var changed: [WorkerSpecification] = []
     private(set) var unchanged: [String] = []
-    /// Why the changes cannot be made, each a sentence; one mistake forbids all changes.
+    /// The reasons why the changes cannot be made, a sentence for each; one mistake forbids all changes.
     private(set) var mistakes: [String]
 
     init(from present: [Present], to wanted: [WorkerSpecification], automaticShutdown: AutomaticShutdown) {

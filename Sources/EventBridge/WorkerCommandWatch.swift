@@ -9,8 +9,8 @@ enum WatchedCommand: Sendable, Hashable {
 
 /// Decides when a command about a worker is done, from the updates that come after the command.
 ///
-/// An update may tell of a state before the command; what the supervisor knows is newer then. Updates come in order and
-/// skip no state; a caller that reads what the supervisor knows may miss states.
+/// An update may contain a state from before the command; the supervisor's own status is newer then. Updates come in
+/// order and skip no state; a caller that reads the supervisor's status may miss states.
 struct WorkerCommandWatch: Sendable {
     enum Conclusion: Sendable, Hashable {
         case goesOn
@@ -38,7 +38,8 @@ struct WorkerCommandWatch: Sendable {
             if now.starts > startsBefore {
                 return .failed("was started again meanwhile, by another request")
             }
-            // When a rest is told, what follows from it is done. But the update may be about an earlier rest.
+            // When an update shows a rest, all that follows from the rest is done. But the update may be about an
+            // earlier rest.
             return status.state.isAtRest && status.starts == startsBefore && now.state.isAtRest ? .done : .goesOn
         case .start, .restart:
             // The update may be about a start before the command. But no other update follows if the worker came to

@@ -68,10 +68,10 @@ extension WorkerIncarnation {
 
     // MARK: - Replacement
 
-    /// Sends no more events to this process: the host keeps them for the next one.
+    /// Sends no more events to this process: the host keeps them for the next process.
     ///
-    /// - Returns: Whether this start had been ready. If not, its link still lets events pass: without a process it
-    ///   becomes the link of the next start.
+    /// - Returns: Whether this start had been ready. If not, its link still lets events pass, as the next start may use
+    ///   the same link.
     func keepEvents() -> Bool {
         let wasReady = lock.withLock {
             keepsEvents = true
@@ -81,7 +81,7 @@ extension WorkerIncarnation {
         return wasReady
     }
 
-    /// The process before this one has ended: its events come here.
+    /// Takes the place of the process before, which has ended: its events go to this process.
     func cutOver() {
         lock.withLock { isSuccessor = false }
         peer.succeed(by: link)

@@ -10,7 +10,7 @@ import Supervision
 extension WorkerIncarnation {
     /// Checks once per interval whether the worker has been silent for too long.
     ///
-    /// Silence counts only while the reading thread waits for the worker: as long as unread bytes lie there, the worker
+    /// Silence counts only while the reading thread waits for the worker: as long as there are unread bytes, the worker
     /// is not silent. A check that is late, because this process or the machine was stopped, starts counting afresh.
     ///
     /// A worker that speaks lines is not watched: it writes only when it has something to say.
@@ -19,7 +19,7 @@ extension WorkerIncarnation {
         if let watch = SilenceWatch(specification.child.heartbeat, from: .onMonotonicClock) { look(watch) }
     }
 
-    /// The event that the worker is handling, as far as the shared memory tells.
+    /// The name and id of the event that the worker is handling; nil if the shared memory does not show one.
     private var busyWith: String? {
         guard let work = link.peerWork, let sequence = work.inline ?? work.oldest,
             let event = link.unsettledEvent(sequence)
@@ -83,8 +83,8 @@ extension WorkerIncarnation {
     /// Checks several times within a second whether the worker's process ends too, now that its link has ended without
     /// a goodbye.
     ///
-    /// A crash ends both at once. It takes longer only if the worker has closed its link and lives on, which breaks the
-    /// protocol.
+    /// A crash ends link and process at once. The process stays only if the worker has closed its link and lives on,
+    /// which breaks the protocol.
     func watchExit(_ fault: String) { look(ProgressWatch(deadline: .seconds(1), from: .onMonotonicClock), fault) }
 
     private func look(_ watch: ProgressWatch, _ fault: String) {
@@ -116,15 +116,17 @@ extension WorkerIncarnation {
         }
     }
 
+    /// Ends the worker, unless the overdue event has just been finished.
+    ///
     /// - Returns: Whether the worker is being ended, for this or another reason.
     private func handlerOverran(_ overdue: HandlerWatch.Overdue, _ deadline: Duration) -> Bool {
-        // The event has just been finished, or was never one of this host's.
+        // An event that the link does not know has just been finished, or was never an event of this host.
         guard let event = link.unsettledEvent(overdue.event) else { return false }
         let text = "\(event.name) (\(event.id))"
         let isNews = lock.withLock {
             guard exit == nil else { return false }
             var fault = EndRecord.Fault(reason: .handlerTimedOut(event: text, after: deadline))
-            // If several were begun, any of them may hold up the others.
+            // If several events were begun, any of them may hold up the others.
             if case .inline = overdue { fault.suspects = [event.id] }
             return end.faultWasFound(fault)
         }

@@ -10,7 +10,7 @@ import Supervision
 final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
-    /// The host, which is told what happens here.
+    /// The host, which learns what happens to this start.
     protocol Owner: AnyObject, Sendable {
         var hostIncarnation: UInt64 { get }
         var router: EventRouter { get }
@@ -18,12 +18,12 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         func incarnationSaidGoodbye(_ incarnation: WorkerIncarnation)
         func incarnationViolated(_ incarnation: WorkerIncarnation, _ reason: ExitReason)
         func incarnationMissedHeartbeats(_ incarnation: WorkerIncarnation, after time: Duration, busyWith: String?)
-        /// The worker needs so much time from now; with 0 it only says what it is doing.
+        /// The worker needs `more` time from now; with 0 it only says what it is doing.
         func incarnationAskedForTime(_ incarnation: WorkerIncarnation, more: Duration, because reason: String)
         /// The worker has had nothing to do for its idle time, and gets nothing more.
         func incarnationIdled(_ incarnation: WorkerIncarnation)
         func incarnationOverran(_ incarnation: WorkerIncarnation, event: String, after time: Duration)
-        /// Called once, before the end.
+        /// Called at most once, before the end.
         func incarnationLostEvents(_ lost: EventsLost)
         /// The worker's process is gone, and what it has sent was read; its link, and handlers of what came over it,
         /// may still be there.
@@ -46,48 +46,48 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     let link: Link
     let poller: Poller
     weak let owner: (any Owner)?
-    /// The owner's router, at hand for every event; there is no cycle, as it holds nothing that holds this incarnation.
+    /// The owner's router, at hand for every event; no cycle, as the router holds nothing that holds this incarnation.
     private let router: EventRouter
 
     let lock = Lock()
-    /// Nil before there is a process.
+    /// The process and what is known of it; nil before the process was spawned.
     private var started: Started?
     /// Whether everything from the link was read; handlers of what came over it may still run.
     private var isReadToEnd = false
     private var hasToldProcessEnd = false
     private var isLinkEnded = false
     private(set) var exit: ExitReason?
-    /// What is known of its end: what requested it, or led to it.
+    /// What is known of this start's end: what requested it, or led to it.
     var end = EndRecord()
-    /// Whether it waits for the end of the process before it: until then it gets no events.
+    /// Whether this start waits for the end of the process before it, and gets no events yet.
     var isSuccessor: Bool
-    /// Whether it has finished its handshake and has said that it is ready.
+    /// Whether the worker has finished its handshake and has said that it is ready.
     var isReady = false
-    /// Whether it gets no more events, as they are kept for the next process.
+    /// Whether this start gets no more events, as they are kept for the next process.
     var keepsEvents = false
     private var hasReported = false
     private var output = OutputTail()
 
-    /// The events that its specification, or its runtime's own reports, let it publish; nil for any.
+    /// The names of the events that the worker may publish, with its runtime's own reports; nil for any.
     private let publishable: Set<EventName>?
 
     /// A process that runs or has ended.
     private struct Started {
-        /// Nil once it has ended.
+        /// The process itself; nil once nothing is left to signal.
         var process: (any WorkerProcess)?
         let identifier: Int32
-        /// On the monotonic clock, in nanoseconds.
+        /// When the process was started, on the monotonic clock, in nanoseconds.
         let began = MonotonicClock.now()
-        /// What the system lacks of its box.
+        /// The parts that the worker's box lacks on this system, a sentence for each.
         let missingFromBox: [String]
-        /// What it had used at its end.
+        /// What the process had used; nil before its end, and if that is not known.
         var usage: ResourceUsage?
     }
 
-    /// How many scalars of a worker's reason for more time are repeated.
+    /// How many scalars of a worker's reason for more time are passed on.
     private static let longestReason = 200
 
-    /// - Parameter successor: the link of this start, if it is to replace the process that has the peer's link.
+    /// - Parameter successor: the link of this start, if it is to replace a process; nil for the peer's link.
     init(
         index: Int,
         number: Int,
@@ -139,27 +139,27 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         }
     }
 
-    /// Whether a debugger holds its process.
+    /// Whether a debugger holds the process.
     var isBeingDebugged: Bool { lock.withLock { started?.process }?.isBeingDebugged ?? false }
 
-    /// The number of its process, even after that has ended.
+    /// The number of the process, even after it has ended; nil before it was spawned.
     var pid: Int32? { lock.withLock { started?.identifier } }
 
-    /// What the system lacks of its box.
+    /// The parts that the worker's box lacks on this system, a sentence for each.
     var missingFromBox: [String] { lock.withLock { started?.missingFromBox ?? [] } }
 
-    /// How long ago its process was started, in nanoseconds; nil if none was.
+    /// How long ago the process was started, in nanoseconds; nil if none was.
     var age: UInt64? { lock.withLock { started?.began }.map { MonotonicClock.now() - $0 } }
 
-    /// How its process has ended, and what it had used; nil before its end, and where there was none.
+    /// How the process has ended, and what it had used; nil before its end, and without a process.
     var ending: (exit: ExitReason?, usage: ResourceUsage?) { lock.withLock { (exit, started?.usage) } }
 
-    /// The last lines that it has printed, with breaks between them; nil if there are none.
+    /// The last lines that the worker has printed, with breaks between them; nil if there are none.
     var lastOutput: String? { lock.withLock { output.text } }
 
     func printed(_ line: LinePipe.Line) { lock.withLock { output.add(line) } }
 
-    /// What it has left in its shared outbox; nil before its end, and if it shared none.
+    /// What the worker has left in its shared outbox; nil before its end, and if it shared none.
     var recoveredOutbox: RecoveredOutbox? { link.recoveredOutbox }
 
     func signal(_ signal: ChildSignal) {
@@ -209,7 +209,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         return disposition
     }
 
-    /// Whether its specification lets it publish events of this name.
+    /// Whether the worker may publish events of this name.
     private func mayPublish(_ name: WireName) -> Bool {
         guard let publishable else { return true }
         return router.name(of: name).map { publishable.contains(EventName($0)) } ?? false
@@ -271,9 +271,9 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     }
 
     func linkEnded(_ link: Link, _ end: LinkEnd) {
-        // First: events that come from now on go to the next incarnation, behind what this one has left. The flag comes
-        // last: once it is set, another thread may report the end, and the next start then takes the peer's link, which
-        // must not be this one.
+        // The peer comes first: new events then go to the next incarnation, behind the events that this incarnation has
+        // left. The flag comes last: once it is set, another thread may report the end. The next start then takes the
+        // peer's link, which must not be the ended link.
         peer.renew(after: link)
         peer.forgetSuccessor(link)
         lock.withLock { isLinkEnded = true }
@@ -303,7 +303,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         reportEnd()
     }
 
-    /// Tells of the end of the process as soon as it is known and what the process has said is read: that it is ready,
+    /// Reports the end of the process once the end is known and what the process has said is read: that it is ready,
     /// for one.
     private func tellProcessEnd() {
         let ended: ExitReason? = lock.withLock {
@@ -327,7 +327,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         let damage = damageLeft()
         let reason = ended.record.fault?.reason ?? damage ?? ended.exit
         if !ended.hadEvents {
-            // This start was never the peer's present one, so its end says nothing about the peer.
+            // This start was never the peer's present start, so its end says nothing about the peer.
             verdict = .worker
         } else if ended.record.isCrash {
             verdict = owner.router.workerCrashed(
@@ -346,7 +346,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         owner.incarnationEnded(self, reason, isOrderly: ended.record.hasSaidGoodbye, verdict: verdict)
     }
 
-    /// What is wrong with the outbox that it has left; nil if nothing is.
+    /// What is wrong with the outbox that the worker has left; nil if nothing is wrong.
     ///
     /// Damage counts as if the live worker had broken the protocol. Only a worker can damage its outbox: a worker that
     /// is killed while it writes leaves a torn event, and no damage.

@@ -5,16 +5,15 @@ package import Supervision
 
 /// Starts workers: as processes, or in memory for tests.
 package protocol WorkerLauncher: Sendable {
-    /// Starts one incarnation of a worker. `completion` is called once, on any thread.
+    /// Starts one incarnation of a worker; calls `completion` once, on any thread.
     func launch(
         _ order: LaunchOrder,
         completion: @escaping @Sendable (Result<LaunchedWorker, LaunchFailure>) -> Void
     )
 
-    /// The name of the worker whose mark a process bears; empty if that worker has ended.
+    /// The worker whose mark of this launcher a process bears; empty if that worker has ended, nil without a mark.
     ///
-    /// All that a worker starts bears the worker's mark, unless it hides the mark. Nil if the process bears no mark of
-    /// this launcher.
+    /// All processes that a worker starts bear its mark, unless they hide the mark.
     func worker(markedOn process: Int32) -> String?
 
     /// Ends what the launcher has besides the workers, when all workers have ended.
@@ -32,16 +31,16 @@ extension WorkerLauncher {
 /// What a launcher needs to start a worker.
 package struct LaunchOrder: Sendable {
     package let specification: ChildSpecification
-    /// Whether it is started beside the worker's present process, and takes its place when that process has ended.
+    /// Whether the new process is started beside the worker's present process, and takes its place after its end.
     package let isSuccessor: Bool
-    /// What the worker may use up and touch; nil for whatever this process may.
+    /// What the worker may use up and touch; nil for all that this process may.
     package let box: WorkerBox?
-    /// The worker proves with it that it is the process that was started.
+    /// The secret with which the worker proves that it is the process that was started.
     package let cookie: String
     /// The limits of the link to the worker.
     package let limits: LinkLimits
     package let poller: Poller
-    /// A line of the worker's standard output or error.
+    /// Called with each line of the worker's standard output or error.
     package let output: @Sendable (_ line: LinePipe.Line, _ isError: Bool) -> Void
     /// Called when the worker's process of this number has ended and the processes that it had left behind were killed.
     package let leftBehind: @Sendable (_ worker: Int32, _ found: [MarkedProcesses.Found]) -> Void
@@ -51,7 +50,7 @@ package struct LaunchOrder: Sendable {
 package struct LaunchedWorker: Sendable {
     package let stream: any ByteStream
     package let process: any WorkerProcess
-    /// What the system lacks of its box, each a sentence.
+    /// The parts that the worker's box lacks on this system, a sentence for each.
     package var missingFromBox: [String] = []
 
     package init(stream: any ByteStream, process: any WorkerProcess) {
@@ -60,24 +59,24 @@ package struct LaunchedWorker: Sendable {
     }
 }
 
-/// A worker's process: what the host does to it, and asks of it.
+/// A worker's process, as the host signals and watches it.
 package protocol WorkerProcess: Sendable {
     var processIdentifier: Int32 { get }
 
-    /// Whether a debugger holds it, so that it may stand still for as long as a person likes.
+    /// Whether a debugger holds the process, so that it may stand still for as long as a person likes.
     var isBeingDebugged: Bool { get }
 
     func signal(_ signal: ChildSignal)
 
     /// Sends a signal that a caller has asked for.
     ///
-    /// - Returns: Whether there was a process to take it.
+    /// - Returns: Whether there was a process to take the signal.
     func signal(_ signal: SignalNumber) -> Bool
 
     /// Calls `handler` once when the process has ended.
     func onExit(_ handler: @escaping @Sendable (ExitReason) -> Void) throws
 
-    /// What it has used in its life; nil before its end, and if that is not known.
+    /// What the process has used in its life; nil before its end, and if that is not known.
     var usage: ResourceUsage? { get }
 }
 

@@ -6,10 +6,10 @@ import Supervision
 ///
 /// Sizes are in bytes. An event counts for at least 256 bytes, and towards the hard limit for 40 more.
 public struct WorkerLimits: Sendable, Hashable {
-    /// The bytes at which `send` begins to wait for room; 4 MiB by default, some ten thousand small events.
+    /// How many bytes the outbox has when `send` begins to wait; 4 MiB by default, some ten thousand small events.
     public var outbox: Int
 
-    /// The bytes at which `publish` begins to drop events; 64 MiB by default.
+    /// How many bytes the outbox has when `publish` begins to drop events; 64 MiB by default.
     ///
     /// So a worker that has stopped cannot use up the memory of its supervisor.
     public var outboxHardLimit: Int
@@ -17,8 +17,8 @@ public struct WorkerLimits: Sendable, Hashable {
     /// What becomes of events for which the outbox has no room, by event name; `*` stands for all names that are not
     /// listed.
     ///
-    /// Names that are not listed have `OverflowPolicy.wait`. The policies are for events to the worker, from here and
-    /// from other workers. The worker's own outbox, which outlives it, always waits.
+    /// Names that are not listed have `OverflowPolicy.wait`. The policies are for events to the worker, from the host
+    /// and from other workers. The worker's own outbox, which outlives it, always waits.
     public var overflow: [String: OverflowPolicy]
 
     /// The largest frame in either direction; 16 MiB by default.
@@ -32,7 +32,7 @@ public struct WorkerLimits: Sendable, Hashable {
     /// How long the worker may have one event in its handlers; nil, the default, for any time.
     ///
     /// A worker that takes longer is killed: by SIGABRT, then by SIGKILL. That counts as a crash over the event. The
-    /// event comes again, and is dead-lettered after as many ``strikes``. `WorkerExited.reason` names the event and the
+    /// event comes again, and is dead-lettered after ``strikes`` crashes. `WorkerExited.reason` names the event and the
     /// time.
     ///
     /// The time of an event with plain handlers counts from the moment at which they begin. If only queues, tasks or
@@ -46,15 +46,15 @@ public struct WorkerLimits: Sendable, Hashable {
 
     /// How much of what the worker prints is passed on, in bytes a second; 1 MiB by default.
     ///
-    /// Each line counts for 64 bytes more, and four times as much may come at once. The host reads the rest and drops
-    /// it: a worker that prints without end neither waits nor uses up the supervisor's memory. ``WorkerOutputDropped``
-    /// says how much was left out.
+    /// Each line counts for 64 bytes more, and the bytes of four seconds may come at once. The host reads the rest and
+    /// drops it: a worker that prints without end neither waits nor uses up the supervisor's memory.
+    /// ``WorkerOutputDropped`` says how much was left out.
     public var output: Int
 
     /// How many event names the worker may want in all of its life; 4,096 by default, far more than programs have.
     ///
-    /// The supervisor remembers each name. The host ends a worker that goes beyond this limit, or beyond those below,
-    /// for breaking the protocol.
+    /// The supervisor remembers each name. The host ends a worker that goes beyond this limit, or beyond the limits
+    /// below, for breaking the protocol.
     public var interestNames: Int
 
     /// How many event names the worker may bring that no other process of the bridge knows; 4,096 by default.
@@ -70,9 +70,9 @@ public struct WorkerLimits: Sendable, Hashable {
     /// allows it three answers, so that it may acknowledge as fast as it gets events.
     public var controlMessages: Int
 
-    /// How long a frame that the worker has begun may progress by less than 4 KiB; 5 s by default, nil for any time.
+    /// How long the worker may take for the next 4 KiB of a frame that it has begun; 5 s by default, nil for any time.
     ///
-    /// The host checks four times within it. A worker in a debugger has all the time that it needs.
+    /// The host checks four times within this time. A worker in a debugger has all the time that it needs.
     public var frameDeadline: Duration?
 
     /// Makes limits.
@@ -102,11 +102,13 @@ public struct WorkerLimits: Sendable, Hashable {
         self.frameDeadline = frameDeadline
     }
 
-    /// A smaller outbox has room for a handful of events only; multiples of a larger one would come near the greatest
+    /// The possible sizes of an outbox, in bytes.
+    ///
+    /// A smaller outbox has room for a handful of events only; multiples of a larger size would come near the greatest
     /// Int.
     static let possibleOutboxes = (1 << 10)...(1 << 40)
 
-    /// A bridge can have no more names: decision 0005.
+    /// The most event names that a bridge can have: decision 0005.
     private static let greatestNames = 65_536
 
     func validate() -> [String] {

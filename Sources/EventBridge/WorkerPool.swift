@@ -89,19 +89,19 @@ public struct PoolKey: Sendable, Hashable {
 
     let kind: Kind
 
-    /// By the value of the event's field of this name.
+    /// Finds the member by the value of the event's field of this name.
     ///
     /// The host looks for the field at the top level of the encoded event. Integers are equal if their values are;
     /// texts of a known length, if their bytes are; everything else, if its encoding is. All events without the field,
     /// or with null in it, go to one and the same member, and `EventKeyMissing` says so once.
     public static func field(_ name: String) -> PoolKey { PoolKey(kind: .field(name)) }
 
-    /// To the member with the fewest waiting events, among those that are not given up or stopped.
+    /// Chooses the member with the fewest waiting events, among the members that are not given up or stopped.
     ///
-    /// The order of two such events is not defined.
+    /// The order of two events that are sent this way is not defined.
     public static let anyMember = PoolKey(kind: .anyMember)
 
-    /// To every member.
+    /// Chooses every member.
     public static let everyMember = PoolKey(kind: .everyMember)
 }
 
@@ -117,7 +117,7 @@ extension PoolKey {
 }
 
 extension WorkerPool {
-    /// Each member is a process, and no machine has a use for more.
+    /// How many members a pool can have: each is a process, and no machine has a use for more.
     private static let memberRange = 1...256
 
     /// Finds every mistake, each as a phrase; empty if there is none.
@@ -145,7 +145,7 @@ extension WorkerPool {
 }
 
 extension WorkerSpecification {
-    /// The workers that run by this specification: itself, or the members of its pool.
+    /// The specification of each worker: this specification itself, or a specification for each member of its pool.
     var members: [WorkerSpecification] {
         guard let pool else { return [self] }
         return pool.memberNames(of: name).map { memberName in
@@ -156,15 +156,15 @@ extension WorkerSpecification {
         }
     }
 
-    /// What its members share; nil if it has no pool.
+    /// What the members of the pool share; nil if the specification has no pool.
     var peerPool: PeerPool? {
         pool.map { PeerPool(name: name, count: $0.members, keys: $0.keys.mapValues(\.key)) }
     }
 }
 
 extension WorkerPool {
-    /// The names of its members, in order, at least one.
+    /// The names of the pool's members, in order, at least one.
     ///
-    /// - Parameter name: the specification's.
+    /// - Parameter name: the specification's name.
     package func memberNames(of name: String) -> [String] { (1...max(1, members)).map { "\(name).\($0)" } }
 }

@@ -17,7 +17,7 @@ public struct WorkerSpecification: Sendable, Hashable {
     /// The names of the events that the worker subscribes to.
     ///
     /// The host keeps these events for the worker while it is down, and the worker is ready only when it has subscribed
-    /// to all of them. The worker may also subscribe to others, which it gets only while it runs.
+    /// to all of them. The worker may also subscribe to other events, which it gets only while it runs.
     public var subscribes: [String]
 
     /// The names of the events that the worker may publish; nil for any.
@@ -33,7 +33,7 @@ public struct WorkerSpecification: Sendable, Hashable {
     /// What the worker may use up and touch; nil, the default, for all that the supervisor may.
     public var box: WorkerBox?
 
-    /// Whether the worker, and what it starts, may attach to the host's control socket; not by default.
+    /// Whether the worker, and what it starts, may attach to the host's control socket; false by default.
     ///
     /// An attached process sees and publishes events of all names, and commands the host. The host knows a process of
     /// the worker by its parents, its process group and a mark in its environment. It does not know a process that
@@ -116,7 +116,7 @@ public struct WorkerSpecification: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - specifications: the workers of one bridge.
-    ///   - automaticShutdown: the bridge's, which must fit the significant workers among them.
+    ///   - automaticShutdown: the bridge's automatic shutdown, which must fit the significant workers.
     public static func validate(
         _ specifications: [WorkerSpecification],
         automaticShutdown: AutomaticShutdown = .never

@@ -7,12 +7,12 @@ public struct WorkerStatistics: Sendable, Hashable {
     /// The worker's name.
     public let worker: String
 
-    /// From the host to the worker: what was published here or by other workers, and what became of it.
+    /// The events from the host to the worker: those that the host or other workers have published.
     public let sent: EventCounts
 
-    /// From the worker to the host: what has arrived, and what became of it.
+    /// The events from the worker to the host: those that have arrived or are known to be lost.
     ///
-    /// The host does not know, and so does not count, what the worker refused to accept.
+    /// The host does not know, and so does not count, events that the worker itself refused to accept.
     public let received: EventCounts
 
     /// How long the worker takes to settle an event.
@@ -22,9 +22,9 @@ public struct WorkerStatistics: Sendable, Hashable {
     /// back, the waiting in the worker behind other events, and up to 2 ms for which an acknowledgement may wait for a
     /// frame to ride on. It does not include the waiting in the outbox.
     ///
-    /// This is a sample. The host times one event at a time, and begins the next one when that is settled: in a flood
-    /// it times a part of the events. If the worker dies, the time of the event begins anew when the event leaves for
-    /// the next start. A worker that acknowledges nothing has no times.
+    /// The times are a sample. The host times one event after the other, each until it is settled: in a flood it times
+    /// a part of the events. If the worker dies, the time of the event begins anew when the event leaves for the next
+    /// start. A worker that acknowledges nothing has no times.
     public let settling: DurationHistogram
 
     /// How often the worker has broken the protocol or a limit, and was ended for that; `WorkerExited.reason` says how.
@@ -57,11 +57,11 @@ public struct EventCounts: Sendable, Hashable {
     public let deadLettered: UInt64
     /// Events that were accepted and are known to be gone: a worker's memory was damaged when it ended.
     ///
-    /// ``EventsLost`` tells of them.
+    /// ``EventsLost`` reports them.
     public let lost: UInt64
     /// Events that are accepted and not settled.
     public let waiting: UInt64
-    /// What these events take of the outbox, in bytes; 0 for what was received.
+    /// How many bytes of the outbox the waiting events take; 0 for received events.
     public let waitingBytes: Int
     /// The bytes of all events that have passed, with their frames; an event that was sent twice counts twice.
     public let bytes: UInt64
