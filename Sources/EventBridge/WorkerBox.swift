@@ -58,9 +58,8 @@ public struct WorkerBox: Sendable, Hashable {
     /// memory, such as the outbox, nor memory that is only reserved.
     ///
     /// A Swift program that gets no memory ends by a signal, and no signal names memory as the cause.
-    /// ``WorkerExited/reason`` names it if the worker's end was not normal, and its peak in RAM was at least three
-    /// quarters of this limit, and above the supervisor's own peak: the system counts memory from before the program
-    /// began.
+    /// ``WorkerExited/reason`` names it if the worker failed by itself, and its peak in RAM was at least three quarters
+    /// of this limit and clearly above the peak that the supervisor had at the worker's start.
     public var memory: Int?
 
     /// How much processor time the process may use, in whole seconds (RLIMIT_CPU); nil for any amount.

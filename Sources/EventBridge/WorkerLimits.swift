@@ -51,7 +51,7 @@ public struct WorkerLimits: Sendable, Hashable {
     /// ``WorkerOutputDropped`` says how much was left out.
     public var output: Int
 
-    /// How many event names the worker may want in all of its life; 4,096 by default, far more than programs have.
+    /// How many event names one process of the worker may want; 4,096 by default, far more than programs have.
     ///
     /// The supervisor remembers each name. The host ends a worker that goes beyond this limit, or beyond the limits
     /// below, for breaking the protocol.
