@@ -1,6 +1,6 @@
 public import DomainEvents
 
-/// Why ``EventRecorder/next(_:within:clock:)`` has no event to return.
+/// The error of ``EventRecorder/next(_:within:clock:)`` if there is no event to return.
 public struct EventNotRecorded: Error, Sendable, CustomStringConvertible {
     /// The name of the event that the test waited for.
     public let event: String

@@ -16,7 +16,7 @@ public final class EventRecorder: Sendable {
     public let publisher: EventPublisher
 
     private let log = RecordedEvents()
-    /// Nil if the recorder is limited to some types.
+    /// Adds the types that the publisher uses to the recorder; nil if the recorder is limited to some types.
     private let registration: RecorderRegistration?
 
     /// Records the events of all types from now on, including types that are not used yet.
@@ -29,7 +29,7 @@ public final class EventRecorder: Sendable {
         publisher.addInterestObserver(registration)
     }
 
-    /// A mock: it records what is published to its ``publisher``, which delivers nothing.
+    /// Makes a mock: a recorder of all events that are published to its ``publisher``, which delivers nothing.
     ///
     /// ```swift
     /// let mock = EventRecorder()
@@ -42,7 +42,7 @@ public final class EventRecorder: Sendable {
         self.init(.null())
     }
 
-    /// Records the events of these types from now on; more can be added with ``record(_:)``.
+    /// Records the events of these types from now on; more types can be added with ``record(_:)``.
     public init<First: DomainEvent, each E: DomainEvent>(
         _ publisher: EventPublisher,
         for first: First.Type,
@@ -81,7 +81,7 @@ public final class EventRecorder: Sendable {
 
     /// Returns the first event of this type that no `next` has returned yet; waits if there is none.
     ///
-    /// Events of other types do not matter, whether they came before or not.
+    /// Events of other types make no difference.
     /// - Parameters:
     ///   - type: the event's type.
     ///   - limit: how long the call waits.

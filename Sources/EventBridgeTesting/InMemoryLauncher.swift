@@ -12,7 +12,7 @@ package struct InMemoryLauncher: WorkerLauncher {
     private let bodies: [String: @Sendable (EventPublisher) async throws -> [Subscription]]
     private let pair: @Sendable (Poller) -> (any ByteStream, any ByteStream)
 
-    /// - Parameter pair: makes the two ends of a link, the host's first.
+    /// - Parameter pair: makes the two ends of a link; the first is the host's.
     package init(
         _ workers: [InMemoryWorker],
         over pair: @escaping @Sendable (Poller) -> (any ByteStream, any ByteStream) = { MemoryStream.pair(poller: $0) }
@@ -51,7 +51,7 @@ final class InMemoryProcess: WorkerProcess, @unchecked Sendable {
 
     let processIdentifier: Int32
 
-    /// Starts above every number of a real process.
+    /// The process number that was given last; all are above the numbers of real processes.
     private static let lastIdentifier = Atomic<Int32>(1 << 30)
 
     init(session: WorkerSession) {
@@ -68,7 +68,7 @@ final class InMemoryProcess: WorkerProcess, @unchecked Sendable {
                 try await session.run(over: stream) { publisher in self.keep(try await body(publisher)) }
                 end(.exited(status: 0))
             } catch {
-                // `BridgeWorker.main` ends a process like this: EX_SOFTWARE.
+                // As `BridgeWorker.main` ends a process: EX_SOFTWARE.
                 end(.exited(status: 70))
             }
         }
@@ -84,7 +84,8 @@ final class InMemoryProcess: WorkerProcess, @unchecked Sendable {
     }
 
     func signal(_ signal: ChildSignal) {
-        // A signal ends a process that does not handle it: the handlers do nothing more, and the link breaks off.
+        // A signal that a process does not handle ends the process: the handlers do nothing more, and the link breaks
+        // off.
         end(.signaled(number: signal.number, coreDumped: false))
     }
 
@@ -104,7 +105,7 @@ final class InMemoryProcess: WorkerProcess, @unchecked Sendable {
             defer { (subscriptions, self.handler) = ([], nil) }
             return (subscriptions, self.handler)
         }
-        // Before the subscriptions are cancelled: the session would report their waiting events as handled.
+        // Comes before the cancellations: otherwise the session would report the cancelled events as handled.
         session.abandon()
         for subscription in kept { subscription.cancel() }
         handler?(reason)

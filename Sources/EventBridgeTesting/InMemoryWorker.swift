@@ -18,11 +18,11 @@ public struct InMemoryWorker: Sendable {
     ///   - publishes: the events that the worker may publish; nil for any.
     ///   - restart: after which kinds of exit the host starts the worker again.
     ///   - isSignificant: whether the worker's end may end all workers.
-    ///   - onDemand: whether the worker runs only while there are events for it.
+    ///   - onDemand: whether and how the worker runs only while there are events for it.
     ///   - backoff: the pause before the host starts the worker again.
     ///   - handshakeTimeout: the time from the worker's start until it has to be ready.
     ///   - shutdown: how the host stops the worker.
-    ///   - limits: how much the link to the worker holds and takes.
+    ///   - limits: the limits on what the link to the worker holds and accepts.
     ///   - pool: how many members the worker's pool has, and which of them gets an event; one member by default.
     ///   - body: the body that the worker program hands to `BridgeWorker.main`.
     public init(

@@ -1,10 +1,11 @@
 import BridgeProtocol
 public import DomainEvents
 
-/// Finds a mistake in an event type's layout, as far as this event shows it; nil if there is none.
+/// Finds a mistake in an event type's layout, as far as this event shows it; returns nil if it shows none.
 ///
-/// It writes the event by its layout and through `Codable`, compares the bytes, and reads them back both ways. Two
-/// events show most mistakes: one with every field filled in, and one without the fields that may be nil:
+/// The function writes the event by its layout and through `Codable`, compares the bytes, and reads them back both
+/// ways. Two events show most mistakes: an event with every field filled in, and an event without the fields that may
+/// be nil:
 ///
 /// ```swift
 /// #expect(try layoutMismatch(of: BoxProvisioned(boxID: 1, label: "one")) == nil)

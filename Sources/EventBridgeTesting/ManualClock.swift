@@ -17,17 +17,17 @@ public final class ManualClock: Clock, @unchecked Sendable {
         /// The time since the clock was made.
         public let sinceStart: Duration
 
-        /// The instant that is later by `duration`.
+        /// The instant that is later than this instant by `duration`.
         public func advanced(by duration: Duration) -> Instant {
             Instant(sinceStart: sinceStart + duration)
         }
 
-        /// How much later `other` is.
+        /// The time from this instant to `other`.
         public func duration(to other: Instant) -> Duration {
             other.sinceStart - sinceStart
         }
 
-        /// Whether `left` is earlier.
+        /// Whether `left` is earlier than `right`.
         public static func < (left: Instant, right: Instant) -> Bool {
             left.sinceStart < right.sinceStart
         }
@@ -50,8 +50,9 @@ public final class ManualClock: Clock, @unchecked Sendable {
     private var sleepers: [Sleeper] = []
     private var watchers: [Watcher] = []
     private var lastNumber = 0
-    /// The waits that were cancelled before they had begun, and the waits that may still be cancelled.
+    /// The waits that were cancelled before they had begun.
     private var cancelled: Set<Int> = []
+    /// The waits that may still be cancelled.
     private var open: Set<Int> = []
 
     /// Makes a clock that shows zero.

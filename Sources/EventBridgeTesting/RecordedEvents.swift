@@ -1,27 +1,28 @@
 import DomainEvents
 import Locks
 
-/// The log behind a recorder, and the waits for events that are not yet in it.
+/// A recorder's log, and the waits for events that are not in the log yet.
 final class RecordedEvents: EventObserver, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let lock = Lock()
     private var events: [any DomainEvent] = []
     private var isTaken: Set<Int> = []
-    /// Taken before `lock`, and held until the channel is subscribed: a second call for its type returns after that.
+    /// Taken before `lock`, and held while a channel is subscribed: a second call for the type returns only afterwards.
     private let recording = Lock()
     private var types: Set<ObjectIdentifier> = []
     /// The subscriptions; nil after the recorder was released.
     private var subscriptions: [Subscription]? = []
     private var recordsAll = false
     private var waiters: [Waiter] = []
-    /// The waits that have not returned, and the errors of those that ended before they had begun.
+    /// The waits that have not returned.
     private var open: Set<Int> = []
+    /// The errors of the waits that ended before they had begun.
     private var givenUp: [Int: any Error] = [:]
     private var tickets = 0
 
     private struct Waiter {
         let ticket: Int
-        /// Returns a call with the event if the event has the awaited type.
+        /// Returns a closure that hands the event to the wait; nil if the event does not have the awaited type.
         let accept: (any DomainEvent) -> (() -> Void)?
         let fail: (any Error) -> Void
     }
@@ -32,7 +33,7 @@ final class RecordedEvents: EventObserver, @unchecked Sendable {
         lock.withLock { recordsAll = true }
     }
 
-    /// Records the events of this channel from now on, unless it does so already.
+    /// Records the events of this channel from now on; does nothing if they are already recorded.
     func record(_ channel: AnyEventChannel, of publisher: EventPublisher) {
         let tooLate = recording.withLock { () -> Subscription? in
             guard lock.withLock({ types.insert(ObjectIdentifier(channel.eventType)).inserted }) else { return nil }
@@ -139,7 +140,7 @@ final class RecordedEvents: EventObserver, @unchecked Sendable {
     }
 }
 
-/// Tells a recorder of each event type when the publisher uses that type for the first time.
+/// Adds each event type to a recorder when the publisher uses the type for the first time.
 final class RecorderRegistration: InterestObserver {
     let isBridge = false
 

@@ -32,13 +32,14 @@ public final class EventJournal: Sendable {
     /// Opens the journal in a directory; makes the directory and the journal if they do not exist.
     ///
     /// This call reads the heads of all segments and the whole last segment. If events have to be safe against a power
-    /// cut, it also synchronizes all segments. Make a journal on a thread that may wait for the disk.
+    /// cut, it also synchronizes all segments. Open a journal on a thread that may wait for the disk.
     /// - Parameters:
-    ///   - path: the directory, on a disk of this machine. This user owns it, and it has the permissions 0700.
+    ///   - path: the directory, on a disk of this machine; this user has to own it, with the permissions 0700.
     ///   - durability: what events are safe against.
     ///   - retention: how much of the past is kept.
     ///   - whenFull: what the journal does if there is no room for another segment.
-    ///   - segmentBytes: the size of a file, from 64 KiB to 128 MiB in multiples of 4 KiB. Each event must fit in.
+    ///   - segmentBytes: the size of a file, from 64 KiB to 128 MiB in multiples of 4 KiB. Each event must fit into a
+    ///     file.
     /// - Throws: ``JournalError`` if the journal is in use, the directory is unsuitable, a file is damaged or of a
     ///   later version, or the operating system refused something.
     public convenience init(
@@ -86,7 +87,7 @@ public final class EventJournal: Sendable {
     /// Records every event of a type that passes through a publisher, from now until the journal is closed.
     ///
     /// The journal subscribes to the type: workers send such events, and receipts count the journal as a handler. If an
-    /// event cannot be recorded, its publisher learns this in the same way as of a handler that threw. If the journal
+    /// event cannot be recorded, its publisher learns of it as it learns of a handler that threw. If the journal
     /// already records the type from this publisher, the call does nothing.
     /// - Throws: ``JournalError`` if the type is a report of a publisher or of the bridge about itself.
     public func record<E: DomainEvent>(
@@ -142,14 +143,14 @@ public final class EventJournal: Sendable {
 
     // MARK: - Reading
 
-    /// The events of one type after a position: the recorded ones, and then those that are recorded while you read.
+    /// The events of one type after a position: first the recorded events, then those that are recorded while you read.
     ///
     /// - Parameters:
     ///   - type: the type of the events. An event of its name that does not decode as this type becomes a gap.
-    ///   - position: the position of the last event that the caller needs no more, or 0 to begin with the first event.
-    ///     If the journal no longer keeps the next event, the reader gets a gap first.
+    ///   - position: the position of the last event that the caller does not need, or 0 to begin with the first event.
+    ///     If the journal no longer keeps the event after it, the reader first gets a gap.
     ///   - query: which of the events are wanted; its names are ignored.
-    ///   - follows: whether the reader waits for later events. If not, it ends after the newest.
+    ///   - follows: whether the reader waits for later events. If not, the reader ends after the newest event.
     public func events<E: DomainEvent>(
         of type: E.Type,
         after position: UInt64,

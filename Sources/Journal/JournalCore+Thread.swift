@@ -97,7 +97,7 @@ extension JournalCore {
     ///
     /// - Parameters:
     ///   - head: the head, which the file has before it gets its name; nil for a segment that is made ahead.
-    ///   - isReplacement: whether the new file replaces a complete one of the same name.
+    ///   - isReplacement: whether the new file replaces a complete file of the same name.
     static func prepare(
         _ number: UInt64,
         _ storage: any JournalStorage,
@@ -114,7 +114,7 @@ extension JournalCore {
             let writer = try SegmentWriter(file, segmentBytes: settings.segmentBytes, isMapped: storage.writesInPlace)
             if let head { try writer.begin(head) }
             let synchronizes = if case .machine = settings.durability { true } else { false }
-            // Without this, a power cut could leave an empty file under the name, and the old file would be gone.
+            // Without this synchronization, a power cut could leave an empty file under the name, without the old file.
             if synchronizes || isReplacement { try file.synchronize() }
             try storage.rename(name, to: SegmentCatalog.fileName(of: number))
             if synchronizes { try storage.synchronize() }
@@ -142,6 +142,8 @@ extension JournalCore {
         }
     }
 
+    /// Removes the oldest segment, unless it is the last one or not all of its events are safe.
+    ///
     /// - Returns: Whether a segment was removed.
     private func removeOldest() -> Bool {
         let segment = lock.withLock { () -> SegmentCatalog.Segment? in
@@ -152,7 +154,7 @@ extension JournalCore {
         do throws(SystemError) {
             try storage.remove(segment.fileName)
         } catch {
-            // Segments are removed oldest first, so no later one is tried.
+            // Segments are removed oldest first, so no later segment is tried.
             lock.withLock { catalog.putBack(segment) }
             return false
         }

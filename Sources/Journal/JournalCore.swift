@@ -23,7 +23,7 @@ final class JournalCore: @unchecked Sendable {
     var catalog: SegmentCatalog
     var writer: SegmentWriter
     var spare: SegmentWriter?
-    /// Earlier segments with records that are not all safe; the one that is being written is not among them.
+    /// The segments before the one that is being written whose records are not all safe.
     var unsynchronized: [any JournalFile] = []
     var waiters: [(position: UInt64, body: @Sendable ((any Error)?) -> Void)] = []
     var hasEnded = false
@@ -44,7 +44,7 @@ final class JournalCore: @unchecked Sendable {
         var segmentBytes = 16 << 20
     }
 
-    /// Continues the journal after what its directory holds.
+    /// Continues the journal after the events that its directory holds.
     init(
         _ opening: JournalOpening,
         storage: any JournalStorage,
@@ -80,7 +80,8 @@ final class JournalCore: @unchecked Sendable {
         state = JournalState(settings.durability, at: mark)
     }
 
-    /// Makes the segment that an opened journal writes first; on a full disk, removes the oldest segments if it may.
+    /// Makes the segment that an opened journal writes first; on a full disk, removes the oldest segments if the policy
+    /// allows it.
     private static func first(
         _ head: SegmentHead,
         _ catalog: inout SegmentCatalog,
@@ -115,7 +116,7 @@ final class JournalCore: @unchecked Sendable {
     func makeRoom(forPayload byteCount: Int) {
         guard lacksSpare.load(ordering: .relaxed) else { return }
         lock.withLock {
-            // The rest of a record seldom has more than 1,024 bytes.
+            // A record seldom has more than 1,024 bytes besides its payload.
             let stride = byteCount + 1_024
             while case .open = state.phase, spare == nil, state.noRoom == nil, !writer.hasRoom(forStride: stride) {
                 work.signal()
@@ -126,7 +127,8 @@ final class JournalCore: @unchecked Sendable {
 
     /// Writes an event.
     ///
-    /// - Returns: Whether the event is safe already; if not, `whenSettled` is called when it is, or cannot be.
+    /// - Returns: Whether the event is safe already; if not, `whenSettled` is called when the event is safe, or cannot
+    ///   become safe.
     func append(
         _ payload: [UInt8],
         name: String,
@@ -177,7 +179,7 @@ final class JournalCore: @unchecked Sendable {
         throw JournalError(.notRecordable, "\(name) \(context.id) is not in the journal \(path): \(mistake)")
     }
 
-    /// Switches to the segment that was made ahead, or waits for it; called with the lock held.
+    /// Switches to the segment that was made ahead, or waits until it is made; called with the lock held.
     private func enterNextSegment() throws(JournalError) {
         guard let spare else {
             if let noRoom = state.noRoom {
@@ -213,7 +215,7 @@ final class JournalCore: @unchecked Sendable {
         work.signal()
     }
 
-    /// The error for a write that found no room, which has changed nothing else; nil for any other error.
+    /// The error of a write that found no room and so did no harm; nil for any other error.
     private func noRoom(_ error: SystemError) -> JournalError? {
         error.isFullDisk ? JournalError(error, at: path) : nil
     }
@@ -249,7 +251,7 @@ final class JournalCore: @unchecked Sendable {
         }
     }
 
-    /// How far readers may read, which is up to the last safe event; and the state at the same moment.
+    /// How far readers may read, which is up to the last safe event, and the journal's state at the same moment.
     var horizon: (JournalCursor.Horizon, JournalState) {
         lock.withLock {
             var visible = catalog

@@ -1,33 +1,33 @@
 import BridgePlatform
 import JournalFormat
 
-/// What a reader finds next, before it is decoded as an event type.
+/// What a reader finds next; an event is not yet decoded as its type.
 enum StoredStep: Sendable {
     case record(JournalRecord)
     case gap(JournalGap)
 }
 
-/// Reads a journal's files from one position on, a portion at a time; only one thread at a time may use it.
+/// Reads a journal's files from one position on, a portion at a time; only one thread at a time may use a cursor.
 final class JournalCursor: @unchecked Sendable {
     // Sendable: its user reads one portion at a time.
     private let storage: any JournalStorage
     private let path: String
     private let filter: RecordFilter
-    /// Every event up to this position was handed out, filtered out or reported missing.
+    /// The position up to which every event was handed out, filtered out or reported missing.
     private(set) var position: UInt64
     /// Whether the last reading stopped at a file that is no longer there, so the catalog has to be read again.
     private(set) var isOutdated = false
-    /// Whether the last reading reached the end; if not, there is more to read, even if it found no wanted event.
+    /// Whether the last reading reached the end; if false, there is more to read, even if no wanted event was found.
     private(set) var isAtEnd = false
-    /// How many more bytes the present reading may look at.
+    /// How many more bytes the present reading may walk over.
     private var left = 0
     private var missing: UInt64?
-    /// How the last segment ends; nil until the end is reached, and if the horizon says where the records end.
+    /// How the last segment ends; nil before the end is reached, and nil if the horizon says where the records end.
     private(set) var ending: Ending?
     private var current: Current?
     /// The number of the last segment that was read or skipped.
     private var finished: UInt64?
-    /// The position after the last event of the last segment that was read; 1 before that.
+    /// The position after the last event of the last segment that was read to its end; 1 if there is none yet.
     private(set) var reached: UInt64 = 1
     private var buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 0, alignment: 8)
 
@@ -43,7 +43,7 @@ final class JournalCursor: @unchecked Sendable {
         private var told: SegmentWalk
         private var suspicion: Suspicion?
 
-        /// A finding that is damage, unless the segment was written to while it was read.
+        /// A finding that is damage if a second reading finds the same: a writer may write while the segment is read.
         enum Suspicion: Equatable {
             case damage(SegmentDamage)
             case end(SegmentEnd, byteCount: Int)
@@ -72,8 +72,9 @@ final class JournalCursor: @unchecked Sendable {
             window = 0..<0
         }
 
-        /// Goes back, unless the previous reading found the same: a reading of a file that is being written may mix
-        /// bytes of different moments.
+        /// Goes back for another reading, unless the previous reading found the same.
+        ///
+        /// A reading of a file that is being written may mix bytes of different moments.
         ///
         /// - Returns: Whether the walk went back.
         mutating func doubts(_ found: Suspicion) -> Bool {
@@ -84,7 +85,7 @@ final class JournalCursor: @unchecked Sendable {
         }
     }
 
-    /// How the last segment ends.
+    /// How the last segment ends, and where.
     struct Ending {
         let offset: Int
         let end: SegmentEnd
@@ -98,8 +99,9 @@ final class JournalCursor: @unchecked Sendable {
     }
 
     private static let windowBytes = 256 << 10
-    /// The limits of a portion: the steps that it holds, and the bytes that the reading looks at.
+    /// How many steps a portion holds at most.
     private static let portion = 256
+    /// How many bytes the reading of a portion walks over before it stops.
     private static let portionBytes = 1 << 20
 
     init(_ storage: any JournalStorage, at path: String, after position: UInt64, filter: RecordFilter) {
@@ -130,7 +132,7 @@ final class JournalCursor: @unchecked Sendable {
 
     /// Opens the next segment to read.
     ///
-    /// - Returns: Whether reading goes on; false at the end, and if the catalog has to be read again.
+    /// - Returns: True if reading goes on; false at the end, and false if the catalog has to be read again.
     private func enterNext(_ horizon: Horizon, _ steps: inout [StoredStep]) -> Bool {
         let catalog = horizon.catalog
         let index: Int?
@@ -161,7 +163,7 @@ final class JournalCursor: @unchecked Sendable {
             current = Current(head, try storage.open(segment.fileName, forWriting: false))
             if let mistake { steps.append(.gap(JournalGap(positions: nil, reason: mistake))) }
         } catch {
-            // The journal's retention may just have removed the file; if so, the catalog lacks it when read again.
+            // The journal's retention may just have removed the file; a catalog that is read again then lacks it.
             if error.isMissingFile, missing != segment.number {
                 missing = segment.number
                 isOutdated = true
@@ -191,14 +193,14 @@ final class JournalCursor: @unchecked Sendable {
 
     /// Reads on in the current segment.
     ///
-    /// - Returns: Whether there may be more.
+    /// - Returns: Whether there may be more to read.
     private func walk(_ horizon: Horizon, _ steps: inout [StoredStep]) throws(JournalError) -> Bool {
         guard var here = current else { return true }
         defer { if current != nil { current = here } }
         let segments = horizon.catalog.segments
         let index = segments.firstIndex { $0.number == here.number }
         let isLast = index.map { $0 == segments.count - 1 } ?? false
-        // Another process may be writing the segment, and only the segment's own bytes say how far.
+        // Another process may be writing the segment, and only the segment's own bytes say where its records end.
         let isLiving = isLast && horizon.end == nil
         var byteCount = try self.byteCount(of: here)
         while steps.count < Self.portion, left > 0 {
@@ -251,7 +253,7 @@ final class JournalCursor: @unchecked Sendable {
     /// How far the segment can be read.
     private func limit(of here: Current, _ byteCount: Int, index: Int?, isLast: Bool, _ horizon: Horizon) -> Int {
         let end = isLast ? horizon.end : index.flatMap { horizon.catalog.end(ofSegmentAt: $0) }
-        // A file that was removed meanwhile is still open, and was complete.
+        // A file that is not in the catalog any more is still open here, and it was complete.
         return min(end ?? byteCount, byteCount, here.segmentBytes)
     }
 
@@ -288,6 +290,8 @@ final class JournalCursor: @unchecked Sendable {
         )
     }
 
+    /// Adds a gap for damage within a segment.
+    ///
     /// - Parameter next: the position of the event after the damage.
     private func tell(_ damage: SegmentDamage, in number: UInt64, behind next: UInt64, _ steps: inout [StoredStep]) {
         // Damage before the reader's position does not concern the reader.
@@ -301,7 +305,7 @@ final class JournalCursor: @unchecked Sendable {
         tell(upTo: next, reason, &steps)
     }
 
-    /// Leaves a segment for the next one, whose head says at which position this one should have ended.
+    /// Leaves a segment; if the next segment's head says that further events were in it, adds a gap for them.
     private func leave(
         _ here: Current,
         limit: Int,
@@ -324,7 +328,7 @@ final class JournalCursor: @unchecked Sendable {
         )
     }
 
-    /// Whether no writer leaves the last segment with such an end.
+    /// Whether this end of the last segment is damage, as no writer leaves a segment like this.
     private func isDamage(_ end: SegmentEnd, _ here: Current, _ byteCount: Int) -> Bool {
         if case .torn = end { return true }
         return end != .closed && byteCount < here.segmentBytes
@@ -332,7 +336,7 @@ final class JournalCursor: @unchecked Sendable {
 
     /// Notes how the last segment ends, and adds a gap if the end is damage.
     private func noteEnd(_ end: SegmentEnd, _ here: Current, _ byteCount: Int, _ steps: inout [StoredStep]) {
-        // Only once for a segment: the next call finds nothing new.
+        // An end is noted only once for each segment.
         guard finished != here.number else { return }
         finished = here.number
         ending = Ending(offset: here.walk.offset, end: end)

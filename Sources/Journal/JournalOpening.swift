@@ -2,7 +2,7 @@ import BridgePlatform
 import JournalFormat
 import Locks
 
-/// What a journal's directory holds when a process opens it for writing: where the last process stopped.
+/// The content of a journal's directory when a process opens the journal for writing, and where the journal goes on.
 struct JournalOpening {
     let catalog: SegmentCatalog
     /// The journal's identity.
@@ -11,21 +11,21 @@ struct JournalOpening {
     /// Whether the next segment replaces the last one, which has no events, under the same number.
     let isReplacement: Bool
     let lastPosition: UInt64
-    /// Where the records of the last segment end; 0 if there is none.
+    /// Where the records of the last segment end; 0 if there is no segment.
     let lastEnd: Int
     let recovery: JournalRecovery
 
-    /// Numbers and positions in files must be below this, so that counting on from them cannot overflow.
+    /// The bound for numbers and positions in files, so that counting on from them cannot overflow.
     private static let highest: UInt64 = 1 << 62
 
-    /// Reads all heads and the last segment, and closes that segment: the journal continues in a new one.
+    /// Reads all heads and the last segment, and closes that segment: the journal continues in a new segment.
     ///
-    /// This needs no room in the file system. If events have to be safe against a power cut, it writes the last segment
-    /// once more and synchronizes all segments.
+    /// This needs no room in the file system. If events have to be safe against a power cut, this call also writes an
+    /// unclosed last segment once more and synchronizes all segments.
     init(_ storage: any JournalStorage, at path: String, durability: JournalDurability) throws(JournalError) {
         var catalog = try SegmentCatalog(of: storage, at: path)
         do throws(SystemError) {
-            // Files that were made ahead and hold nothing.
+            // Removes files that were made ahead and hold nothing.
             for name in catalog.unused + [SegmentCatalog.unfinishedName] { try storage.remove(name) }
         } catch {
             throw JournalError(error, at: path)
@@ -49,15 +49,15 @@ struct JournalOpening {
             throw JournalError(.damaged, "the journal \(path): \(last.fileName): its positions leave no room")
         }
         let isEmpty = cursor.position < (last.head?.firstPosition ?? cursor.reached)
-        // The segment may have held events, and no later event may get their positions.
+        // The segment may have held events, whose positions no later event may get.
         if isEmpty, case .damaged = last.reading { throw Self.damaged(last, at: path) }
         catalog.removeLast()
         journal = head.journal
         lastPosition = cursor.position
         isReplacement = isEmpty && last.head != nil && gaps.isEmpty
         if isReplacement {
-            // The segment has no events, so the next one replaces it; otherwise each start would leave a file behind.
-            // Until the new file is complete, the old one says at which position the journal is.
+            // The segment has no events, so the next segment replaces it; otherwise each start would leave a file.
+            // Until the new file is complete, the old file says at which position the journal is.
             nextNumber = last.number
             lastEnd = head.previousEnd
         } else {
@@ -135,8 +135,8 @@ struct JournalOpening {
 
     /// Writes a file's bytes once more, each to its own place.
     ///
-    /// After a failed synchronization, the system may take the file's pages for written. Reads still return them, but
-    /// another synchronization would not write them.
+    /// After a failed synchronization, the system may count the file's pages as written. Reads still return the pages,
+    /// but another synchronization would not write them.
     private static func writeBack(_ file: any JournalFile, upTo end: Int) throws(SystemError) {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
         defer { buffer.deallocate() }

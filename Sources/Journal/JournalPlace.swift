@@ -8,7 +8,7 @@ package struct JournalPlace: Sendable {
 
     /// Opens the directory.
     ///
-    /// - Parameter makes: whether to make a missing directory, for this user alone.
+    /// - Parameter makes: whether to make a missing directory, which only this user may access.
     package init(at path: String, makes: Bool) throws(JournalError) {
         self.path = path
         let status: FileStatus

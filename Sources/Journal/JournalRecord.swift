@@ -1,14 +1,14 @@
 public import DomainEvents
 
-/// An event of a journal as it was recorded, for a reader that does not know its type.
+/// An event of a journal as it was recorded, for a reader that does not know the event's type.
 public struct JournalRecord: Sendable {
-    /// Its place among all events of the journal, from 1; reading after this position goes on with the next event.
+    /// The event's place among all events of the journal, from 1; to go on with the next event, read after it.
     public let position: UInt64
 
     /// The event's name.
     public let name: String
 
-    /// Its identity, its time and its causes, as they were when it was recorded.
+    /// The event's identity, time and causes, as they were when the event was recorded.
     public let context: EventContext
 
     /// The event in CBOR.
@@ -22,15 +22,15 @@ public struct JournalRecord: Sendable {
     }
 }
 
-/// An event of a journal.
+/// An event of a journal, decoded as its type.
 public struct JournalEntry<E: DomainEvent>: Sendable {
-    /// Its place among all events of the journal, from 1; reading after this position goes on with the next event.
+    /// The event's place among all events of the journal, from 1; to go on with the next event, read after it.
     public let position: UInt64
 
     /// The event.
     public let event: E
 
-    /// Its identity, its time and its causes, as they were when it was recorded.
+    /// The event's identity, time and causes, as they were when the event was recorded.
     public let context: EventContext
 }
 
@@ -50,7 +50,7 @@ public struct JournalGap: Sendable, Hashable, CustomStringConvertible {
         case removed
         /// A part of a file cannot be read.
         case damaged(file: String, offset: Int, byteCount: Int)
-        /// A file is missing, or its head cannot be read. There are no positions if the events were found all the same.
+        /// A file is missing, or its head cannot be read. The gap has no positions if the events were still found.
         case unreadable(file: String, why: String)
         /// The event is there, but does not decode as the type that the reader asked for.
         case undecodable(why: String)
@@ -59,7 +59,7 @@ public struct JournalGap: Sendable, Hashable, CustomStringConvertible {
     /// The positions of the missing events; nil if none is known to be missing, or their number is unknown.
     public let positions: Range<UInt64>?
 
-    /// Why they are missing.
+    /// Why the events are missing.
     public let reason: Reason
 
     package init(positions: Range<UInt64>?, reason: Reason) {
@@ -101,7 +101,7 @@ public struct JournalQuery: Sendable, Hashable {
     /// The names of the events; empty for all.
     public var names: Set<String> = []
 
-    /// The process that published them: a worker's name, or `host`; nil for all.
+    /// The process that published the events: a worker's name, or `host`; nil for all processes.
     public var origin: String?
 
     /// The earliest time of an event by its publisher's clock, in nanoseconds since 1970-01-01 00:00 UTC.

@@ -3,7 +3,7 @@ import CBOR
 import DomainEvents
 import Locks
 
-/// What a journal records from which publishers, until it is closed.
+/// The types and names that a journal records from publishers until it is closed.
 final class JournalRecordings: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let core: JournalCore
@@ -13,7 +13,7 @@ final class JournalRecordings: @unchecked Sendable {
     private var recorded: [Recorded] = []
     private var hasEnded = false
 
-    /// A name that is recorded already; recording it again would give each event a second position.
+    /// A name that is recorded from a publisher; recording it again would give each event a second position.
     private struct Recorded {
         weak let publisher: EventPublisher?
         let name: EventName
@@ -28,7 +28,7 @@ final class JournalRecordings: @unchecked Sendable {
         keep(publisher.record(type, by: core, at: site))
     }
 
-    /// Notes that this name is recorded from now on; false if it already is, or if the recording has ended.
+    /// Notes that this name is recorded; false if it was noted before, or if the recording has ended.
     private func isNew(_ name: EventName, of publisher: EventPublisher) -> Bool {
         lock.withLock {
             recorded.removeAll { $0.publisher == nil }
@@ -51,7 +51,7 @@ final class JournalRecordings: @unchecked Sendable {
         }
         guard !isLate else { return }
         publisher.addInterestObserver(watch)
-        // `end()` may have run before the observer was added, and so not have removed it.
+        // `end()` may have run before the observer was added; it then has not removed the observer.
         if lock.withLock({ hasEnded }) { watch.end() }
     }
 
@@ -74,7 +74,7 @@ final class JournalRecordings: @unchecked Sendable {
     }
 }
 
-/// Waits for the types of some names.
+/// Waits until this process uses types with some names, and has these types recorded.
 private final class NameWatch: InterestObserver, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let lock = Lock()

@@ -3,10 +3,10 @@ import CBOR
 public import DomainEvents
 import Locks
 
-/// The events of one type in a journal, for `for try await`: first the recorded ones, then new ones as they come.
+/// The events of one type in a journal, for `for try await`: first the recorded events, then new events as they come.
 ///
-/// The sequence ends when the journal is closed, when the task is cancelled, and after the newest event if it does not
-/// follow. If a failure has closed the journal, a sequence that follows throws the error after the last safe event.
+/// The sequence ends when the journal is closed or the task is cancelled. Without `follows`, it ends after the newest
+/// event. If a failure has closed the journal, a sequence with `follows` throws the error after the last safe event.
 public struct JournalEvents<E: DomainEvent>: AsyncSequence, Sendable {
     /// Events and the places where some are missing.
     public typealias Element = JournalStep<JournalEntry<E>>
@@ -91,8 +91,8 @@ public struct JournalRecords: AsyncSequence, Sendable {
 
 /// One reader in the process that writes the journal: other threads read the portions, and the reader's task waits.
 ///
-/// It reads every event from the files, even one that was written a moment ago. So old and new events come the same
-/// way, and no lock is held while it reads.
+/// Every event is read from the files, even an event that was written a moment ago. So old and new events come the same
+/// way, and no lock is held during the reading.
 final class JournalReading {
     private let core: JournalCore
     private let cursor: JournalCursor
@@ -110,7 +110,7 @@ final class JournalReading {
         while portion.isEmpty {
             if Task.isCancelled { return nil }
             let (horizon, state) = core.horizon
-            // A reader may wait for recorded events to become safe, but not for positions that no event has yet.
+            // A reader may wait for recorded events to become safe, but may not begin after a position without event.
             if !isChecked, cursor.position > state.accepted.position {
                 throw JournalError(
                     .positionAhead,
@@ -134,7 +134,7 @@ final class JournalReading {
         return portion.popFirst()
     }
 
-    /// Reads on another thread, as the file system may be slow.
+    /// Reads a portion on another thread, as the file system may be slow.
     private func readPortion(to horizon: JournalCursor.Horizon) async throws(JournalError) -> [StoredStep] {
         let (cursor, found) = (cursor, FoundPortion())
         await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in

@@ -5,23 +5,23 @@ public enum JournalDurability: Sendable, Hashable {
     /// A power cut, or a crash of the operating system, takes the events that the system had not written to the disk.
     case process
 
-    /// Against a power cut as well, once the event has been synchronized, together with others in a group.
+    /// Against a power cut as well, once the event has been synchronized; events are synchronized in groups.
     ///
-    /// `publish` does not wait for that. `deliver` and ``EventJournal/synchronize()`` return after the synchronization,
-    /// and only then does a worker learn that its event was handled. Readers of the journal see an event once it is
-    /// safe. If no caller waits, a group is synchronized within this time after its first event.
+    /// `publish` does not wait for the synchronization. `deliver` and ``EventJournal/synchronize()`` return after the
+    /// synchronization, and only then does a worker learn that its event was handled. Readers of the journal see an
+    /// event once it is safe. If no caller waits, a group is synchronized within this time after its first event.
     case machine(within: Duration)
 }
 
 /// How much of the past a journal keeps; when it makes a segment, it removes whole old segments, the oldest first.
 public struct JournalRetention: Sendable, Hashable {
-    /// How many bytes the files take at most, the one made ahead included; nil for no limit.
+    /// How many bytes the files take at most, including the segment that is made ahead; nil for no limit.
     public var bytes: Int?
 
-    /// The greatest age of events; a segment is removed when all its events are older; nil for no limit.
+    /// The greatest age of events, nil for no limit; a segment is removed when all its events are older.
     public var age: Duration?
 
-    /// Makes a limit; everything is kept if there is none.
+    /// Makes the limits; without limits everything is kept.
     ///
     /// These limits leave at least three segments: the one being written, the one before it, and the one made ahead.
     public init(bytes: Int? = nil, age: Duration? = nil) {

@@ -1,6 +1,6 @@
 import DomainEvents
 
-/// A journal's state and decisions, without its files: which events are accepted, which are safe, and what to do next.
+/// The state of a journal, without its files: which events are accepted, which are safe, and what to do next.
 struct JournalState: Sendable {
     /// A place in the journal.
     struct Mark: Sendable, Equatable {
@@ -22,7 +22,7 @@ struct JournalState: Sendable {
 
     /// What the journal's thread does next.
     enum Work: Sendable, Equatable {
-        /// Nothing before this time on the monotonic clock, or before something changes.
+        /// To wait until this time on the monotonic clock, or until something changes; nil for no such time.
         case wait(until: UInt64?)
         case makeSpare
         case synchronize
@@ -38,15 +38,15 @@ struct JournalState: Sendable {
     private(set) var safe: Mark
     /// The earliest time at which an event that is not safe was accepted, on the monotonic clock; nil if all are safe.
     private(set) var unsafeSince: UInt64?
-    /// The last position that a caller waits for.
+    /// The highest position for which a caller waits.
     private var awaited: UInt64 = 0
     /// Whether the next segment is ready.
     private(set) var hasSpare = false
-    /// Why the next segment could not be made; an event that needs the segment has it tried again.
+    /// Why the next segment could not be made; nil if it was made, or was not tried yet.
     private(set) var noRoom: JournalError?
-    /// Whether an event has asked for another try since then.
+    /// Whether an event that needs the segment has asked for another try since it could not be made.
     private var retries = false
-    /// The earliest time for another try: a try that fails may have written almost a whole segment for nothing.
+    /// The earliest time for another try: each failed try may write almost a whole segment for nothing.
     private var mayRetryAt: UInt64 = 0
     private static let pause: UInt64 = 100_000_000
 
@@ -77,6 +77,8 @@ struct JournalState: Sendable {
         }
     }
 
+    /// Notes that an event was written, up to this offset of the segment.
+    ///
     /// - Returns: Whether the event is as safe as the durability promises.
     mutating func eventWritten(end offset: Int, isAwaited: Bool, at now: () -> UInt64) -> Bool {
         accepted.offset = offset
@@ -111,11 +113,13 @@ struct JournalState: Sendable {
         mayRetryAt = now.addingReportingOverflow(Self.pause).partialValue
     }
 
-    /// An event needs the next segment: a failed attempt is repeated, but not for every event.
+    /// Notes that an event needs the next segment: a failed try is repeated, but not for every event.
     mutating func spareNeeded(at now: UInt64) {
         if noRoom != nil, now >= mayRetryAt { retries = true }
     }
 
+    /// Notes that all events up to `mark` were synchronized.
+    ///
     /// - Parameter begin: when the synchronization began; events after `mark` came later and are not safe yet.
     mutating func synchronized(to mark: Mark, since begin: UInt64) {
         safe = mark
@@ -147,7 +151,7 @@ struct JournalState: Sendable {
         return .wait(until: due)
     }
 
-    /// When to synchronize a group that no caller waits for.
+    /// When to synchronize a group for which no caller waits; nil if there is no such group or no such time.
     private var synchronizationDue: UInt64? {
         guard case .machine(let limit) = durability, let unsafeSince else { return nil }
         let (due, overflow) = unsafeSince.addingReportingOverflow(limit.nanoseconds)

@@ -1,15 +1,15 @@
 /// A journal's positions and sizes at one moment.
 public struct JournalStatus: Sendable, Hashable {
-    /// The position of the oldest event that is kept; one more than ``lastPosition`` if there is none.
+    /// The position of the oldest event that is kept; one more than ``lastPosition`` if no event is kept.
     public let firstPosition: UInt64
 
-    /// The position of the newest event; 0 before the first.
+    /// The position of the newest event; 0 before the first event.
     public let lastPosition: UInt64
 
     /// The position up to which all events are as safe as the journal's durability promises.
     public let safePosition: UInt64
 
-    /// For how long events have been waiting to become safe; nil if none are.
+    /// How long events have been waiting to become safe; nil if all are safe.
     public let unsafeFor: Duration?
 
     /// How many segments there are.
@@ -21,15 +21,15 @@ public struct JournalStatus: Sendable, Hashable {
 
 /// What a journal found in its directory when it was opened.
 public struct JournalRecovery: Sendable, Hashable {
-    /// The position of the last event that was found; 0 if there was none.
+    /// The position of the last event that was found; 0 if no event was found.
     public let lastPosition: UInt64
 
-    /// Whether the journal had been closed; if not, its process was killed, or the machine went down.
+    /// Whether the journal had been closed; if false, its process was killed, or the machine went down.
     public let wasClosed: Bool
 
     /// How many bytes at the end belong to an unfinished record.
     public let tornBytes: Int
 
-    /// Where events of the last segment, or its head, are missing.
+    /// The gaps of the last segment: where events, or the segment's head, are missing.
     public let gaps: [JournalGap]
 }

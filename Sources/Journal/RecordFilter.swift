@@ -6,7 +6,7 @@ struct RecordFilter: Sendable {
     private let query: JournalQuery
     private var wantsNothing = false
 
-    /// For a reader that wants to know where events are missing, and nothing else.
+    /// A filter that leaves out all events, for a reader that only wants to know where events are missing.
     static let nothing: RecordFilter = {
         var filter = RecordFilter(JournalQuery())
         filter.wantsNothing = true

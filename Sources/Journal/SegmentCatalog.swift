@@ -6,14 +6,14 @@ package struct SegmentCatalog: Sendable {
     /// One file.
     package struct Segment: Sendable {
         package let number: UInt64
-        /// What its first bytes say.
+        /// What the first bytes of the file say.
         let reading: SegmentHead.Reading
         package let byteCount: Int
 
-        /// Nil if the head cannot be read.
+        /// The segment's head; nil if it cannot be read.
         package var head: SegmentHead? { if case .head(let head) = reading { head } else { nil } }
 
-        /// Why the head cannot be read.
+        /// Why the head cannot be read; nil if it can be read.
         package var mistake: String? {
             switch reading {
             case .head: nil
@@ -22,7 +22,7 @@ package struct SegmentCatalog: Sendable {
             }
         }
 
-        /// Whether there may be records that can be read.
+        /// Whether the file may have records that can be read.
         var isReadable: Bool { if case .unreadable = reading { false } else { true } }
 
         package var fileName: String { SegmentCatalog.fileName(of: number) }
@@ -34,14 +34,14 @@ package struct SegmentCatalog: Sendable {
 
     private static let suffix = ".segment"
     private static let digits = 20
-    /// The name of a file until it has room for a segment.
+    /// The name of a new file before it has room for a segment.
     static let unfinishedName = "unfinished"
 
     package init() {}
 
-    /// Lists what lies in a directory.
+    /// Lists the segments in a directory.
     ///
-    /// - Throws: ``JournalError``, also if a file belongs to another journal than the others.
+    /// - Throws: ``JournalError``; also if the files belong to different journals.
     package init(of storage: any JournalStorage, at path: String) throws(JournalError) {
         do throws(SystemError) {
             for name in try storage.names() {
@@ -62,7 +62,7 @@ package struct SegmentCatalog: Sendable {
         try refuseForeign(path)
     }
 
-    /// What a look at a file has found.
+    /// The findings about a file at one moment.
     private struct Look: Equatable {
         let byteCount: Int
         let reading: SegmentHead.Reading
@@ -88,7 +88,9 @@ package struct SegmentCatalog: Sendable {
         }
     }
 
-    /// - Returns: Nil if the file is gone: the journal's retention may have removed it since it was listed.
+    /// Reads the beginning of a file, and whether a file without a head is all zeros.
+    ///
+    /// - Returns: Nil if the file is gone: the journal's retention may have removed it after it was listed.
     private static func look(at name: String, in storage: any JournalStorage) throws(SystemError) -> Look? {
         let file: any JournalFile
         do throws(SystemError) {
@@ -97,7 +99,7 @@ package struct SegmentCatalog: Sendable {
             if error.isMissingFile { return nil }
             throw error
         }
-        // The writer may begin the segment during a look; then the next look finds something else.
+        // The writer may begin the segment during the reading; another reading then finds something else.
         var before: Look?
         while true {
             let look = try Look(file)
@@ -133,18 +135,18 @@ package struct SegmentCatalog: Sendable {
 
     mutating func append(_ segment: Segment) { segments.append(segment) }
 
-    /// Takes the oldest segment out.
+    /// Removes the oldest segment from the catalog, and returns it.
     mutating func removeOldest() -> Segment { segments.removeFirst() }
 
-    /// Puts a segment back that ``removeOldest()`` took out.
+    /// Puts back a segment that ``removeOldest()`` returned.
     mutating func putBack(_ segment: Segment) { segments.insert(segment, at: 0) }
 
     mutating func removeLast() { segments.removeLast() }
 
-    /// The journal's identity; nil if there is no head that says it.
+    /// The journal's identity; nil if no head can be read.
     var journal: UInt64? { segments.lazy.compactMap(\.head).first?.journal }
 
-    /// A head that stands in for a missing one, so that the records after it can be read.
+    /// A head in place of one that cannot be read, so that the records after it can be read.
     ///
     /// - Parameter firstPosition: a position that is not after the segment's first event.
     /// - Returns: Nil if the segment cannot be read, or no other head says to which journal it belongs.
@@ -161,13 +163,13 @@ package struct SegmentCatalog: Sendable {
         )
     }
 
-    /// The bytes of all segments' files and of others beside them.
+    /// The bytes of all segments' files together, plus `others`.
     func byteCount(with others: Int) -> Int { segments.reduce(others) { $0.saturatingSum($1.byteCount) } }
 
-    /// The position of the oldest event that may be there.
+    /// The position of the oldest event that the files may have; nil if no head can be read.
     package var firstPosition: UInt64? { segments.lazy.compactMap(\.head).first?.firstPosition }
 
-    /// The index of the segment in which reading after a position begins.
+    /// The index of the segment in which reading after a position begins; nil if there are no segments.
     func index(behind position: UInt64) -> Int? {
         // A loop, as the optimizer of Swift 6.3.1 crashes on a search with closures here.
         for index in segments.indices.reversed() {

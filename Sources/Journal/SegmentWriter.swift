@@ -2,17 +2,17 @@ import BridgePlatform
 import JournalFormat
 import Synchronization
 
-/// The segment that a journal writes to; its user holds the journal's lock.
+/// The segment that a journal writes to; the caller of a method holds the journal's lock.
 ///
 /// If the file system writes in place, a record is stored into the mapped file: this needs no system call, and the
-/// record outlives the process once its length is stored. On other file systems, a store into a mapped page could find
-/// no room and kill the process, so system calls write the records there.
+/// record outlives the process once its length is stored. On other file systems, system calls write the records, as a
+/// store into a mapped page could find no room and kill the process.
 final class SegmentWriter {
     let file: any JournalFile
     private let segmentBytes: Int
     private let mapping: MemoryMapping?
     private(set) var head: SegmentHead?
-    /// Where the next record goes.
+    /// The offset of the next record.
     private(set) var offset = SegmentHead.byteCount
     private var seed: UInt32 = 0
     /// The end of the bytes that a failed write may have left.
@@ -20,7 +20,7 @@ final class SegmentWriter {
     /// Holds a record until a system call writes it.
     private var scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: 0, alignment: 8)
 
-    /// - Parameter file: `segmentBytes` zeros.
+    /// - Parameter file: a file of `segmentBytes` zeros.
     init(_ file: any JournalFile, segmentBytes: Int, isMapped: Bool) throws(SystemError) {
         self.file = file
         self.segmentBytes = segmentBytes
@@ -39,7 +39,7 @@ final class SegmentWriter {
     /// Whether a record of this length fits, with room left for the end record.
     func hasRoom(forStride stride: Int) -> Bool { stride <= segmentBytes - offset - EndRecord.byteCount }
 
-    /// How long a record may be in a segment of this size.
+    /// The longest stride of a record in a segment of this size.
     static func longestStride(inSegmentOf byteCount: Int) -> Int {
         byteCount - SegmentHead.byteCount - EndRecord.byteCount
     }
@@ -59,7 +59,7 @@ final class SegmentWriter {
         try file.truncate(to: offset)
     }
 
-    /// Writes a record's bytes, and its length last.
+    /// Writes a record's bytes; its length comes last.
     private func place(
         byteCount: Int,
         stride: Int,
@@ -91,7 +91,7 @@ final class SegmentWriter {
         if let mapping {
             let target = UnsafeMutableRawBufferPointer(rebasing: mapping.bytes[..<head.count])
             target.copyBytes(from: head)
-            // The mapping begins on a page, so the word is aligned; it is only read by system calls.
+            // The mapping begins on a page, so the word is aligned; it is read only with system calls.
             target.baseAddress?.assumingMemoryBound(to: Atomic<UInt64>.self).pointee.store(mark, ordering: .releasing)
         } else {
             let target = room(head.count)

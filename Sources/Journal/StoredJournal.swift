@@ -36,7 +36,7 @@ package final class StoredJournal {
 
     /// Hands over every wanted event after a position, and every place where events are missing.
     ///
-    /// - Parameter take: returns whether more is wanted.
+    /// - Parameter take: called for each event or gap; returns whether the reader wants more.
     /// - Returns: The position up to which the journal was read.
     @discardableResult
     package func read(
@@ -105,13 +105,14 @@ package final class StoredJournal {
 /// A file of a journal as it is listed.
 package struct ListedSegment: Sendable, Hashable {
     package let file: String
-    /// The positions of its first and last event; nil if it has none, or they are not known.
+    /// The position of the file's first event; nil if the file has no event, or the position is unknown.
     package let first: UInt64?
+    /// The position of the file's last event; nil if the file has no event, or the position is unknown.
     package let last: UInt64?
-    /// When it was begun, in nanoseconds since 1970-01-01 00:00 UTC.
+    /// When the segment was begun, in nanoseconds since 1970-01-01 00:00 UTC.
     package let begunAt: UInt64?
     package let byteCount: Int
-    /// Why its head cannot be read.
+    /// Why the segment's head cannot be read; nil if it can be read.
     package let mistake: String?
 
     package init(file: String, first: UInt64?, last: UInt64?, begunAt: UInt64?, byteCount: Int, mistake: String?) {

@@ -1,13 +1,13 @@
 import CBridgePlatform
 
-/// CRC-32C, with the processor's instruction where there is one.
+/// CRC-32C, with the processor's instruction for it if there is one.
 package enum Checksum {
-    /// The checksum of bytes that follow those with the checksum `before`.
+    /// The checksum of these bytes and the bytes before them, whose checksum is `before`.
     package static func crc32c(_ bytes: UnsafeRawBufferPointer, after before: UInt32 = 0) -> UInt32 {
         cbp_crc32c(before, bytes.baseAddress, bytes.count)
     }
 
-    /// The same without the instruction; both give the same result.
+    /// The checksum of ``crc32c(_:after:)``, computed without the instruction.
     package static func crc32cByTable(_ bytes: UnsafeRawBufferPointer, after before: UInt32 = 0) -> UInt32 {
         cbp_crc32c_by_table(before, bytes.baseAddress, bytes.count)
     }
@@ -21,7 +21,7 @@ package enum Checksum {
 }
 
 extension UnsafeRawBufferPointer {
-    /// Whether all bytes are zero; compares words, as whole segments are checked.
+    /// Whether all bytes are zero; compares whole words, for speed on whole segments.
     package var isZero: Bool {
         var offset = 0
         while count - offset >= 8 {

@@ -1,13 +1,13 @@
 package import DomainEvents
 
-/// One event that is to be written, without its payload.
+/// An event that is to be written, without its payload.
 package struct EventRecord {
     package let position: UInt64
     package let name: String
     package let context: EventContext
     private let flags: UInt8
     private let root: EventID?
-    /// How long the record is with this payload.
+    /// The length of the record with its payload, in bytes.
     package let byteCount: Int
     private let payloadBytes: Int
 
@@ -16,7 +16,7 @@ package struct EventRecord {
         package let text: String
     }
 
-    /// How many bytes a name or an origin may have.
+    /// How many bytes a name or an origin may have at most.
     package static let longestText = 4_096
 
     /// - Parameter position: the event's place among all events of the journal, from 1.
@@ -54,7 +54,7 @@ package struct EventRecord {
     /// How far after the beginning of this record the next one begins.
     package var stride: Int { RecordLayout.next(after: byteCount) }
 
-    /// Writes everything but the length.
+    /// Writes the whole record except the length.
     ///
     /// - Parameters:
     ///   - target: the record's ``byteCount`` bytes.
@@ -114,7 +114,7 @@ package struct EventRecord {
 package enum EndRecord {
     package static let byteCount = RecordLayout.headBytes
 
-    /// Writes everything but the length; returns the value of the length field, which the caller stores last.
+    /// Writes the whole record except the length; returns the value of the length field, which the caller stores last.
     ///
     /// - Parameter position: the position of the event before this record.
     package static func write(

@@ -4,7 +4,7 @@
 /// finds a whole record or none. The checksum covers the segment's seed, the record's offset and length, and all bytes
 /// after the checksum itself.
 enum RecordLayout {
-    /// The length of the fixed part.
+    /// The length of a record's fixed part, in bytes.
     static let headBytes = 48
 
     static let length = 0
@@ -28,7 +28,7 @@ enum RecordLayout {
     static let hasTraceparent: UInt8 = 4
     static let allFlags: UInt8 = 7
 
-    /// The bytes of a cause or a root before its origin: incarnation, number, and the length of the origin.
+    /// How many bytes of a cause or a root come before its origin: incarnation, number, and the length of the origin.
     static let identityBytes = 18
     /// The text of a traceparent always has this length.
     static let traceparentBytes = 55

@@ -1,6 +1,6 @@
 package import DomainEvents
 
-/// A record in the bytes that were read; its checksum is right.
+/// A record in the bytes that were read, whose checksum was found right.
 package struct RecordView {
     /// The whole record.
     private let bytes: UnsafeRawBufferPointer
@@ -17,7 +17,7 @@ package struct RecordView {
 
     package var byteCount: Int { bytes.count }
 
-    /// Checks untrusted bytes as one record of `bytes.count` bytes; nil if they are no record of this segment.
+    /// Checks that untrusted bytes are one record of `bytes.count` bytes; nil if they are not a record of this segment.
     init?(_ bytes: UnsafeRawBufferPointer, seed: UInt32, at offset: Int) {
         guard Self.isPlausible(bytes, byteCount: bytes.count) else { return nil }
         let checksum = RecordLayout.checksum(bytes, seed: seed, at: offset)
@@ -29,7 +29,7 @@ package struct RecordView {
         isEnd = bytes[RecordLayout.kind] == RecordLayout.Kind.end.rawValue
     }
 
-    /// Whether bytes may be the head of a record of this length; a quick check, as a search makes it at every place.
+    /// Whether bytes may be the head of a record of this length; quick, as a search checks this at every place.
     static func isPlausible(_ bytes: UnsafeRawBufferPointer, byteCount: Int) -> Bool {
         guard bytes.count >= RecordLayout.headBytes, byteCount >= RecordLayout.headBytes,
             RecordLayout.Kind(rawValue: bytes[RecordLayout.kind]) != nil,
@@ -63,7 +63,7 @@ package struct RecordView {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Context and payload.
+    /// The event's context and payload.
     ///
     /// - Returns: Nil if the parts do not fit into the record; no writer of this version leaves such a record.
     package func event() -> (context: EventContext, payload: UnsafeRawBufferPointer)? {

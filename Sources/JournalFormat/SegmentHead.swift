@@ -1,31 +1,31 @@
-/// The beginning of a segment: its journal, its number and position, and where the segment before it ends.
+/// The beginning of a segment: its journal, its number and position, and where the previous segment ends.
 ///
 /// The head lies alone in the segment's first ``byteCount`` bytes, so that no later write touches its sector.
 package struct SegmentHead: Sendable, Hashable {
     /// How many bytes at the beginning of a segment are kept for the head.
     package static let byteCount = 4_096
-    /// The format that this version writes; it reads no later one.
+    /// The version of the format that this code writes; it reads no later version.
     package static let version: UInt32 = 1
-    /// The smallest segment that a journal has.
+    /// The smallest size of a segment, in bytes.
     package static let smallestSegment = 64 << 10
-    /// The largest segment that a journal has, far below the greatest length that a record can state.
+    /// The largest size of a segment, in bytes; far below the greatest length that a record can state.
     package static let largestSegment = 128 << 20
 
-    /// `evjourn1` in the file.
+    /// The first bytes of a segment: `evjourn1`.
     static let mark = UInt64(littleEndian: 0x316E_7275_6F6A_7665)
     static let encodedBytes = 72
 
     /// A random number, the same in all segments of a journal.
     package let journal: UInt64
-    /// Counts the segments of a journal, from 1.
+    /// The segment's number in the journal, from 1.
     package let number: UInt64
-    /// How many bytes the segment has room for, including this head.
+    /// The size of the segment in bytes, including this head.
     package let segmentBytes: Int
     /// The position that the segment's first event has, or will have.
     package let firstPosition: UInt64
     /// When the segment was begun, in nanoseconds since 1970-01-01 00:00 UTC.
     package let begunAt: UInt64
-    /// Where the records of the segment before it end; 0 for the first of all.
+    /// Where the records of the previous segment end; 0 for a journal's first segment.
     package let previousEnd: Int
 
     package init(
@@ -47,7 +47,7 @@ package struct SegmentHead: Sendable, Hashable {
     /// What the first bytes of a segment say.
     package enum Reading: Sendable, Hashable {
         case head(SegmentHead)
-        /// The segment was made ahead and not begun yet; if other bytes are not zero, its head is gone.
+        /// The segment was made ahead and not begun yet; but if bytes of the file are not zero, its head is gone.
         case unused
         /// The head is damaged, but the records after it may be there. The text says why, as the end of a sentence.
         case damaged(String)
@@ -63,7 +63,7 @@ package struct SegmentHead: Sendable, Hashable {
             return .unreadable("it has \(bytes.count) bytes, which is less than a head")
         }
         let mark = bytes.number(at: 0, as: UInt64.self)
-        // The mark is stored last: without it the segment was not begun, whatever its other bytes are.
+        // The mark is stored last: a segment without it was not begun, whatever its other bytes are.
         if mark == 0 { return .unused }
         guard mark == self.mark else { return .damaged("it does not begin as a segment does") }
         let version = bytes.number(at: 8, as: UInt32.self)
@@ -90,7 +90,7 @@ package struct SegmentHead: Sendable, Hashable {
         )
     }
 
-    /// The head's bytes, without the mark that says that it is whole.
+    /// The head's bytes, without the mark that says that the head is complete.
     package var encodedWithoutMark: [UInt8] {
         var result = [UInt8](repeating: 0, count: Self.encodedBytes)
         result.withUnsafeMutableBytes { bytes in
@@ -109,7 +109,7 @@ package struct SegmentHead: Sendable, Hashable {
         return result
     }
 
-    /// The first eight bytes, which are written after the rest.
+    /// The first eight bytes of the head, which are written after the others.
     package static var encodedMark: UInt64 { mark.littleEndian }
 
     /// The seed of the checksums of this segment's records; with it, an old record from another segment or journal does

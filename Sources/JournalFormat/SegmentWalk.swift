@@ -1,4 +1,4 @@
-/// Reads the records of a segment one after the other, from bytes that the caller brings; trusts none of them.
+/// Reads the records of a segment one after the other, from bytes that the caller provides; trusts none of the bytes.
 ///
 /// Where the bytes are not a record, the walk looks for the next record, and reports the damage before it. The walk
 /// leaves nothing out silently.
@@ -6,7 +6,7 @@ package struct SegmentWalk {
     private let seed: UInt32
     /// Where the next record begins; the caller's bytes begin there.
     package private(set) var offset: Int
-    /// The position that the next event has, if none is missing.
+    /// The position of the next event if no event is missing before it.
     package private(set) var position: UInt64
     /// Where the unreadable bytes begin, while the walk looks for the next record.
     private var unreadableSince: Int?
@@ -16,9 +16,9 @@ package struct SegmentWalk {
 
     package enum Step {
         case record(RecordView)
-        /// Bytes cannot be read, or events are missing, before this place; a record follows.
+        /// Before the next record, bytes cannot be read or events are missing.
         case damage(SegmentDamage)
-        /// The walk needs at least this many bytes from ``offset`` on; they lie before the limit.
+        /// The walk needs at least this many bytes from ``offset`` on; none of them lies beyond the limit.
         case needsBytes(Int)
         case end(SegmentEnd)
     }
@@ -30,7 +30,7 @@ package struct SegmentWalk {
         position = head.firstPosition
     }
 
-    /// The next step.
+    /// Walks on, and returns the next step.
     ///
     /// - Parameters:
     ///   - window: bytes of the segment from ``offset`` on.
@@ -66,7 +66,7 @@ package struct SegmentWalk {
     private func look(at rest: UnsafeRawBufferPointer, left: Int) -> Look {
         let length = rest.number(at: RecordLayout.length, as: UInt32.self)
         let byteCount = Int(length & RecordLayout.lengthMask)
-        // No event has the greatest possible position, as no event could follow it.
+        // No event has the greatest possible position, as the next position would overflow.
         guard length & ~RecordLayout.lengthMask == RecordLayout.lengthMark, byteCount <= left,
             RecordView.isPlausible(rest, byteCount: byteCount),
             (lowestPosition(rest)..<UInt64.max).contains(rest.number(at: RecordLayout.position, as: UInt64.self))
@@ -121,7 +121,7 @@ package struct SegmentWalk {
 package struct SegmentDamage: Sendable, Hashable {
     package let offset: Int
     package let byteCount: Int
-    /// The positions of the events that were there; nil if none is missing.
+    /// The positions of the events that are missing; nil if none is missing.
     package let missing: Range<UInt64>?
 
     package init(offset: Int, byteCount: Int, missing: Range<UInt64>?) {

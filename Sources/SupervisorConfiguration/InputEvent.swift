@@ -15,7 +15,7 @@ package struct InputEvent: Sendable, Hashable {
     /// The event's place in a distributed trace.
     package let traceparent: Traceparent?
 
-    /// Reads the event's fields, an object of JSON.
+    /// Reads the event's fields from `data`, a JSON object.
     package init(name: String, data: [UInt8]) throws(InputMistake) {
         let node = try Self.read(data)
         guard case .object = node.value else {
@@ -26,7 +26,7 @@ package struct InputEvent: Sendable, Hashable {
         traceparent = nil
     }
 
-    /// Reads a line of JSON.
+    /// Reads the event from a line of JSON.
     package init(line: [UInt8]) throws(InputMistake) {
         let node = try Self.read(line)
         guard case .object(let members) = node.value else {
@@ -73,7 +73,7 @@ package struct InputEvent: Sendable, Hashable {
         }
     }
 
-    /// - Parameter key: the key of the fields; nil if they have none.
+    /// - Parameter key: the key of the fields in the line; nil if the fields are the whole text.
     private static func payload(of fields: JSONNode, named key: String?) throws(InputMistake) -> [UInt8] {
         do throws(CBORError) {
             return try fields.cborValue.encoded()
@@ -115,7 +115,7 @@ package struct InputMistake: Error, Sendable, Hashable {
         self.init(message, column: node.location.column, line: node.location.line)
     }
 
-    /// The sentence, with the place in front of it.
+    /// The sentence, after the file, the line and the column.
     package func description(file: String, line: Int) -> String {
         "\(file):\(line):\(column.map { "\($0):" } ?? "") \(message)"
     }

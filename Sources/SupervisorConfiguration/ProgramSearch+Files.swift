@@ -1,9 +1,9 @@
 import BridgePlatform
 import JSONText
 
-/// Checks, before a worker starts, that the files that it needs beside its program exist, where that can be seen.
+/// Checks, before a worker starts, that the files exist that the worker needs besides its program, as far as possible.
 extension ProgramSearch {
-    /// The number of bytes in which the kernel looks for the interpreter.
+    /// How many bytes of a script are read: in these the kernel looks for the interpreter.
     private static let firstBytes = 256
 
     /// Checks a worker's working directory; a relative path counts from this process's working directory.
@@ -27,11 +27,11 @@ extension ProgramSearch {
 
     /// Checks that the first line of a script names an existing interpreter.
     ///
-    /// A file that cannot be read is left alone, since it may be executable all the same.
+    /// A file that cannot be read is not reported, since it may be executable all the same.
     func checkScript(_ path: String, writtenAt value: ConfigurationValue) {
         guard let bytes = try? SystemFile.open(reading: path).read(upTo: Self.firstBytes) else { return }
         guard bytes.starts(with: "#!".utf8) else {
-            // A system may run programs of other formats, but none of them is plain text.
+            // A file with zero bytes may be a program in any format of the system; no such format is plain text.
             if bytes.contains(0) { return }
             report(
                 "found \(path), a text without a first line such as \"#!/bin/sh\"; expected a program",

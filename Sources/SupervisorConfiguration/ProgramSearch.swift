@@ -22,7 +22,7 @@ package struct ProgramSearch {
         self.missing = missing
     }
 
-    /// A search for this process and this configuration file.
+    /// Makes a search for programs of this configuration file, with this process's directory and `PATH`.
     package init(configuration file: String, missing: ConfigurationMistakes?) {
         let slash = file.lastIndex(of: "/")
         let written = slash.map { $0 == file.startIndex ? "/" : String(file[..<$0]) } ?? "."
@@ -47,12 +47,12 @@ package struct ProgramSearch {
         directory.hasSuffix("/") ? directory + name : "\(directory)/\(name)"
     }
 
-    /// A path of the configuration: a relative one counts from the configuration's directory.
+    /// The full form of a path in the configuration: a relative path counts from the configuration's directory.
     package func fromConfiguration(_ path: String) -> String {
         path.hasPrefix("/") ? path : Self.joined(configurationDirectory, path)
     }
 
-    /// Every path at which the program may be, the preferred one first.
+    /// Every path at which the program may be, the preferred path first.
     func candidates(for program: String) -> [String] {
         if program.hasPrefix("/") { return [program] }
         var directories = [supervisorDirectory, configurationDirectory].compactMap(\.self)
@@ -60,7 +60,7 @@ package struct ProgramSearch {
         return directories.map { Self.joined($0, program) }
     }
 
-    /// The path of the program; a missing program is reported, and the path is then the preferred one.
+    /// Finds the program's path; a missing program is reported, and the result is then the preferred path.
     func path(of program: String, writtenAt value: ConfigurationValue) -> String {
         let candidates = candidates(for: program)
         if let found = candidates.first(where: CurrentProcess.isExecutableFile) {

@@ -1,8 +1,8 @@
 import JSONText
 
-/// Reads the limits on what a worker may use up, and its box, which says what the worker may touch.
+/// Reads the limits on the resources that a worker uses, and its box, which says what the worker may access.
 extension SupervisorConfiguration {
-    /// The limits that the operating system keeps.
+    /// The keys of the limits that the operating system enforces.
     static let systemLimits = ["memory", "cpuTime", "openFiles", "processes", "core", "fileSize"]
 
     private static let greatestSize = 1 << 50
@@ -20,7 +20,7 @@ extension SupervisorConfiguration {
         if box != Worker.Box() { worker.box = box }
     }
 
-    /// Takes whole seconds only, as the system counts processor time in seconds.
+    /// Reads a duration in whole seconds, as the system counts processor time in seconds; nil after a mistake.
     private static func wholeSeconds(_ value: ConfigurationValue) -> Duration? {
         guard let time = value.duration(in: .seconds(1)...durations.upperBound, example: "10s") else { return nil }
         guard time.components.attoseconds == 0 else {
@@ -65,7 +65,7 @@ extension SupervisorConfiguration {
         }
     }
 
-    /// Reads a mask in octal digits, as everywhere; a number would be read as a decimal one.
+    /// Reads a mask from a string of octal digits, as is usual for masks; a JSON number would be decimal.
     private static func mask(_ value: ConfigurationValue) -> Int? {
         guard let text = value.nonEmptyString(example: "077") else { return nil }
         guard let mask = Int(text, radix: 8),
@@ -80,7 +80,7 @@ extension SupervisorConfiguration {
 }
 
 extension SupervisorConfiguration.Worker {
-    /// What the worker may use up and touch; a nil member leaves the worker what the supervisor may.
+    /// The limits on a worker's resources, and what it may access; for a nil member, the supervisor's own limits hold.
     package struct Box: Sendable, Hashable {
         /// Paths, absolute or from the worker's directory.
         package struct Files: Sendable, Hashable {
@@ -88,19 +88,19 @@ extension SupervisorConfiguration.Worker {
             package var writable: [String]
         }
 
-        /// In bytes.
+        /// The limit on memory, in bytes.
         package var memory: Int?
         package var processorTime: Duration?
         package var openFiles: Int?
         package var processes: Int?
-        /// In bytes.
+        /// The limit on the size of a core dump, in bytes.
         package var core: Int?
-        /// In bytes.
+        /// The limit on the size of a file that the worker writes, in bytes.
         package var fileSize: Int?
-        /// The files that the worker may touch; nil for all that its user may.
+        /// The files that the worker may access; nil for all that its user may access.
         package var files: Files?
         package var allowsNetwork = true
-        /// Whether it may connect to sockets of this machine while it has no network.
+        /// Whether a worker without network may still connect to sockets of this machine.
         package var allowsConnections = false
         package var mask: Int?
         package var isBestEffort = false

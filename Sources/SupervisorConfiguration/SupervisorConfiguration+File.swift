@@ -2,13 +2,13 @@ import BridgePlatform
 
 /// Reads a configuration from its file.
 extension SupervisorConfiguration {
-    /// A file larger than this is no configuration that a person wrote.
+    /// The largest file that is read, in bytes; no person writes a larger configuration.
     static let greatestFileSize = 1 << 20
 
     /// How long reading waits for bytes from a named pipe before it gives up, in milliseconds.
     static let patience: CInt = 5_000
 
-    /// Reads and checks a configuration file; pipes are fine too.
+    /// Reads and checks a configuration file, which may also be a pipe.
     ///
     /// - Parameter patience: how long to wait for bytes from a named pipe, in milliseconds. A pipe into which no
     ///   process writes would otherwise hold up a supervisor that reads its configuration again.

@@ -1,6 +1,6 @@
 import JSONText
 
-/// Reads which workers begin and end with others, and reports settings that do not fit together.
+/// Reads how the workers' starts and ends depend on one another, and reports settings that do not fit together.
 extension SupervisorConfiguration {
     /// Whether the end of significant workers stops all workers.
     package enum AutomaticShutdownSetting: String, Sendable, Hashable, CaseIterable {
@@ -15,7 +15,7 @@ extension SupervisorConfiguration {
         case inSequence = "in-sequence"
     }
 
-    /// Reads the start order, and checks the shutdown against the significance of the workers, which were read before.
+    /// Reads the start order, and checks that the automatic shutdown fits the workers, which were read before.
     mutating func readLives(from object: ConfigurationObject) {
         startOrder = object.optional("startOrder")?.choice() ?? startOrder
         guard automaticShutdown != .never, !workers.isEmpty, !workers.contains(where: \.isSignificant) else { return }
@@ -25,7 +25,7 @@ extension SupervisorConfiguration {
             )
     }
 
-    /// Reads settings that have to fit the worker's restart type; called after the restart type is read.
+    /// Reads the settings that have to fit the worker's restart type, which was read before.
     static func readLife(
         of worker: inout Worker,
         from object: ConfigurationObject,

@@ -1,7 +1,8 @@
 import DomainEvents
 import JSONText
 
-/// Reads what becomes of events for which an outbox has no room: by event name, a word or `{ latest: "field" }`.
+/// Reads the overflow policies for events for which an outbox has no room: for each event name, a word or
+/// `{ latest: "field" }`.
 extension SupervisorConfiguration {
     private enum Word: String, CaseIterable {
         case wait

@@ -4,21 +4,22 @@ import JSONText
 
 /// Makes a configuration from the text of its file; every mistake is collected, and none stops the reading.
 extension SupervisorConfiguration {
-    /// The longest time of a setting; a longer one most likely has the wrong unit.
+    /// The longest time of a setting; a longer time most likely has the wrong unit.
     private static let longestTime: Duration = .seconds(7 * 86_400)
 
     static let durations = Duration.milliseconds(1)...longestTime
 
-    /// An outbox below this would have room for a handful of events only.
+    /// The least size of an outbox, in bytes; a smaller outbox would have room for only a few events.
     private static let leastOutbox = 4 << 10
 
-    /// A frame limit below this would refuse the control messages of the link.
+    /// The least frame limit, in bytes; a lower limit would refuse the link's own control messages.
     private static let leastFrame = 64 << 10
 
-    /// Well below 0x7B000000: from there on the length of a frame would begin like a line of JSON.
+    /// The greatest size of a setting, in bytes: well below 0x7B000000, as the length field of such a frame would begin
+    /// with `{`, like a line of JSON.
     private static let greatestSize = 1 << 30
 
-    /// The restart rules by their names in systemd and container runtimes.
+    /// The restart types by their names in systemd and container runtimes.
     private static let restartSynonyms: [String: Worker.Restart] = [
         "always": .permanent, "unless-stopped": .permanent, "on-failure": .transient, "never": .temporary,
         "no": .temporary,
@@ -46,13 +47,13 @@ extension SupervisorConfiguration {
         return configuration
     }
 
-    /// Returns nil only after it has reported a mistake; a returned value may have mistakes, too.
+    /// Reads the configuration; nil only after a mistake was reported, but the result may have mistakes, too.
     private init?(_ value: ConfigurationValue, _ programs: ProgramSearch?) {
         let keys = [
             "strategy", "intensity", "workers", "deadLetters", "automaticShutdown", "startOrder", "control", "$schema",
         ]
         guard let object = value.object(keys: keys) else { return nil }
-        // Only editors use the schema.
+        // The key is allowed for editors, which use the schema.
         _ = object.optional("$schema")?.string(example: "configuration.schema.json")
         let shutdown: AutomaticShutdownSetting = object.optional("automaticShutdown")?.choice() ?? .never
         let list = object.required("workers", expected: "an array with at least one worker")
@@ -167,7 +168,7 @@ extension SupervisorConfiguration {
         value.uniqueNames(example: "BoxProvisioned") { EventName.mistake(in: $0) }
     }
 
-    /// Checks the length of the absolute path, since the address of a socket has room for only a few bytes.
+    /// Reads the control socket's path, and checks the length of the absolute path: a socket's address is short.
     private static func controlPath(_ value: ConfigurationValue, _ programs: ProgramSearch?) -> String? {
         guard let path = value.systemString(example: "run/supervisor.sock") else { return nil }
         let length = (programs?.fromConfiguration(path) ?? path).utf8.count
@@ -273,13 +274,13 @@ extension SupervisorConfiguration {
 }
 
 extension ConfigurationValue {
-    /// A non-empty string without NUL, which would end it early in the kernel.
+    /// A non-empty string without NUL, at which the kernel would cut the string off.
     fileprivate func systemString(example: String) -> String? {
         guard let text = nonEmptyString(example: example) else { return nil }
         return withoutNUL(text)
     }
 
-    /// Strings that the kernel can take; empty ones are fine.
+    /// Strings without NUL; they may be empty.
     func systemStrings(example: String) -> [String]? {
         elements(of: "strings such as [\"\(example)\"]")?.compactMap { element in
             element.string(example: example).flatMap(element.withoutNUL)

@@ -1,6 +1,7 @@
 import JSONText
 
-/// Reads how many workers share the events of one specification: a count, or a count and how members are chosen.
+/// Reads how many workers share the events of one specification: a count, or an object with the count and with the
+/// keys that choose a member.
 extension SupervisorConfiguration {
     private enum Word: String, CaseIterable {
         case anyMember = "any-member"
@@ -17,7 +18,7 @@ extension SupervisorConfiguration {
     /// The bounds of a pool's size; each member is a process.
     private static let poolMembers = 1...256
 
-    /// - Parameter worker: the worker as far as it has been read: its name and its subscriptions.
+    /// - Parameter worker: the worker, of which at least the name and the subscriptions have been read.
     static func pool(_ value: ConfigurationValue, of worker: Worker) -> Worker.Pool? {
         guard case .object = value.node.value else {
             return value.integer(in: poolMembers).map { checked(Worker.Pool(members: $0), value, worker) }
@@ -78,7 +79,7 @@ extension SupervisorConfiguration {
 }
 
 extension SupervisorConfiguration.Worker {
-    /// The names of the worker's processes: its own, or those of the pool's members.
+    /// The names of the worker's processes: the worker's own name, or the names of its pool's members.
     package var processNames: [String] {
         guard let pool else { return [name] }
         return (0..<pool.members).map { "\(name).\($0 + 1)" }

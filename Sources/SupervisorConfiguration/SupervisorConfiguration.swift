@@ -2,7 +2,8 @@ package import DomainEvents
 
 /// The content of a configuration file: the workers, and how they are supervised.
 ///
-/// A plain value with the defaults filled in. It knows the words of the file, not the types that carry them out.
+/// A plain value with the defaults filled in. It has the settings in the words of the file, and does not depend on the
+/// types that carry them out.
 package struct SupervisorConfiguration: Sendable, Hashable {
     /// Which workers are restarted with a worker that ended.
     package enum Strategy: String, Sendable, Hashable, CaseIterable {
@@ -38,7 +39,7 @@ package struct SupervisorConfiguration: Sendable, Hashable {
     package var automaticShutdown = AutomaticShutdownSetting.never
     package var startOrder = StartOrderSetting.together
     package var deadLetters = DeadLetters()
-    /// The socket at which other processes attach, as written: the path counts from the file; nil if none may attach.
+    /// The path of the control socket as written, which counts from the file; nil if no process may attach.
     package var control: String?
     /// The workers in the order of the file, in which they start; never empty.
     package var workers: [Worker]
@@ -57,7 +58,7 @@ extension SupervisorConfiguration {
             case temporary
         }
 
-        /// How long restarts wait: the pause grows from the initial to the maximum one.
+        /// How long restarts wait: the pause grows from the initial to the maximum pause.
         package struct Backoff: Sendable, Hashable {
             package var initial: Duration = .milliseconds(100)
             package var maximum: Duration = .seconds(30)
@@ -76,15 +77,15 @@ extension SupervisorConfiguration {
             package var grace: Duration = .seconds(5)
         }
 
-        /// Limits on what the worker may take up.
+        /// Limits on the worker's use of the bridge.
         package struct Limits: Sendable, Hashable {
-            /// Bytes of events that wait for the worker or for their acknowledgement.
+            /// How many bytes of events may wait for the worker or for their acknowledgement.
             package var outbox = 4 << 20
             /// What becomes of events without room, by event name.
             package var overflow: [String: OverflowPolicy] = [:]
-            /// Bytes of a single frame.
+            /// How many bytes a single frame may have.
             package var frame = 16 << 20
-            /// How many crashes over one event there may be until the event is put aside.
+            /// After how many crashes over one event the event is put aside as a dead letter.
             package var strikes = 3
             /// How long the worker's handlers may take for one event; nil for no limit.
             package var handlerDeadline: Duration?
@@ -92,17 +93,17 @@ extension SupervisorConfiguration {
             package var output = 1 << 20
             /// How many event names the worker may want.
             package var interestNames = 4_096
-            /// How many event names it may bring that neither the host nor another worker knows.
+            /// How many event names the worker may introduce that neither the host nor another worker knows.
             package var eventNames = 4_096
-            /// How many control messages it may send in a second, beside the answers to events.
+            /// How many control messages the worker may send in a second, not counting answers to events.
             package var controlMessages = 1_000
-            /// How long a frame may make no progress.
+            /// How long a frame from the worker may make no progress.
             package var frameDeadline: Duration = .seconds(5)
         }
 
-        /// Workers that share their events.
+        /// Workers that share the events of one specification.
         package struct Pool: Sendable, Hashable {
-            /// Chooses the member that gets an event.
+            /// The part of an event that chooses the member.
             package enum Key: Sendable, Hashable {
                 case field(String)
                 case anyMember
@@ -124,16 +125,16 @@ extension SupervisorConfiguration {
         package var directory: String?
         /// The names of the events that the worker wants.
         package var subscribes: [String] = []
-        /// The names of the events that are taken from the worker; nil if all are.
+        /// The names of the events that the worker may publish; nil for all.
         package var publishes: [String]?
         package var restart = Restart.permanent
         /// Whether the worker's end may end all workers.
         package var isSignificant = false
-        /// For an on-demand worker, how long it may have nothing to do before it is stopped; nil if it runs all the
+        /// How long an on-demand worker may have nothing to do before it is stopped; nil if the worker runs all the
         /// time.
         package var idleTime: Duration?
         package var backoff = Backoff()
-        /// The time from the start of the process until it has to be ready.
+        /// The time from the start of the process until the worker has to be ready.
         package var handshake: Duration = .seconds(10)
         package var heartbeat = HeartbeatSetting()
         package var shutdown = Shutdown()
@@ -142,13 +143,13 @@ extension SupervisorConfiguration {
         package var pool: Pool?
         /// Whether the worker may attach to the control socket.
         package var allowsControl = false
-        /// What the worker may use up and touch; nil for whatever the supervisor may.
+        /// The limits on the worker's resources, and what it may access; nil for the supervisor's own.
         package var box: Box?
     }
 }
 
 extension SupervisorConfiguration.Worker {
-    /// A worker with the defaults of the file for everything else.
+    /// Makes a worker with the file's defaults for all other settings.
     package init(_ name: String, running executable: String) {
         self.init(name: name, executable: executable)
     }

@@ -2,7 +2,7 @@ package import JSONText
 
 /// Why a configuration could not be read; each line of the description names the file.
 package enum SupervisorConfigurationError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The file could not be read; the reason is the end of a sentence, such as `Permission denied`.
+    /// The file could not be read; the reason, such as `Permission denied`, ends the sentence.
     case unreadable(file: String, reason: String)
     case directory(file: String)
     case tooLarge(file: String, limit: Int)

@@ -2,13 +2,13 @@ import DomainEvents
 import EventBridge
 import Supervision
 
-/// A bridge whose workers run this same program, with further load beside the measured work.
+/// A bridge whose workers run this same program; may have further load besides the measured work.
 struct BenchmarkBridge {
     let publisher = EventPublisher()
     private var workers: [WorkerSpecification] = []
     private(set) var slowLink: SlowLink?
 
-    /// Adds a worker that does its half of the work that the arguments name.
+    /// Adds a worker that does the worker's half of the work that the arguments name.
     mutating func add(
         _ name: String = "benchmark",
         _ arguments: [String],
@@ -33,7 +33,7 @@ struct BenchmarkBridge {
         for number in 0..<count { add("idle-\(number)", ["idle"], subscribes: [BenchmarkAwaited.self]) }
     }
 
-    /// Adds a worker that takes a millisecond for each event, and a producer that always has one more event for it.
+    /// Adds a worker that takes a millisecond for each event, and a producer that keeps the worker's outbox full.
     mutating func addSlowLink() {
         add(SlowLink.worker, ["slow"], subscribes: [BenchmarkLoad.self], shutdown: .killing)
         slowLink = SlowLink(publisher)

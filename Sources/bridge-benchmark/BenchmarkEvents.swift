@@ -1,7 +1,7 @@
 import DomainEvents
 import FoundationEssentials
 
-/// The events of most works: a number, and the title that goes with it.
+/// The events of most works: a number, and the title for that number.
 protocol TitledEvent: DomainEvent {
     var id: Int64 { get }
     var title: String { get }
@@ -16,14 +16,15 @@ extension TitledEvent {
         self.init(id: id, title: Title.of(id))
     }
 
-    /// Ends the program if the title does not go with the number.
+    /// Ends the program if the title is not the number's title.
     @inline(__always)
     func checkTitle() {
         if title != Title.of(id) { Report.fail("event \(id) has the title \(title)") }
     }
 }
 
-/// The small event that all peers exchange: a number and 16 characters, one more than Swift keeps inline.
+/// The small event that all peers exchange: a number and 16 characters, one more than Swift stores in a `String`
+/// itself.
 struct BenchmarkEvent: TitledEvent {
     let id: Int64
     let title: String
@@ -35,7 +36,7 @@ struct BenchmarkReply: TitledEvent {
     let title: String
 }
 
-/// The same small event, written and read by its layout.
+/// The small event again, written and read by its layout.
 struct BenchmarkLaidOutEvent: TitledEvent, LaidOutEvent {
     let id: Int64
     let title: String
@@ -58,13 +59,13 @@ struct BenchmarkBlob: DomainEvent {
     let blob: Data
 }
 
-/// Tells the worker to begin sending.
+/// The request to a worker to begin sending.
 struct BenchmarkStarted: DomainEvent {
     let count: Int64
     let blobBytes: Int
 }
 
-/// A worker's report after it has checked everything that it received: the first and the last time on the machine's
+/// A worker's report after it has checked all events: when the first and the last one arrived, by the machine's
 /// clock.
 struct BenchmarkReceived: DomainEvent {
     let first: UInt64
@@ -76,7 +77,7 @@ struct BenchmarkResident: DomainEvent {
     let bytes: Int
 }
 
-/// Tells the worker to stop, as SIGSTOP does.
+/// The request to a worker to stop itself, as SIGSTOP does.
 struct BenchmarkStopped: DomainEvent {}
 
 /// An event for a worker that has stopped or is slow.
@@ -88,7 +89,7 @@ struct BenchmarkLoad: DomainEvent {
 /// An event that idle workers wait for and no process publishes.
 struct BenchmarkAwaited: DomainEvent {}
 
-/// The titles that go with the numbers.
+/// The titles of the numbers.
 enum Title {
     private static let all = (0..<16).map { "event-title-00" + ($0 < 10 ? "0" : "") + "\($0)" }
 

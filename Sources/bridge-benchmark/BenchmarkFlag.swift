@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A flag that is set once and read all the time.
+/// A flag that is set once and read often.
 final class BenchmarkFlag: Sendable {
     private let value = Atomic<Bool>(false)
 

@@ -5,14 +5,14 @@ enum BenchmarkInvocation {
     case help
     /// One work, with its measurements as JSON lines.
     case work(BenchmarkWork, count: Int64)
-    /// Many works, each in a process of its own, with a table.
+    /// Many works, each in a process of its own, with a table of all measurements.
     case suite(SuiteOptions)
     case stopped(StoppedOptions)
-    /// The other half of a work, which this program starts itself.
+    /// The worker's half of a work; this program itself starts a process with this request.
     case worker(ArraySlice<String>)
     case rawPeer(ArraySlice<String>)
     case emptyProgram
-    /// A work of the peers that this program does not have in this form.
+    /// A work that other peers have, but this program does not.
     case unsupported(String)
 
     init(_ arguments: ArraySlice<String>) throws(BenchmarkUsageError) {
@@ -102,7 +102,7 @@ enum BenchmarkInvocation {
             """
 }
 
-/// Why the command line is not understood.
+/// A command line that is not understood; the description says why.
 struct BenchmarkUsageError: Error, CustomStringConvertible {
     let description: String
 

@@ -6,9 +6,9 @@ struct BenchmarkWork: Sendable {
     var options: [String] = []
     /// The line of `help`.
     let summary: String
-    /// How many events, trips or starts there are by default.
+    /// The default number of events, trips or starts.
     let count: Int64
-    /// The smallest count that shows that the work can be done.
+    /// The smallest number that shows that the work can be done.
     let quickCount: Int64
     let run: @Sendable (_ count: Int64) async throws -> Void
 
@@ -24,7 +24,7 @@ extension BenchmarkWork {
         all.first { $0.name == name && $0.options == options }
     }
 
-    /// Whether the work has this name, or one that begins with this name and a hyphen.
+    /// Whether the work's name is `beginning`, or begins with `beginning` and a hyphen.
     func isNamed(_ beginning: String) -> Bool {
         name == beginning || name.hasPrefix(beginning + "-")
     }

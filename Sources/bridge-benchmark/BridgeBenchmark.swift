@@ -7,7 +7,7 @@ struct BridgeBenchmark {
         static let usage: CInt = 64
         static let noInput: CInt = 66
         static let software: CInt = 70
-        /// The exit status that the peers use, too.
+        /// The exit status for a work that a program does not have; the same in the peers.
         static let unsupported: CInt = 77
     }
 

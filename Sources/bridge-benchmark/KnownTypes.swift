@@ -1,8 +1,8 @@
 import DomainEvents
 
-/// Thousands of event types with names of their own; each is a number whose binary digits make the type.
+/// Thousands of event types with names of their own, each made from the binary digits of a number.
 ///
-/// They only have to be known: both ends subscribe to them, and one end names them to the other.
+/// The types only have to be known: both ends subscribe to them, and one end names them to the other.
 enum KnownTypes {
     /// Subscribes to `count` different types, with handlers that are never called.
     static func subscribe(_ count: Int, to publisher: EventPublisher) -> [Subscription] {

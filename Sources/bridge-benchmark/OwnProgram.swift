@@ -6,7 +6,7 @@ struct OwnProgram: Sendable {
     let output: SystemFile
     private let child: ChildProcess
 
-    /// The variables for loading a program, and for sanitizers that end it when they have found something.
+    /// The environment variables that the program gets: for loading it, and for the options of sanitizers.
     private static let inherited = ["PATH", "LD_LIBRARY_PATH", "TSAN_OPTIONS", "ASAN_OPTIONS"]
 
     /// - Parameter socket: becomes descriptor 3 of the new process.
@@ -24,7 +24,7 @@ struct OwnProgram: Sendable {
         output = SystemFile(pipe.reading)
     }
 
-    /// Everything that it prints from now on, until it closes its standard output.
+    /// Reads everything that the program prints, until it closes its standard output.
     func text() throws(SystemFileError) -> String {
         var bytes: [UInt8] = []
         while true {
@@ -34,11 +34,11 @@ struct OwnProgram: Sendable {
         }
     }
 
-    /// Everything that it prints, and its exit status; a thread of its own waits for the end.
+    /// Everything that the program prints, and its exit status; a thread of Dispatch waits for the end.
     func finish() async -> (output: String, status: ExitStatus) {
         await withCheckedContinuation { continuation in
             DispatchQueue.global().async {
-                // Output that cannot be read is missing; the exit status says more.
+                // Output that cannot be read is left out, as the exit status says more.
                 let output = (try? text()) ?? ""
                 continuation.resume(returning: (output, waitForExit()))
             }

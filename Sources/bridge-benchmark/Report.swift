@@ -66,7 +66,7 @@ enum Report {
         )
     }
 
-    /// The times from the kill of a worker to the report of its death, and to the ready replacement.
+    /// Prints the times from the kill of a worker to the report of its death, and to the readiness of its replacement.
     static func deaths(noticed: [UInt64], replaced: [UInt64]) {
         for (name, times) in [("noticed", noticed), ("replaced", replaced)] {
             line(
@@ -79,7 +79,7 @@ enum Report {
         }
     }
 
-    /// The cost of idle workers for their host: processor time, and memory for each worker.
+    /// Prints the cost of idle workers for their host: processor time, and memory for each worker.
     static func idle(workers: Int, nanosecondsPerSecond: UInt64, bytesPerWorker: Int) {
         line(
             "supervision-idle",
@@ -90,13 +90,13 @@ enum Report {
         )
     }
 
-    /// The memory of processes in RAM.
+    /// Prints the median of the processes' memory in RAM.
     static func residents(_ peer: String, _ bytes: [Int]) {
         let median = bytes.sorted()[bytes.count / 2]
         line("W4-memory", peer: peer, [("resident_mib", mebibytes(median)), ("n", "\(bytes.count)")])
     }
 
-    /// The time for an event, the host's memory in RAM afterwards, and its processor time in a second of idling.
+    /// Prints the time for an event, the host's memory in RAM afterwards, and its processor time in an idle second.
     static func cost(
         _ work: String,
         _ count: Int64,
@@ -125,7 +125,7 @@ enum Report {
         )
     }
 
-    /// How much longer a body ran than it does alone, and the same for a control that shares nothing.
+    /// Prints how much longer a thread ran beside another thread than alone, also for a control that shares nothing.
     static func ratios(_ variant: String, _ sorted: [Double], controls: [Double], nanosecondsPerDelivery: Double) {
         line(
             "W5-\(variant)",
@@ -138,7 +138,7 @@ enum Report {
         )
     }
 
-    /// How many worlds ran in a second of processor time, and how much simulated time passed in it.
+    /// Prints how many worlds ran in a second of processor time, and how much simulated time passed in that second.
     static func worlds(_ work: String, _ count: Int64, simulated: Duration, nanoseconds: UInt64) {
         let (seconds, attoseconds) = simulated.components
         let time = Double(seconds) + Double(attoseconds) / 1e18
@@ -155,7 +155,8 @@ enum Report {
         line("W5-\(variant)", [("bytes", decimal(bytes)), ("ok", "true")])
     }
 
-    /// Another worker's round trips beside a stopped one, for each activity of the producer, and the host's memory.
+    /// Prints another worker's round trips beside a stopped worker, for each activity of the producer, and the host's
+    /// memory.
     static func stopped(_ work: StoppedWork.Outcome) {
         func microseconds(_ nanoseconds: UInt64) -> String { decimal(Double(nanoseconds) / 1_000) }
         let options = work.options

@@ -2,7 +2,7 @@ import DomainEvents
 import EventBridge
 import FoundationEssentials
 
-/// Keeps the outbox of a slow worker full while another thing is measured.
+/// Keeps the outbox of a slow worker full while other work is measured.
 final class SlowLink: Sendable {
     static let worker = "slow"
 
@@ -13,7 +13,7 @@ final class SlowLink: Sendable {
         self.publisher = publisher
     }
 
-    /// Publishes more than the outbox takes before `send` waits, and from then on one event whenever there is room.
+    /// Publishes more events than the outbox takes before `send` waits, and then sends one whenever there is room.
     func fill() {
         let load = BenchmarkLoad(id: 0, filler: Data(repeating: 0x61, count: 1_000))
         for _ in 0..<5_000 { publisher.publish(load) }
@@ -23,7 +23,7 @@ final class SlowLink: Sendable {
         }
     }
 
-    /// Ends the program if the link was not slow.
+    /// Stops the producer; ends the program with an error if the link was not slow.
     func end(_ bridge: BridgeHost) {
         isDone.set()
         guard let slow = bridge.statistics.first(where: { $0.worker == Self.worker })?.sent, slow.waitingBytes > 1 << 20

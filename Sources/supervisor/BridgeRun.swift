@@ -19,7 +19,7 @@ struct BridgeRun {
     private let lines = InputLines()
     private let isEnding = Flag()
     private let reloads = ReloadRequests()
-    /// Ends when the first start is over, and reloads may begin.
+    /// A stream without elements; its end says that the first start is over, so that reloads may begin.
     private let begun = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
 
     init(
@@ -99,7 +99,7 @@ struct BridgeRun {
         } catch {
             // The end of the run also makes the start fail. That failure is expected.
             guard !isEnding.isSet else { return }
-            // The reporter has told of the failed worker. The other workers get the time to come up.
+            // The reporter has reported the failed worker. The other workers get the time to come up.
             await waitUntilWorkersSettled()
         }
     }
@@ -140,7 +140,9 @@ struct BridgeRun {
         )
     }
 
-    /// - Returns: Whether the input is still to be read.
+    /// With `--strict`, ends the run for a wrong line of the input.
+    ///
+    /// - Returns: True if the reader is to go on.
     @Sendable
     private func inputMistakeFound() -> Bool {
         guard options.isStrict else { return true }
@@ -149,7 +151,7 @@ struct BridgeRun {
         return false
     }
 
-    // MARK: - What happens meanwhile
+    // MARK: - While the bridge runs
 
     private func reporter(_ service: ServiceManager?) -> WorkerReporter {
         WorkerReporter(
@@ -205,26 +207,26 @@ struct BridgeRun {
                 diagnostics.output.abandon()
                 escalate()
             default:
-                // The workers do not outlive this process, whatever holds up the end.
+                // Whatever holds up the end, the workers do not outlive this process.
                 CurrentProcess.exitImmediately(ProgramStatus.unhandledEvents.rawValue)
             }
         }
     }
 
-    /// Acts as the first SIGTERM does; a client that wants to escalate the end sends a signal.
+    /// Ends the run as the first SIGTERM does; to escalate the end, a client has to send a signal.
     private func stopCommanded(_ requests: StopRequests) {
         // A command that is delivered again was meant for the previous host.
         guard EventContext.current?.attempt ?? 1 == 1, requests.isFirst(at: MonotonicClock.now()) else { return }
         endings.continuation.yield(.requested)
     }
 
-    /// Acts as SIGHUP does, and tells the sender of the command how it went.
+    /// Requests a reload as SIGHUP does, and answers the sender of the command with the outcome.
     private func reloadCommanded() {
         guard let context = EventContext.current else { return reloads.request() }
         func refuse(_ reason: String) {
             publisher.publish(ConfigurationReloaded(ReloadOutcome(.refused, saying: [reason])), causedBy: context)
         }
-        // As for all commands: one that may have been carried out before is not carried out a second time.
+        // Like every command, a command to reload that may have been carried out before is not carried out again.
         guard context.attempt == 1 else {
             return refuse("the link broke off while the command was on its way, so that it may have been done before")
         }
@@ -252,13 +254,13 @@ struct BridgeRun {
 }
 
 extension RunOptions {
-    /// Whether this worker is the one that the command line adds.
+    /// Whether this worker is the dashboard, which the command line adds.
     @Sendable
     fileprivate func isOnlooker(_ worker: String) -> Bool { dashboard != nil && worker == Dashboard.name }
 }
 
 extension ChildState {
-    /// Whether the worker is up, or stays as it is until an event or a command starts it.
+    /// Whether the worker is up, or stays down until an event or a command starts it.
     fileprivate var isSettled: Bool {
         switch self {
         case .ready, .dormant, .notStarted, .stopped, .gaveUp: true

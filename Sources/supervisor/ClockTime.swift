@@ -3,8 +3,8 @@ enum ClockTime {
     /// Text such as `12:00:00.123`.
     ///
     /// - Parameters:
-    ///   - nanoseconds: since 1970-01-01 00:00 UTC.
-    ///   - secondsAheadOfUTC: the offset of the reader's place at that second.
+    ///   - nanoseconds: the time, in nanoseconds since 1970-01-01 00:00 UTC.
+    ///   - secondsAheadOfUTC: the offset of the reader's time zone from UTC at a second, in seconds.
     static func text(_ nanoseconds: UInt64, secondsAheadOfUTC: (_ second: Int) -> Int) -> String {
         let milliseconds = Int(nanoseconds / 1_000_000)
         let second = milliseconds / 1000

@@ -16,8 +16,9 @@ struct CloudEventFormatter: EventFormatter {
         return line
     }
 
-    /// `{"bridge":"gap","type":"BoxProvisioned","count":37,"reason":"dropped","ranges":[…]}`; no CloudEvent begins like
-    /// this.
+    /// A line such as `{"bridge":"gap","type":"BoxProvisioned","count":37,"reason":"dropped","ranges":[…]}`.
+    ///
+    /// No CloudEvent begins with the key `bridge`.
     func line(_ gap: PrintedGap) -> [UInt8] {
         var members: [(String, CBORValue)] = [("bridge", .text("gap"))]
         if let name = gap.name { members.append(("type", .text(name))) }

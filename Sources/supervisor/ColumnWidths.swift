@@ -16,7 +16,7 @@ final class ColumnWidths: @unchecked Sendable {
         self.name = min(name, Self.widest)
     }
 
-    /// Widens the columns for an event with these widths, and returns the widths from here on.
+    /// Widens the columns for an event whose texts have these widths, and returns the new widths of the columns.
     func make(origin: Int, name: Int) -> (origin: Int, name: Int) {
         lock.withLock {
             if origin <= Self.widest { self.origin = max(self.origin, origin) }

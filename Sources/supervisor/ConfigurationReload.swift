@@ -42,7 +42,7 @@ struct ConfigurationReload: Sendable {
         }
     }
 
-    /// The file's present configuration, if all of it can be applied.
+    /// Reads the configuration file, and throws if a part of the configuration cannot be applied.
     private func load() throws(ReloadRefused) -> SupervisorConfiguration {
         let file = options.configuration
         var wanted: SupervisorConfiguration
@@ -59,7 +59,7 @@ struct ConfigurationReload: Sendable {
         let mistake = dashboard?.mistake(in: wanted)
         if let dashboard, mistake == nil { wanted = dashboard.added(to: wanted) }
         var started = started
-        // A socket on the command line replaces the configured one, so a change of the latter does not count.
+        // A socket on the command line replaces the configured socket, so a change of the configured socket is ignored.
         if options.control != nil { started.control = wanted.control }
         let mistakes =
             [mistake].compactMap(\.self) + wanted.changesOfWhatStays(from: started)
@@ -89,15 +89,15 @@ extension ReloadOutcome {
         (replaced, unchanged) = (changes.replaced, changes.unchanged)
     }
 
-    /// Cuts the sentences to the number and length that clients are told.
+    /// Cuts the sentences to the number and length that an answer to a client may have.
     init(_ kind: Kind, saying sentences: [String]) {
         self.init(kind, sentences: sentences.prefix(Self.mostSentences).map { $0.shortened() })
     }
 }
 
 extension SupervisorConfiguration {
-    /// The differences in anything but the workers, each as a sentence with its key; none of them can be applied while
-    /// the workers run.
+    /// The differences that cannot be applied while the workers run, each as a sentence with its key: all differences
+    /// except those in the workers.
     func changesOfWhatStays(from started: SupervisorConfiguration) -> [String] {
         func changed<Value: Equatable>(_ key: String, _ value: KeyPath<SupervisorConfiguration, Value>) -> String? {
             guard self[keyPath: value] != started[keyPath: value] else { return nil }

@@ -1,9 +1,9 @@
 import BridgePlatform
 
-/// Reports in sentences, on standard error, what happens beside the events.
+/// Reports on standard error, in sentences, what happens besides the events.
 struct Diagnostics: Sendable {
     let output: LineOutput
-    /// Whether the journal reads standard error; each line then begins with its level.
+    /// Whether systemd's journal reads standard error; each line then begins with its level.
     var isForJournal = false
 
     static func onStandardError() throws -> Diagnostics {
@@ -26,14 +26,14 @@ struct Diagnostics: Sendable {
         write(TerminalText.harmless(sentence), .warning, whenFull: .wait)
     }
 
-    /// Prints a sentence about an event; these may be as many as the events, so the calling thread may wait.
+    /// Prints a sentence about an event; there may be one for each event, so the calling thread waits for room.
     func sayOfEvent(_ sentence: String) {
         write("supervisor: \(TerminalText.harmless(sentence))", .warning, whenFull: .wait)
     }
 
     /// Passes on a line that a worker has printed.
     ///
-    /// The calling thread also does everything else, so it must not wait.
+    /// The calling thread also does other work, so it does not wait: without room the line is left out.
     func pass(_ line: String, of worker: String) {
         write("[\(worker)] \(TerminalText.harmless(line))", .information, whenFull: .leaveOut)
     }

@@ -1,7 +1,7 @@
 import BridgePlatform
 import Locks
 
-/// A state that begins once and then stays.
+/// A flag that is set once and stays set; threads can wait for it.
 final class Flag: @unchecked Sendable {
     // Sendable: guarded by `lock`.
     private let lock = Lock()

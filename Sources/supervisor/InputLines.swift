@@ -1,11 +1,12 @@
 import DomainEvents
 import Locks
 
-/// Remembers the input line of an event for as long as a worker may still refuse the event.
+/// Remembers an event's line number in the input for as long as a worker may still refuse the event.
 final class InputLines: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
-    /// With the default hard limit of 64 MiB, no outbox has more events, as each counts for 256 bytes at least.
+    /// How many lines are kept at least: with the default hard limit of 64 MiB and at least 256 charged bytes for each
+    /// event, no outbox has more events.
     static let kept = 1 << 18
 
     private let kept: Int
@@ -27,7 +28,7 @@ final class InputLines: @unchecked Sendable {
         }
     }
 
-    /// The input line of this host's event with that number.
+    /// The line number of the input event with this number; nil if the line is not kept.
     func line(of number: UInt64) -> Int? {
         lock.withLock {
             var (low, high) = (entries.startIndex, entries.endIndex)

@@ -13,7 +13,7 @@ final class InputReader: Sendable {
     private let lines: InputLines
     private let diagnostics: Diagnostics
     private let outcome: RunOutcome
-    /// Called for a wrong line; false ends the reading.
+    /// Called for a wrong line; returns false to end the reading.
     private let goesOnAfterMistake: @Sendable () -> Bool
     private let turns = ReadingTurns()
 
@@ -37,8 +37,8 @@ final class InputReader: Sendable {
         self.goesOnAfterMistake = goesOnAfterMistake
     }
 
-    /// Reads on a thread of its own, which waits for the file and for the workers; it calls `ended` at the end of the
-    /// file.
+    /// Starts the thread that reads, and that may wait for the file and for the workers; it calls `ended` at the end of
+    /// the file.
     func start(ended: @escaping @Sendable () -> Void) throws(SystemError) {
         try PlatformThread.start(name: "input") { [self] in
             if readAll() { ended() }
@@ -47,10 +47,10 @@ final class InputReader: Sendable {
 
     /// Stops publishing, and returns when no event is being published any more.
     ///
-    /// The thread may still wait for the file or for room; this call does not wait for that.
+    /// The reading thread may still be waiting for the file or for room when this call returns.
     func stop() async { await turns.end() }
 
-    /// - Returns: Whether the reader has come to the end.
+    /// - Returns: True at the end of the file or after a failed read; false if the reading was stopped before that.
     private func readAll() -> Bool {
         var reader = LineReader { [file] () throws(SystemFileError) in try file.read(upTo: 64 << 10) }
         var number = 0
@@ -89,7 +89,7 @@ final class InputReader: Sendable {
         byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") || byte == UInt8(ascii: "\r")
     }
 
-    /// - Returns: False if the reading was stopped meanwhile.
+    /// - Returns: False if the reading was stopped before the event could be published.
     private func publish(_ event: InputEvent, number: Int) throws(InputMistake) -> Bool {
         guard !WorkerReporter.reports.contains(EventName(event.name)) else {
             throw InputMistake("\(event.name) is a report of the bridge itself, which nothing else publishes")
@@ -111,7 +111,7 @@ final class InputReader: Sendable {
         case .eventTooLarge, .notEncodable: throw InputMistake(error.description)
         case .outboxFull, .workerUnavailable, .shuttingDown, .noSubscriber, .timedOut, .insideTransaction, .refused,
             .deadLettered:
-            // The line is right.
+            // The line is valid: only the delivery failed.
             outcome.eventsWereNotHandled()
             diagnostics.sayAt("\(name):\(number): \(error.description)")
             return true

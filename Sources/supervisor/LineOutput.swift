@@ -1,10 +1,10 @@
 import BridgePlatform
 import Locks
 
-/// Writes lines to a file on a thread of its own: whole, in order, many at a time when they come fast.
+/// Writes lines to a file on a thread of its own: whole, in order, and many at a time when they come fast.
 ///
-/// If the reader goes away, the writing ends and nothing else does. A slow reader fills the queue; the caller decides
-/// what then becomes of its line. On a full disk, for example, lines are left out until there is room.
+/// If the reader goes away, only the writing ends. A slow reader fills the queue; each caller says what then becomes of
+/// its line. On a full disk, lines are left out until there is room.
 final class LineOutput: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
@@ -18,14 +18,13 @@ final class LineOutput: @unchecked Sendable {
         case take
     }
 
-    /// Some seconds of lines at the speed of a terminal.
+    /// The most bytes in the queue: some seconds of lines at the speed of a terminal.
     static let capacity = 16 << 20
 
     private let file: SystemFile
     private let capacity: Int
     private let turns: WritingTurns
-    /// Called on the writing thread when lines cannot be written; called again only after some could be written
-    /// meanwhile.
+    /// Called on the writing thread at the first failed write, and at the first one after each successful write.
     private let onFailure: @Sendable (SystemFileError) -> Void
     private let lock = Lock()
     private let changed: Condition
@@ -70,7 +69,7 @@ final class LineOutput: @unchecked Sendable {
         write(Array(line.utf8), whenFull: whenFull)
     }
 
-    /// From now on no caller waits for room.
+    /// Lets no caller wait for room any more.
     func stopWaiting() {
         lock.withLock {
             waits = false
@@ -78,7 +77,7 @@ final class LineOutput: @unchecked Sendable {
         }
     }
 
-    /// From now on no caller waits for the reader, not even at the end.
+    /// Lets no caller wait for the reader any more, not even in ``flush()``.
     func abandon() {
         stopWaiting()
         lock.withLock {
@@ -87,10 +86,10 @@ final class LineOutput: @unchecked Sendable {
         }
     }
 
-    /// Whether the output still has a reader, as far as is known.
+    /// False once a write has failed because the reader has gone, or for any other reason than a full disk.
     var hasReader: Bool { lock.withLock { !isBroken } }
 
-    /// Waits until everything is written or the reader has gone.
+    /// Waits until everything is written, writing has ended because of a failure, or ``abandon()`` is called.
     ///
     /// - Returns: How many lines were left out so far.
     @discardableResult

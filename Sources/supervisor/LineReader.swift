@@ -1,6 +1,6 @@
 import BridgePlatform
 
-/// Splits a file into lines, with as much memory as the longest line needs, and no more than the limit.
+/// Splits a file into lines; needs memory for the longest line, up to the limit.
 struct LineReader {
     /// A line of the file.
     enum Line: Sendable, Hashable {
@@ -9,7 +9,7 @@ struct LineReader {
         case tooLong
     }
 
-    /// The default frame limit of a link: with that limit, a longer line could not be sent.
+    /// The most bytes of a line, which is the default frame limit of a link: a longer line could not be sent.
     static let greatestLength = 16 << 20
 
     private let greatestLength: Int
@@ -17,7 +17,7 @@ struct LineReader {
     private var chunk: ArraySlice<UInt8> = []
     private var isAtEnd = false
 
-    /// - Parameter read: returns the next bytes, or none at the end.
+    /// - Parameter read: returns the next bytes; an empty array at the end.
     init(greatestLength: Int = LineReader.greatestLength, read: @escaping () throws(SystemFileError) -> [UInt8]) {
         self.greatestLength = greatestLength
         self.read = read

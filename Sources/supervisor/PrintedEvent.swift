@@ -6,7 +6,7 @@ import EventRouting
 struct PrintedEvent {
     let name: String
     let context: EventContext
-    /// The worker that sent it; nil for an event of the input.
+    /// The worker that sent the event; nil for an event of the input.
     let sender: String?
     let content: ShownPayload
 

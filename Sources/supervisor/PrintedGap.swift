@@ -3,7 +3,7 @@ import DomainEvents
 
 /// A printed place where events are missing.
 struct PrintedGap: Sendable, Hashable {
-    /// Why they are missing.
+    /// Why the events are missing.
     enum Reason: String, Sendable, Hashable {
         /// The events came faster than they were read, and there was no room for them on the way.
         case dropped
@@ -13,10 +13,10 @@ struct PrintedGap: Sendable, Hashable {
 
     /// The name of the missing events; nil for any.
     let name: String?
-    /// The number of missing events; nil if it is not known, and perhaps none is missing.
+    /// The number of missing events; nil if it is unknown and may be 0.
     let count: UInt64?
     let reason: Reason
-    /// The first and the last event of each origin; not all between them are missing.
+    /// The first and the last missing event of each origin; events between them may have come.
     let ranges: [Gap.Range]
 
     init(_ gap: Gap) {

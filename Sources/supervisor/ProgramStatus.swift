@@ -1,4 +1,4 @@
-/// The exit statuses of the program; all are from `sysexits.h` except 1, as that header has none for a plain no.
+/// The exit statuses of the program; all except 1 are from `sysexits.h`, which has no status for a negative answer.
 enum ProgramStatus: Int32, Sendable {
     case success = 0
     /// A request was answered by the event that means failure.
@@ -9,7 +9,7 @@ enum ProgramStatus: Int32, Sendable {
     case badInput = 65
     /// The configuration or the input cannot be read.
     case noInput = 66
-    /// A worker was given up, or no supervisor answers.
+    /// A worker was given up, or no supervisor answered.
     case workerUnavailable = 69
     /// The operating system refused something that the program needs, or the control socket cannot be made.
     case system = 71

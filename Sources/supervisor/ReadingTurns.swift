@@ -1,6 +1,7 @@
 import Locks
 
-/// Lets the lines of the input be published one after the other until the run ends; the end waits for a begun line.
+/// Lets the lines of the input be published one after the other until the run ends; ``end()`` waits for a line whose
+/// publishing has begun.
 final class ReadingTurns: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let lock = Lock()
@@ -10,7 +11,9 @@ final class ReadingTurns: @unchecked Sendable {
 
     var haveEnded: Bool { lock.withLock { isOver } }
 
-    /// - Returns: False if there is nothing more to publish; otherwise ``finish()`` follows.
+    /// Begins to publish a line, unless the reading has ended.
+    ///
+    /// - Returns: False if the reading has ended; if true, the caller calls ``finish()`` after publishing.
     func begin() -> Bool {
         lock.withLock {
             isPublishing = !isOver
@@ -26,7 +29,7 @@ final class ReadingTurns: @unchecked Sendable {
         waiter?.resume()
     }
 
-    /// Returns when nothing is being published any more; called once.
+    /// Ends the reading, and returns when nothing is being published any more; called once.
     func end() async {
         await withCheckedContinuation { continuation in
             let isDone = lock.withLock {

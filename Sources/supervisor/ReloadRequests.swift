@@ -1,7 +1,7 @@
 import DomainEvents
 import Locks
 
-/// The requests to read the configuration again; requests that come during a reload count as one, which follows it.
+/// The requests to read the configuration again; requests that come during a reload lead to one more reload after it.
 final class ReloadRequests: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
@@ -25,7 +25,7 @@ final class ReloadRequests: @unchecked Sendable {
 
     /// Requests a reload for an event that expects an answer.
     ///
-    /// - Returns: Whether the event will be answered; if not, too many wait already.
+    /// - Returns: True if the event will be answered; false if too many events wait for an answer already.
     func request(by requester: EventContext) -> Bool {
         let isTaken = lock.withLock {
             guard requesters.count < Self.mostRequesters else { return false }

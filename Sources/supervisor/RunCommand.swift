@@ -6,7 +6,7 @@ import JSONText
 import Supervision
 import SupervisorConfiguration
 
-/// `supervisor run`: runs the workers of a configuration until it is told to stop or has nothing left to do.
+/// `supervisor run`: runs the workers of a configuration until it is asked to stop or has nothing left to do.
 struct RunCommand {
     let options: RunOptions
 
@@ -121,7 +121,8 @@ struct RunCommand {
         }
     }
 
-    /// A path on the command line counts from the working directory, a path in the configuration from its file.
+    /// The socket of the command line, whose path counts from the working directory, or else the socket of the
+    /// configuration, whose path counts from the configuration file; nil if neither names one.
     private func statedControl(_ configuration: SupervisorConfiguration) -> ControlSocket? {
         if let path = options.control { return ControlSocket(path) }
         guard let path = configuration.control else { return nil }
@@ -131,7 +132,7 @@ struct RunCommand {
         return ControlSocket(options.configuration[...slash] + path)
     }
 
-    /// The service manager's socket, or else the stated one; if there are both they have to be the same.
+    /// The service manager's socket, or else the stated socket; if both exist, they have to be the same.
     private func controlSocket(
         _ configuration: SupervisorConfiguration,
         _ passed: ControlSocket?

@@ -11,7 +11,7 @@ enum RunEnding: Sendable, Hashable {
     /// Clients cannot attach as the configuration says; nothing was started.
     case controlUnavailable(String)
 
-    /// The sentence that announces it; nil if it needs none.
+    /// The sentence that announces the end; nil if the end needs none.
     var sentence: String? {
         switch self {
         case .requested: "stopping: the workers finish what they have"

@@ -1,7 +1,7 @@
 import Locks
 import Supervision
 
-/// Collects, while the bridge runs, what decides on the run's end and its exit status.
+/// Collects, while the bridge runs, the facts that decide when the run ends and what its exit status is.
 final class RunOutcome: @unchecked Sendable {
     // Sendable: guarded by `lock`.
     private let lock = Lock()
@@ -20,7 +20,7 @@ final class RunOutcome: @unchecked Sendable {
 
     func controlSocketIsMissing() { lock.withLock { hasNoControlSocket = true } }
 
-    /// Standard output took no more, and its reader has not gone.
+    /// Standard output could not be written, although its reader has not gone.
     func eventsWereNotPrinted() { lock.withLock { hasUnprintedEvents = true } }
 
     func inputBecameUnreadable() { lock.withLock { hasUnreadableInput = true } }
@@ -42,8 +42,8 @@ final class RunOutcome: @unchecked Sendable {
 
     /// Whether every worker is at rest, and the run has said why each given-up worker was given up.
     ///
-    /// A worker's state runs ahead of the reports about it: the worker may have been given up before its ready report
-    /// is handled.
+    /// A worker's state changes before the reports about it are handled: the worker may have been given up before its
+    /// ready report is handled.
     func noWorkerIsLeft(of workers: [ChildStatus]) -> Bool {
         let told = lock.withLock { toldGivenUp }
         return workers.allSatisfy { worker in
@@ -51,21 +51,21 @@ final class RunOutcome: @unchecked Sendable {
         }
     }
 
-    /// A worker has ended by itself and stays down.
+    /// Notes that a worker has ended by itself and stays down.
     ///
-    /// This is expected of some workers, but only after they were ready once.
+    /// For a worker that was never ready, this counts as giving up.
     func workerStaysDown(_ name: String) {
         lock.withLock {
             if !readyWorkers.contains(name) { hasWorkerGivenUp = true }
         }
     }
 
-    /// An event was not handled; a line of the input that is refused for its fields does not count here.
+    /// Notes that an event was not handled; not called for a line of the input that is refused for its fields.
     func eventsWereNotHandled() { lock.withLock { hasUnhandledEvents = true } }
 
     /// The status of the first reason that applies.
     ///
-    /// Each reason is more likely to have caused the following ones than the other way round.
+    /// The reasons are ordered so that an earlier one is more likely to have caused a later one than the reverse.
     var status: ProgramStatus {
         lock.withLock {
             if hasNoControlSocket { return .system }

@@ -2,7 +2,7 @@ import BridgeProtocol
 import JSONText
 
 extension ShownPayload {
-    /// The payload for people: as JSON, or the number of its bytes if it cannot be shown so.
+    /// The payload for people: as JSON, or its number of bytes if it cannot be shown as JSON.
     var text: [UInt8] {
         switch self {
         case .value(let value):

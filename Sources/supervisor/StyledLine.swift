@@ -3,11 +3,11 @@ struct StyledLine {
     /// The sign in the place of the text that was cut off.
     static let ellipsis = "…"
 
-    /// The most bytes that are shown for each column of a line; characters without a width would otherwise be endless.
+    /// The most bytes that are shown for each column; without this bound, characters of no width could go on for ever.
     private static let bytesForColumn = 32
 
     private var parts: [(text: String, style: String?)] = []
-    /// The last part of the line in UTF-8; it is as long as an event may be.
+    /// The last part of the line in UTF-8; it may be as long as an event.
     private var rest: [UInt8] = []
 
     /// - Parameter style: the parameters of the escape before the text, such as `2`; nil for none.
@@ -17,7 +17,7 @@ struct StyledLine {
 
     mutating func end(with text: [UInt8]) { rest = text }
 
-    /// - Parameter width: in columns; nil if there is no limit.
+    /// - Parameter width: the width at which the line is cut, in columns; nil if there is no limit.
     func bytes(isColoured: Bool, width: Int?) -> [UInt8] {
         guard let width else { return whole(isColoured) }
         let most = max(width, 1) * Self.bytesForColumn
@@ -35,7 +35,7 @@ struct StyledLine {
         return line + Self.ellipsis.utf8
     }
 
-    /// The same bytes as text.
+    /// The bytes of ``bytes(isColoured:width:)`` as text.
     func text(isColoured: Bool, width: Int?) -> String {
         String(decoding: bytes(isColoured: isColoured, width: width), as: UTF8.self)
     }

@@ -64,7 +64,7 @@ enum SupervisorCommand {
         return answer.status
     }
 
-    /// Prints what a command that speaks to a running supervisor returns, or why it failed.
+    /// Runs a command that speaks to a running supervisor, and prints its result, or why it failed.
     private static func told(by command: () async throws(RunFailure) -> String?) async -> ProgramStatus {
         await ended {
             guard let text = try await command() else { return .success }
@@ -72,7 +72,7 @@ enum SupervisorCommand {
         }
     }
 
-    /// The status that a command returns, or the status of its failure, which is printed.
+    /// Runs a command and returns its status; a failure is printed, and its status is returned.
     private static func ended(by command: () async throws -> ProgramStatus) async -> ProgramStatus {
         do {
             return try await command()
@@ -92,7 +92,7 @@ enum SupervisorCommand {
         return .usage
     }
 
-    /// Prints the answer; a reader that has seen enough is no failure.
+    /// Prints the answer; it is no failure if the reader has closed standard output.
     private static func say(_ text: String) -> ProgramStatus {
         guard case .failed(let error, _) = SystemFile.standardOutput.write(Array("\(text)\n".utf8)), !error.hasNoReader
         else { return .success }

@@ -5,7 +5,7 @@ import JSONText
 
 /// Prints each event as a line of aligned columns, for people: `12:00:00.123  canvas → CanvasSaved  {"bytes":1024}`.
 struct TextFormatter: EventFormatter {
-    /// The name of events of the input in the worker's column.
+    /// The text in the worker's column for events of the input.
     static let input = "input"
 
     private let columns: ColumnWidths
@@ -14,9 +14,9 @@ struct TextFormatter: EventFormatter {
     private let secondsAheadOfUTC: @Sendable (_ second: Int) -> Int
 
     /// - Parameters:
-    ///   - origins: the workers' names; the column is as wide as the longest, and grows with further names.
+    ///   - origins: the workers' names; their column is as wide as the longest name, and grows with later names.
     ///   - names: the names of the events known beforehand; their column is as wide as the longest, and grows likewise.
-    ///   - width: the terminal's present width in columns, at which lines are cut; nil if they are not.
+    ///   - width: the terminal's present width in columns, at which lines are cut; nil to cut no line.
     init(
         origins: [String],
         names: [String],
@@ -75,7 +75,7 @@ struct TextFormatter: EventFormatter {
 }
 
 extension TextFormatter {
-    /// The formatter for standard output: coloured, and as wide as the terminal if it is one.
+    /// The formatter for standard output: on a terminal, lines may be coloured and are cut at the terminal's width.
     static func onStandardOutput(origins: [String], names: [String]) -> TextFormatter {
         let isTerminal = SystemFile.standardOutput.isTerminal
         return TextFormatter(
@@ -88,7 +88,7 @@ extension TextFormatter {
         )
     }
 
-    /// Whether lines are coloured: on a terminal that can, unless its user does not want it (https://no-color.org).
+    /// Whether lines are coloured: on a terminal with colours, unless `NO_COLOR` is set (https://no-color.org).
     static func isColourWanted(isTerminal: Bool, environment: (String) -> String?) -> Bool {
         isTerminal && (environment("NO_COLOR") ?? "").isEmpty && environment("TERM") != "dumb"
     }

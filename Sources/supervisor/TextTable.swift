@@ -2,7 +2,7 @@ import BridgePlatform
 
 /// Rows in columns, for people: each column has a title and is as wide as its texts.
 struct TextTable<Row> {
-    /// The texts of a column, one for each row; a column without any is left out.
+    /// The texts of a column, one for each row; a column without texts is left out.
     struct Column {
         let title: String
         var isNumber = false
@@ -14,7 +14,7 @@ struct TextTable<Row> {
     let columns: [Column]
     let rows: [Row]
 
-    /// The titles, and then a line for each row; nothing without rows.
+    /// The titles, and then a line for each row; empty if there are no rows.
     ///
     /// If the table is too wide, the text of the last column gets a line of its own below its row.
     ///

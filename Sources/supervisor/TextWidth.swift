@@ -8,7 +8,7 @@ enum TextWidth {
         return text.unicodeScalars.reduce(0) { $0 + columns(of: $1) }
     }
 
-    /// The longest beginning that there is room for, in whole characters.
+    /// The longest prefix of whole characters that fits into `room` columns.
     static func prefix<Text: StringProtocol>(of text: Text, columns room: Int) -> Text.SubSequence {
         var left = room
         var end = text.startIndex
@@ -24,7 +24,7 @@ enum TextWidth {
         switch scalar.value {
         case 0x09: return 8
         case 0x20..<0x300: return 1
-        // It makes the character before it an emoji, which takes two columns on some terminals.
+        // This selector makes the character before it an emoji, which takes two columns on some terminals.
         case 0xFE0F: return 1
         // Vowels and final consonants of Hangul are written into the syllable's first character.
         case 0x1160...0x11FF: return 0

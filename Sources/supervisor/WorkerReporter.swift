@@ -45,10 +45,10 @@ struct WorkerReporter: Sendable {
     /// Called for a refused line of the input.
     let inputRefused: @Sendable () -> Void
 
-    /// Subscribes to the reports; they come until the subscriptions are released.
+    /// Subscribes to the reports; they are handled until the subscriptions are released.
     func subscribe(to publisher: EventPublisher) -> [Subscription] {
         let host = publisher.source.origin
-        // A worker's own events with these names are no reports of the bridge.
+        // A worker may publish events with these names itself; they are no reports of the bridge.
         @Sendable func isOurs() -> Bool { EventContext.current?.id.origin == host }
         return [
             publisher.subscribe(to: WorkerReady.self) { if isOurs() { ready($0) } },
@@ -99,7 +99,7 @@ struct WorkerReporter: Sendable {
                 .information
             )
         } else if event.wasAsked {
-            // A worker that had to be killed has not done what it was asked to.
+            // A worker that had to be killed has not stopped as it was asked to.
             let isKilled = event.exit?.signal != nil
             diagnostics.say(
                 "\(worker) \(event.reason)\(isKilled ? " while it was being stopped" : ", as it was asked to")",
@@ -108,19 +108,19 @@ struct WorkerReporter: Sendable {
         } else if !event.next.hasPrefix(Self.givingUp) {
             diagnostics.say("\(worker) \(what(event)); \(next(event))", .warning)
         } else if !event.next.hasSuffix(event.reason) {
-            // The sentence about giving up follows, and does not have this reason.
+            // The sentence about giving up follows, but does not state why this process ended.
             diagnostics.say("\(worker) \(what(event))", .warning)
         }
         if let outbox = event.outbox { left(outbox, by: event.worker) }
         statesChanged()
     }
 
-    /// Adds that the exit was unasked to a status of 0, which alone does not show that something is wrong.
+    /// The reason for the exit; for status 0 with the word "unasked", since that status alone does not look wrong.
     private func what(_ event: WorkerExited) -> String {
         event.exit?.status == 0 && event.reason.hasPrefix("exited") ? "\(event.reason), unasked" : event.reason
     }
 
-    /// What the supervisor does next about the worker.
+    /// The supervisor's next step for the worker, in words.
     private func next(_ event: WorkerExited) -> String {
         guard event.next.hasPrefix(Self.backingOff) else { return event.next }
         return "it is started again after a pause\(event.next.dropFirst(Self.backingOff.count))"
@@ -173,7 +173,7 @@ struct WorkerReporter: Sendable {
 
     private func ending(_ event: BridgeEnding) {
         diagnostics.say("stopping all workers: \"\(event.worker)\" has ended, which is significant")
-        // If it was the last worker, its own end came before this report.
+        // If the worker was the last one, the report of its end came before this report.
         statesChanged()
     }
 
@@ -243,8 +243,7 @@ struct WorkerReporter: Sendable {
         let why: String
         switch event.cause {
         case .refused:
-            // The refusal was reported before, with the line of the input if there is one. That report also decides
-            // on the exit status.
+            // The refusal was reported before; that report also decides on the exit status.
             return
         case .crashes:
             let crashes = event.reasons.count == 1 ? "1 crash" : "\(event.reasons.count) crashes"

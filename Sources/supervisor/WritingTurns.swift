@@ -1,16 +1,16 @@
 import BridgePlatform
 import Locks
 
-/// Lets outputs to the same file write one after the other, so no line stands in the middle of another's.
+/// Lets outputs to the same file write one after the other, so no output's text appears inside another's line.
 ///
-/// A signal or the reader's pace may cut a write to a terminal or a pipe in two.
+/// Without turns that could happen: a signal or a slow reader may split a write to a terminal or a pipe.
 final class WritingTurns: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
     /// The turns of standard output.
     static let standardOutput = WritingTurns()
 
-    /// The turns of standard error: the same ones if it leads to the same terminal, pipe or file.
+    /// The turns of standard error: those of standard output if both lead to the same terminal, pipe or file.
     static let standardError: WritingTurns = {
         let error = SystemFile.standardError.identity
         return error != nil && error == SystemFile.standardOutput.identity ? standardOutput : WritingTurns()

@@ -1,7 +1,7 @@
 /// The alarms of a world, earliest first; alarms for the same time stay in the order in which they were set.
 struct AlarmClock {
     enum Due {
-        /// The end of a thread's wait, by the number of the wait.
+        /// The end of a thread's wait; `number` counts the thread's waits.
         case wait(WorldThread, number: UInt64)
         /// A call that a thread of the process is to make.
         case call(WorldProcess, @Sendable () -> Void)
@@ -26,7 +26,7 @@ struct AlarmClock {
         alarms.insert(Alarm(time: time, due: due), at: low)
     }
 
-    /// The time of the next alarm that is still of use.
+    /// Removes alarms that are of no use any more, and returns the time of the next alarm.
     mutating func next() -> UInt64? {
         // A wait that has ended already is no reason for time to pass.
         while let alarm = alarms.last, isIdle(alarm.due) { alarms.removeLast() }

@@ -4,9 +4,9 @@ import DomainEvents
 struct ArrivalRecord {
     private struct Receiver {
         var seen: Set<EventID> = []
-        /// How many of the seen events come from each origin.
+        /// For each origin, how many of the seen events come from it.
         var counts: [String: UInt64] = [:]
-        /// For each publishing thread, its last published event that came here at the first attempt.
+        /// For each publishing thread, the last event that it published of those that came here at the first attempt.
         var newest: [Int: (place: Int, id: EventID)] = [:]
         /// For each cause, the effect that arrived first.
         var effects: [EventID: EventID] = [:]
@@ -24,18 +24,18 @@ struct ArrivalRecord {
         places[context.id] = (thread, places.count)
     }
 
-    /// How many different events have come to processes of this name.
+    /// The number of different events that have come to processes of this name.
     func count(at process: String) -> UInt64 { UInt64(receivers[process]?.seen.count ?? 0) }
 
     /// Whether an event has come to a process of this name.
     func hasCome(_ id: EventID, to process: String) -> Bool { receivers[process]?.seen.contains(id) == true }
 
-    /// How many different events of this origin have come to processes of this name.
+    /// The number of different events of this origin that have come to processes of this name.
     func count(at process: String, from origin: String) -> UInt64 { receivers[process]?.counts[origin] ?? 0 }
 
     /// Notes an event that has arrived in a process of this name.
     ///
-    /// - Returns: The promise that was broken, if any.
+    /// - Returns: The promise that was broken; nil if none was.
     mutating func arrived(_ name: String, _ context: EventContext, at process: String) -> String? {
         count += 1
         let id = context.id

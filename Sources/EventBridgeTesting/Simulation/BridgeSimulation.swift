@@ -4,8 +4,8 @@ import Synchronization
 
 /// Runs a test in many simulated worlds, one for each seed.
 ///
-/// In a world the code that ships runs on threads, pipes and processes. The seed decides which thread goes on, what
-/// fails and what time it is.
+/// In a world, the same code that runs in production runs on simulated threads, pipes and processes. The seed decides
+/// which thread goes on, what fails and what time it is.
 ///
 /// ```swift
 /// try await BridgeSimulation(seeds: 200).run { world in
@@ -19,7 +19,7 @@ import Synchronization
 ///
 /// A seed gives the same run each time, in this process and in others that run the same program. The seed does not
 /// decide what a test does outside its world: in a `Task.detached`, on a `DispatchQueue.global()` or in a `Thread`. A
-/// run that depends on such work is not repeatable.
+/// run that depends on work outside its world is not repeatable.
 public struct BridgeSimulation: Sendable {
     /// The first of the seeds.
     public var firstSeed: UInt64
@@ -29,13 +29,13 @@ public struct BridgeSimulation: Sendable {
     public var faults: SimulationFaults
     /// How long a world may last in its own time, from its beginning to its end.
     public var longest: Duration
-    /// How many steps a world may take; a step is a lock that is taken, or a wait.
+    /// How many steps a world may take; each time a thread takes a lock or waits is a step.
     public var maximumSteps: Int
 
     /// The file that a failed run overwrites with its timeline; nil for none.
     ///
     /// The default is the value of the environment variable `EVENT_BRIDGE_TRACE`. The timeline is a trace in the JSON
-    /// of Chrome's trace viewer, which Perfetto (`ui.perfetto.dev`) shows. Its times are the run's own.
+    /// of Chrome's trace viewer, which Perfetto (`ui.perfetto.dev`) shows. The times in it are the world's own.
     public var timeline: String?
 
     /// Describes a simulation.
@@ -110,7 +110,7 @@ public struct BridgeSimulation: Sendable {
         return failure
     }
 
-    /// Counts the worlds, so that worlds that run at the same time are spread over the processors.
+    /// The number of worlds so far, to spread worlds that run at the same time over the processors.
     private static let turns = Atomic<UInt64>(0)
 
     /// Runs one world.

@@ -1,8 +1,8 @@
 /// Every choice of a run: which thread goes on, which fault comes when, how long it lasts.
 ///
 /// Each matter has its own numbers, so one choice less in one matter does not change the choices of the others. A
-/// choice is a place in its matter and a value. Value 0 is always the tame one: go on, no fault, no delay. A list
-/// leaves out choices of value 0.
+/// choice is a place in its matter and a value. The value 0 always means the tame choice: go on, no fault, no delay. A
+/// list leaves out choices of value 0.
 struct Choices: Sendable {
     struct Place: Hashable, Comparable, Sendable {
         let matter: String
@@ -22,14 +22,14 @@ struct Choices: Sendable {
     /// Every choice so far whose value is not 0.
     private(set) var made: List = [:]
 
-    /// Chooses by the seed; with a list, chooses what the list says, and 0 where it says nothing.
+    /// Chooses by the seed; with a list, chooses the values of the list, and 0 at places that the list leaves out.
     init(seed: UInt64, list: List? = nil) {
         self.seed = seed
         self.list = list
         places = Dictionary(grouping: (list ?? [:]).keys, by: \.matter).mapValues { $0.map(\.index).sorted() }
     }
 
-    /// How many of the listed choices this run did not reach, or could not make.
+    /// The number of listed choices that this run did not reach or could not make.
     var unmet: Int { (list ?? [:]).keys.count { made[$0] == nil } }
 
     /// Chooses a value below `bound`.
@@ -53,11 +53,11 @@ struct Choices: Sendable {
         return value
     }
 
-    /// The next place with a choice other than 0, in a matter where most choices are 0.
+    /// Chooses the next place with a choice other than 0, in a matter where most choices are 0; nil for no such place.
     ///
     /// - Parameters:
     ///   - index: the place after which the search begins.
-    ///   - average: how many places there are on average for each choice other than 0; 0 if all choices are 0.
+    ///   - average: the average number of places for each choice other than 0; 0 if all choices are 0.
     mutating func nextPlace(_ matter: String, behind index: UInt64, average: UInt64) -> UInt64? {
         guard average > 0 else { return nil }
         if list != nil { return places[matter]?.first { $0 > index } }
@@ -66,7 +66,7 @@ struct Choices: Sendable {
 }
 
 extension Choices {
-    /// A seed and a list as one line: `17 preemption@212=1 worker_canvas@258=33`.
+    /// Reads a seed and a list from a line such as `17 preemption@212=1 worker_canvas@258=33`; nil if it is not one.
     init?(text: String) {
         let words = text.split(separator: " ")
         guard let first = words.first, let seed = UInt64(first) else { return nil }

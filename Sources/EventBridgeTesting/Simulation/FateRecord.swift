@@ -4,8 +4,8 @@ import EventBridge
 /// What has become of each event for each worker of one host.
 ///
 /// An accepted event has one fate: its worker has acknowledged or refused it, it is a dead letter, it was dropped or
-/// coalesced, or it is left over with its worker. The ids come from what passes the streams, the counts from the host:
-/// ``mistake(in:of:letters:)`` compares the two.
+/// coalesced, or it is left over with its worker. The ids come from the frames that pass the streams, the counts from
+/// the host; ``mistake(in:of:letters:)`` compares ids and counts.
 struct FateRecord {
     /// A gap that a worker has got in place of dropped events.
     struct PassedGap {
@@ -34,7 +34,7 @@ struct FateRecord {
     private var receivers: [String: Receiver] = [:]
     /// The names of the members of each pool.
     private var pools: [[String]] = []
-    /// The removed workers: if one of them comes back, the host counts its events from zero.
+    /// The removed workers; if a removed worker comes back, the host counts the events for it from zero.
     private var removed: Set<String> = []
     /// How many settlements the workers have sent.
     private(set) var count = 0
@@ -49,8 +49,8 @@ struct FateRecord {
 
     /// Notes how a worker has settled an event or a gap.
     ///
-    /// - Parameter hasCome: whether an event has come to a process of the worker.
-    /// - Returns: The rule that is broken, if any.
+    /// - Parameter hasCome: returns whether an event has come to a process of the worker.
+    /// - Returns: The rule that is broken; nil if none is.
     mutating func settled(_ settlement: Settlement, by worker: String, hasCome: (EventID) -> Bool) -> String? {
         count += 1
         var receiver = receivers.removeValue(forKey: worker) ?? Receiver()
@@ -84,7 +84,7 @@ struct FateRecord {
     /// - Parameters:
     ///   - books: the host's counts for a worker that has no acknowledgement or refusal on its way.
     ///   - letters: the host's dead letters.
-    /// - Returns: The rule that is broken, if any.
+    /// - Returns: The rule that is broken; nil if none is.
     func mistake(in books: EventCounts, of worker: String, letters: [PutAside]) -> String? {
         let receiver = receivers[worker] ?? Receiver()
         let own = letters.filter { $0.worker == worker }
@@ -98,7 +98,7 @@ struct FateRecord {
         if let id = receiver.named.first(where: receiver.acknowledged.contains) {
             return "\(worker) has acknowledged \(id), of which a gap says that it was dropped"
         }
-        // For a worker that was removed and has come back, the host counts only what came since.
+        // For a worker that was removed and has come back, the host counts only the events after its return.
         if removed.contains(worker) { return nil }
         let (settled, known) = (books.handled + books.unwanted, UInt64(receiver.acknowledged.count))
         if settled != known {
@@ -107,7 +107,7 @@ struct FateRecord {
         if books.refused != receiver.refusals {
             return "\(books.refused) events count as refused by \(worker), which has refused \(receiver.refusals)"
         }
-        // While something waits for the worker, a gap may wait too.
+        // While events wait for the worker, a gap may wait as well.
         if books.waitingBytes == 0, books.dropped != UInt64(receiver.dropped) {
             return "\(books.dropped) events for \(worker) count as dropped, and gaps say \(receiver.dropped)"
         }

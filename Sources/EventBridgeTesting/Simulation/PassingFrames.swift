@@ -3,12 +3,12 @@ import BridgeProtocol
 /// Finds the frames in the bytes that pass one end of a stream in one direction; the bytes may come in any pieces.
 struct PassingFrames {
     private var decoder = FrameDecoder(limit: 1 << 30)
-    /// The beginning of a frame that has not passed as a whole.
+    /// The beginning of a frame whose rest has not passed yet.
     private var rest: [UInt8] = []
     /// Whether bytes that are no frame have passed; the bytes after them are ignored.
     private var isBroken = false
 
-    /// Calls `act` with the body of each frame that these bytes complete; `act` throws if the body is not a frame's.
+    /// Calls `act` with the body of each frame that these bytes complete; `act` throws if the body is invalid.
     mutating func pass(_ bytes: UnsafeRawBufferPointer, _ act: (UnsafeRawBufferPointer) throws -> Void) {
         guard !isBroken else { return }
         do {

@@ -1,20 +1,20 @@
-/// The points of a world's threads at which a rare thing happens.
+/// The rare points of a world's threads, at which something happens, such as a pre-emption.
 struct RarePoints {
     /// The matter of the choices that decides about the points.
     private let matter: String
-    /// How many of the threads' points lie between two rare ones on average; 0 for no rare ones.
+    /// The average number of points between two rare points; 0 for no rare points.
     private var average: UInt64 = 0
     private var next: UInt64?
 
     init(_ matter: String) { self.matter = matter }
 
-    /// Sets the average number of points between two rare ones, from here on; 0 for no rare ones.
+    /// Sets the average number of points between two rare points after `point`; 0 for no rare points.
     mutating func set(average: UInt64, behind point: UInt64, by choices: inout Choices) {
         self.average = average
         next = choices.nextPlace(matter, behind: point, average: average)
     }
 
-    /// Whether the next rare point has come.
+    /// If the next rare point has come, chooses the rare point after it; returns whether it has come.
     mutating func hasCome(at point: UInt64, by choices: inout Choices) -> Bool {
         guard let next, point >= next else { return false }
         self.next = choices.nextPlace(matter, behind: point, average: average)

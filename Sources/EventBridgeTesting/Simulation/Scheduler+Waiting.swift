@@ -1,7 +1,9 @@
 import Locks
 
-/// Waits of a world's threads, and the events that end them.
+/// The waits of a world's threads, and the ends of these waits.
 extension Scheduler {
+    /// Lets the thread wait until it is woken or the deadline comes.
+    ///
     /// - Parameter give: gives back the lock that the thread holds, and returns the lock's identity.
     /// - Returns: Whether the thread was woken before the deadline.
     func wait(
@@ -27,7 +29,9 @@ extension Scheduler {
         return !thread.isOverdue
     }
 
-    /// - Returns: False if no thread of this world holds the lock.
+    /// Lets the thread wait for a lock.
+    ///
+    /// - Returns: False, without waiting, if no thread of this world holds the lock.
     func waitForLock(_ lock: Lock, _ thread: WorldThread) -> Bool {
         let identity = ObjectIdentifier(lock)
         guard threads.contains(where: { $0.held.contains(identity) }) else { return false }
@@ -54,7 +58,7 @@ extension Scheduler {
         }
     }
 
-    /// Lets other threads go on: this thread has nothing to do until one of them has done something.
+    /// Lets other threads go on: this thread has nothing to do until another thread has done something.
     func yield(_ thread: WorldThread) {
         step(.yield, thread)
         clock.pass(1_000)
@@ -63,7 +67,7 @@ extension Scheduler {
         handOn(from: thread)
     }
 
-    /// Ends the process: none of its threads runs from now on.
+    /// Ends the process: none of its threads runs any more.
     func kill(_ process: WorldProcess) {
         process.isDead = true
         wake(.death(of: process.number), all: true)
@@ -73,7 +77,7 @@ extension Scheduler {
     func revive(_ process: WorldProcess) {
         process.isDead = false
         process.isStopped = false
-        // Alarms that became due meanwhile are gone, because no thread of the process could run: set them again.
+        // Alarms that became due while no thread of the process could run are gone, so they are set again.
         for thread in waiting where thread.process === process {
             if let deadline = thread.deadline { clock.alarms.set(deadline, .wait(thread, number: thread.waits)) }
         }

@@ -3,16 +3,16 @@ import Locks
 
 /// Decides which of a world's threads runs, and what time it is.
 ///
-/// Exactly one thread has the baton. It hands the baton on where it would wait, and now and then where it takes a lock;
+/// Exactly one thread has the baton. It hands the baton on where it would wait, and sometimes where it takes a lock;
 /// the choices say to which thread. When no thread can go on, time jumps to the next deadline. If there is no deadline,
 /// the world has ended or is in a deadlock.
 ///
 /// A thread that holds a lock goes on until it has given all locks back. So other threads never see guarded state in
-/// the middle of a change, and a process that ends leaves no lock behind that others need.
+/// the middle of a change, and a process that ends never holds a lock that others need.
 final class Scheduler: @unchecked Sendable {
     // Sendable: everything mutable belongs to the thread that has the baton.
 
-    /// How a world came to its end.
+    /// The way in which a world ended.
     enum End: Sendable, Equatable {
         /// Everything that was started has ended.
         case finished
@@ -53,13 +53,13 @@ final class Scheduler: @unchecked Sendable {
     @exclusivity(unchecked) private var preemptions = RarePoints("preemption")
     /// The points at which the clocks jump.
     @exclusivity(unchecked) private var clockJumps = RarePoints("clock")
-    /// Lets the clocks jump.
+    /// Called at points at which the clocks jump.
     var jump: @Sendable () -> Void = {}
-    /// Whether any of the ready threads may be next, instead of the one that has been ready longest.
+    /// Whether any ready thread may be next; if false, the thread that has been ready longest is next.
     var shuffles = false
 
     @exclusivity(unchecked) private var ending = Ending()
-    /// The places where tasks were handed to executors outside every world.
+    /// The places in code where tasks were handed to executors outside every world.
     private(set) var escapes: [String] = []
     private let living = ThreadCount()
 
@@ -72,7 +72,7 @@ final class Scheduler: @unchecked Sendable {
         var end: End?
         var isAbandoned = false
         let ended = Baton()
-        /// Whether each thread is being asked where it stands.
+        /// Whether the threads are being asked for their places in code.
         var isAsking = false
         let answered = Baton()
     }
@@ -113,7 +113,7 @@ final class Scheduler: @unchecked Sendable {
         return ending.end ?? .finished
     }
 
-    /// Asks each waiting thread where it stands.
+    /// Asks each thread for its place in code, and adds the places to the world's end.
     private func ask(_ threads: [WorldThread]) {
         ending.isAsking = true
         for thread in threads where thread.hasBegun {
@@ -206,7 +206,7 @@ final class Scheduler: @unchecked Sendable {
         if !process.fates.isEmpty, let act = process.takeFate() { act() }
         if clockJumps.hasCome(at: points, by: &choices) { jump() }
         guard process.runs else {
-            // The thread waits behind the ready ones until its process goes on, or for ever.
+            // The thread waits after the ready threads until its process goes on, or for ever.
             ready.append(thread)
             thread.state = .ready
             return handOn(from: thread)
@@ -245,7 +245,7 @@ final class Scheduler: @unchecked Sendable {
         if ending.isAbandoned { leave() }
     }
 
-    /// Where the calling thread stands in code that is not the simulation's own.
+    /// The place of the calling thread in code that is not the simulation's own.
     static func place() -> String {
         let own = ["EventBridgeTesting", "Locks", "BridgePlatform"]
         return CallPlace.functions(outside: own, atMost: 3).joined(separator: ", called by ")
@@ -274,8 +274,7 @@ final class Scheduler: @unchecked Sendable {
 
     func readTime() -> UInt64 { clock.read() }
 
-    /// Sets the average number of points between two pre-emptions, and between two jumps of the clocks, from now on; 0
-    /// for none.
+    /// Sets the average number of points between two pre-emptions, and between two jumps of the clocks; 0 for none.
     func interrupt(preempting preemption: UInt64, jumping clockJump: UInt64) {
         preemptions.set(average: preemption, behind: points, by: &choices)
         clockJumps.set(average: clockJump, behind: points, by: &choices)
@@ -290,9 +289,9 @@ final class Scheduler: @unchecked Sendable {
 
     private var readyCount: Int { ready.count { $0.process.runs } }
 
-    /// Gives the baton to the next thread, and returns when `thread` has it again.
+    /// Gives the baton to the next thread, and returns when `thread` has the baton again.
     func handOn(from thread: WorldThread?) {
-        // Read while this thread has the baton: the next thread may wake this one.
+        // Read while the calling thread has the baton: the next thread may wake `thread`.
         let waiting = thread.flatMap { $0.state == .ended ? nil : $0 }
         let next = pick()
         guard let next else {
@@ -345,7 +344,7 @@ final class Scheduler: @unchecked Sendable {
         return nil
     }
 
-    /// Whether work that has left the world comes back to it within a second of real time.
+    /// Waits up to a second of real time for work that has left the world; returns whether work came back.
     private func comesFromOutside() -> Bool {
         guard !escapes.isEmpty, !ending.isClosing else { return false }
         var hasCome = false
@@ -392,7 +391,7 @@ final class Scheduler: @unchecked Sendable {
 
     var isClosing: Bool { ending.isClosing }
 
-    /// Ends the threads that have nothing to do; the world ends with the last one.
+    /// Lets each thread end when it has nothing to do; the world ends with the last thread.
     func close() {
         ending.isClosing = true
         wake(.work, all: true)

@@ -1,4 +1,4 @@
-/// Numbers that follow from a seed, the same everywhere.
+/// Numbers that follow from a seed; a seed gives the same numbers on every machine.
 ///
 /// SplitMix64 (G. Steele, D. Lea, C. Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014).
 struct SeededNumbers: RandomNumberGenerator {
@@ -8,7 +8,7 @@ struct SeededNumbers: RandomNumberGenerator {
         state = seed
     }
 
-    /// The numbers for one name, independent of those for others.
+    /// The numbers for one name, independent of the numbers for other names.
     init(seed: UInt64, name: String) {
         // FNV-1a: `Hasher` gives other values in each process.
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325

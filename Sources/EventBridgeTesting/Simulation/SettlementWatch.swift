@@ -6,11 +6,11 @@ import DomainEvents
 /// how.
 ///
 /// The watch sits at the host's end of the stream: the host acts upon everything that was read there. The watch asks
-/// neither side, so the counts of both sides can be checked against what it has seen.
+/// neither side, so the counts of both sides can be checked against its findings.
 final class SettlementWatch: @unchecked Sendable {
     // Sendable: everything mutable belongs to the thread that has the world's baton.
 
-    /// What the host has written that has a place in the order of the link.
+    /// An event or a gap that the host has written; both have a place in the order of the link.
     private enum Item {
         case event(EventID)
         case gap(FateRecord.PassedGap)
@@ -21,9 +21,9 @@ final class SettlementWatch: @unchecked Sendable {
     private let settled: (FateRecord.Settlement) -> Void
     private var toWorker = PassingFrames()
     private var toHost = PassingFrames()
-    /// The sources of both sides' events; nil until the host has sent them.
+    /// The sources of both sides' events; nil until the host has sent the sources.
     private var sources: (host: EventSource, worker: EventSource)?
-    /// What is not settled, in the order of the link.
+    /// The items that are not settled, in the order of the link.
     private var open: [(sequence: UInt64, item: Item)] = []
     private let limits = LinkLimits()
 

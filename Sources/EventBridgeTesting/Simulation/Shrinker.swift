@@ -1,10 +1,11 @@
 /// Shrinks the choices of a failed run to those that the failure needs.
 ///
-/// It leaves out whole matters first, then blocks of choices, halving the blocks down to single choices. Then it makes
-/// the values of the remaining choices smaller.
+/// The shrinker first leaves out whole matters, then blocks of choices, and halves the blocks down to single choices.
+/// Then it makes the values of the remaining choices smaller.
 struct Shrinker {
-    /// The limits on the number of runs and on their time.
+    /// How many runs there are at most.
     static let runs = 500
+    /// How long all runs together may take.
     static let time = Duration.seconds(30)
 
     /// Runs a list of choices, and returns the outcome.
@@ -23,7 +24,7 @@ struct Shrinker {
         kind = Self.kind(of: failed)
     }
 
-    /// The subject of a failure, without the numbers in it.
+    /// The kind of an outcome's failure: its reason without the numbers in it.
     private static func kind(of outcome: SimulationOutcome) -> String {
         String(
             (outcome.failure?.reason ?? "").prefix { $0 != "\n" }.filter { !$0.isNumber && !$0.isPunctuation }.prefix(
@@ -59,7 +60,7 @@ struct Shrinker {
 
     private var isOpen: Bool { runsLeft > 0 && ContinuousClock.now < deadline }
 
-    /// Keeps a shorter list if its run fails for the same reason.
+    /// Runs a shorter list, and keeps the list if its run fails for the same reason.
     private mutating func take(_ shorter: Choices.List) async -> Bool {
         guard isOpen, shorter != list else { return false }
         runsLeft -= 1

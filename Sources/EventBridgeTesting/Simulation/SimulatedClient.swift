@@ -4,7 +4,7 @@ import BridgeTransport
 public import DomainEvents
 import Locks
 
-/// A process of a world that the host has not started and that attaches to the host as a client of the bridge.
+/// A process of a world that attaches to the host as a client of the bridge; the host has not started it.
 public final class SimulatedClient: @unchecked Sendable {
     // Sendable: everything mutable belongs to the thread that has the world's baton.
 
@@ -18,7 +18,7 @@ public final class SimulatedClient: @unchecked Sendable {
     private var isSettled = false
     private var waiters: [CheckedContinuation<Void, Never>] = []
 
-    /// The pause before a client that has never been attached tries again.
+    /// The pause between the tries of a client that has not been attached yet.
     private static let pause = Duration.milliseconds(100)
 
     init(_ name: String, wantsEverything: Bool, in core: WorldCore) {
@@ -30,13 +30,13 @@ public final class SimulatedClient: @unchecked Sendable {
         life.buried { [self] in (client, subscriptions) = (nil, []) }
     }
 
-    /// Whether the host has accepted this client and the link lives.
+    /// Whether the host has accepted this client and the link is open.
     public var isAttached: Bool { !life.hasEnded && client?.isAttached == true }
 
     /// Whether the client's process has ended.
     public var hasEnded: Bool { life.hasEnded }
 
-    /// Lets events on their way arrive, says goodbye and ends the process.
+    /// Lets the events that are on their way arrive, says goodbye and ends the process.
     public func close() async {
         guard !life.hasEnded else { return }
         await client?.close()
@@ -105,7 +105,7 @@ public final class SimulatedClient: @unchecked Sendable {
         settle()
     }
 
-    /// The way to the host that lets clients in at present.
+    /// The way to the host of the world's present entrance.
     private struct Way: WayToHost {
         let core: WorldCore
         let life: SimulatedProcess

@@ -4,7 +4,7 @@ import Locks
 
 /// Lets the clients of a world attach to its host, as a control socket does outside a simulation.
 ///
-/// A world has one entrance. It opens with the host that was started last, and closes with that host.
+/// A world has one entrance at a time. The entrance opens with the host that was started last, and closes with it.
 final class SimulatedEntrance: Entrance, @unchecked Sendable {
     // Sendable: everything mutable belongs to the thread that has the world's baton.
     private let world: WorldCore
@@ -31,11 +31,11 @@ final class SimulatedEntrance: Entrance, @unchecked Sendable {
         if world.entrance === self { world.entrance = nil }
     }
 
-    // A client says hello as soon as it has connected, and there are few clients.
+    // Nothing to do: a client says hello as soon as it has connected, and there are few clients.
     func settle(_ input: ArrivalStateMachine.Input) {}
     func note(_ matter: SocketReport.Matter) {}
 
-    /// Connects a client, on a thread of its own; nil if the host lets no clients in.
+    /// Connects a client, on a thread of the client's process; nil if the host lets no clients in.
     func connect(_ client: SimulatedProcess, poller clientPoller: Poller) -> FaultyStream? {
         guard isOpen else { return nil }
         lastConnection += 1
@@ -59,7 +59,7 @@ final class SimulatedEntrance: Entrance, @unchecked Sendable {
         )
         toClient.slow(to: SimulatedProcess.rate(of: client.name, first >> 8, in: world))
         streams.append(toHost)
-        // From the next step on the client may end, and the system then closes this end of the stream.
+        // Set here, as the client may end at the next step, and the system then closes this end of the stream.
         client.stream = toClient
         let peer = UnixSocket.PeerCredentials(
             processIdentifier: client.identifier,
@@ -69,7 +69,7 @@ final class SimulatedEntrance: Entrance, @unchecked Sendable {
         let (arrived, arrival) = (
             arrived, Arrival(stream: toHost, peer: peer, connection: connection, entrance: self)
         )
-        // Undivided: if the client ended in the middle of this, the host's poller would never be woken.
+        // Undivided: if the client ended in the middle of this call, the host's poller would never be woken.
         Simulation.undivided { poller.perform { arrived(arrival) } }
         return toClient
     }

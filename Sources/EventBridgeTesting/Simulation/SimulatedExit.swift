@@ -1,6 +1,6 @@
 import Supervision
 
-/// How a simulated process ends.
+/// The way in which a simulated process ends.
 public enum SimulatedExit: Sendable, Hashable {
     /// The process ends by itself, with this status.
     case status(Int32)

@@ -12,23 +12,23 @@ public final class SimulatedHost: @unchecked Sendable {
 
     typealias Program = @Sendable (EventPublisher, BridgeHost) async throws -> [Subscription]
 
-    /// The bridge of the present process; nil while there is no process.
+    /// The bridge of the present process; nil while no process runs.
     public private(set) var bridge: BridgeHost?
-    /// How often the program was started.
+    /// How many times the program was started.
     public private(set) var starts = 0
 
     private let core: WorldCore
     private let description: HostDescription
     private let program: Program
     private var life: SimulatedProcess?
-    /// The host of the present process, or of the last one while there is none.
+    /// The host of the present process; while no process runs, the host of the last process.
     private var made: WorldCore.Host?
     private var isRunning = false
     private var waiters: [CheckedContinuation<Void, Never>] = []
-    /// The pause before the next start, in nanoseconds, that a kill by hand has set.
+    /// The pause before the next start, in nanoseconds, as set by a kill by hand; nil if the seed decides.
     private var pause: UInt64?
 
-    /// How many starts in a world a seed kills at most; the next start gets to the end of its program.
+    /// How many starts of the host a seed kills at most; no later start is killed by the seed.
     private static let mostKills = 3
 
     init(
@@ -55,7 +55,7 @@ public final class SimulatedHost: @unchecked Sendable {
 
     // MARK: - Its processes
 
-    /// Starts the program, and returns when a process has come to its end without being killed.
+    /// Starts the program, and returns when a process has come to the end of the program.
     func begin() async {
         _ = core.scheduler.start(name: "system", in: core.system) { [self] in
             while !core.isSealed { runOnce() }
@@ -63,9 +63,7 @@ public final class SimulatedHost: @unchecked Sendable {
         await waitUntilRunning()
     }
 
-    /// Returns when the present process has come to the end of the program.
-    ///
-    /// Then the host runs, and nothing more begins by itself.
+    /// Returns when the present process has come to the end of the program; the host runs then.
     func waitUntilRunning() async {
         if isRunning { return }
         await withCheckedContinuation { waiters.append($0) }
@@ -119,7 +117,7 @@ public final class SimulatedHost: @unchecked Sendable {
 
     /// The subscriptions that a process keeps.
     private final class KeptSubscriptions: @unchecked Sendable {
-        // Sendable: as its owner.
+        // Sendable: like its owner, it belongs to the thread that has the world's baton.
         var subscriptions: [Subscription] = []
     }
 

@@ -12,7 +12,7 @@ final class SimulatedLauncher: WorkerLauncher, @unchecked Sendable {
     private var bodies: [String: @Sendable (EventPublisher) async throws -> [Subscription]] = [:]
     /// The limits of each worker.
     private(set) var limits: [String: WorkerLimits] = [:]
-    /// What has become of the events for the workers.
+    /// The fates of the events for the workers.
     private(set) var fates = FateRecord()
     /// The workers that may be alive.
     private var workers: [SimulatedWorker] = []
@@ -46,7 +46,7 @@ final class SimulatedLauncher: WorkerLauncher, @unchecked Sendable {
             completion(.failure(LaunchFailure(reason: .spawnFailed("started outside its simulation", errno: nil))))
             return
         }
-        // A thread of its own, as `posix_spawn` has one; it stays to wait for the process's end.
+        // On a thread of its own, as in a real launcher; the thread stays to wait for the process's end.
         _ = world.scheduler.start(name: "spawner", in: thread.process) { [self] in spawn(order, completion: completion)
         }
     }
@@ -65,7 +65,7 @@ final class SimulatedLauncher: WorkerLauncher, @unchecked Sendable {
         }
         if delay > 0 { world.wasMet("late start") }
         scheduler.sleep(nanoseconds: delay)
-        // A sealed world only ends what is left of a killed host.
+        // In a sealed world the run is over, so no process starts any more.
         guard !world.isSealed, let body = bodies[name] else {
             completion(.failure(LaunchFailure(reason: .spawnFailed("no worker has the name \"\(name)\"", errno: nil))))
             return
@@ -130,9 +130,9 @@ final class SimulatedLauncher: WorkerLauncher, @unchecked Sendable {
         workers.append(worker)
     }
 
-    /// Notes that a process has got an event, which makes it the worker's present process.
+    /// Notes that a process has got an event, which makes the process the worker's present process.
     ///
-    /// - Returns: The rule that is broken if another present process of the worker lives; nil otherwise.
+    /// - Returns: The rule that is broken if another present process of the worker lives; otherwise nil.
     private func hasTwo(_ life: SimulatedProcess?) -> String? {
         guard let worker = workers.first(where: { $0.life === life }) else { return nil }
         worker.isPresent = true

@@ -1,6 +1,6 @@
 import Locks
 
-/// The life of a process in a world, whatever it runs; it may stand still or end at any step.
+/// The life of a process in a world, whatever program it runs; a process may stand still or end at any step.
 final class SimulatedProcess: @unchecked Sendable {
     // Sendable: everything mutable belongs to the thread that has the world's baton.
 
@@ -8,13 +8,13 @@ final class SimulatedProcess: @unchecked Sendable {
     /// The number of this process among those with its name.
     let number: Int
     let process: WorldProcess
-    /// The process's end of a stream, which the system closes; nil as long as it has none.
+    /// The process's end of a stream, which the system closes after the process; nil before the process has a stream.
     var stream: FaultyStream?
     private(set) var exit: SimulatedExit?
     private let world: WorldCore
     /// Called once when the process ends.
     var whenEnded: (@Sendable () -> Void)?
-    /// Ends the work of the process on a thread of its own, so that the process leaves no memory behind.
+    /// Frees the memory of the process, on a thread of its own; nil if there is nothing to free.
     private var burial: (@Sendable () -> Void)?
 
     init(name: String, number: Int, process: WorldProcess, in world: WorldCore) {
@@ -29,9 +29,9 @@ final class SimulatedProcess: @unchecked Sendable {
 
     var hasEnded: Bool { exit != nil }
 
-    // MARK: - What becomes of it
+    // MARK: - Ends and stops
 
-    /// Ends the process where it stands.
+    /// Ends the process at its present step.
     func end(_ exit: SimulatedExit, because reason: String) {
         guard self.exit == nil else { return }
         self.exit = exit
@@ -52,9 +52,9 @@ final class SimulatedProcess: @unchecked Sendable {
     /// Limits how many bytes the process reads in a second, from now on; 0 for no limit.
     func slow(to rate: UInt64) { stream?.slow(to: rate) }
 
-    // MARK: - What a seed decides about it
+    // MARK: - Choices of a seed
 
-    /// The faults of a stream, chosen from the place `first` on.
+    /// The faults of a stream, by the choices from the place `first` on.
     static func faults(of matter: String, _ first: UInt64, in world: WorldCore) -> StreamFaults {
         StreamFaults(
             pieces: world.choose(.splits, matter, first, below: 4_096) { $0.nextOfAnySize(upTo: 4_095) },
@@ -63,7 +63,7 @@ final class SimulatedProcess: @unchecked Sendable {
         )
     }
 
-    /// How many bytes the process reads in a second; 0 for no limit.
+    /// Chooses how many bytes the process reads in a second; 0 for no limit.
     static func rate(of name: String, _ number: Int, in world: WorldCore) -> UInt64 {
         let exponent = world.choose(.slowReaders, "slow:\(name)", UInt64(number), below: 13) { numbers in
             numbers.next(below: 2) == 0 ? 0 : numbers.next(below: 12) + 1
@@ -71,7 +71,7 @@ final class SimulatedProcess: @unchecked Sendable {
         return exponent == 0 ? 0 : 128 << exponent
     }
 
-    /// How many bytes a stream holds.
+    /// Chooses how many bytes a stream holds.
     static func capacity(of matter: String, _ index: UInt64, in world: WorldCore) -> Int {
         let narrow = world.choose(.narrowStreams, matter, index, below: 16) { $0.next(below: 16) }
         return narrow == 0 ? 200 << 10 : 64 << narrow
@@ -99,7 +99,7 @@ final class SimulatedProcess: @unchecked Sendable {
         meet(stop) { [self] in standStill(for: length) }
     }
 
-    /// Chooses the step at which a fault of this kind happens, or 0 for never; one case in `tame` is 0.
+    /// Chooses the step at which a fault of this kind happens; 0 for no fault, which is one case in `tame`.
     func point(_ kind: SimulationFaults, _ matter: String, _ index: UInt64, oneIn tame: UInt64) -> UInt64 {
         world.choose(kind, matter, index, below: 1 << 14) { numbers in
             numbers.next(below: tame) == 0 ? 0 : numbers.nextOfAnySize(upTo: (1 << 14) - 1)
@@ -112,12 +112,12 @@ final class SimulatedProcess: @unchecked Sendable {
 
     // MARK: - Afterwards
 
-    /// Sets how the work of the process is ended when the process is buried.
+    /// Sets the call that frees the memory of the process when the world has ended.
     func buried(by burial: @escaping @Sendable () -> Void) { self.burial = burial }
 
-    /// Lets the threads of an ended process end, when the world has ended.
+    /// Lets the threads of an ended process end; called when the world has ended.
     func bury() {
-        // Taken even from a process that lives: the burial holds the owner of this process.
+        // Taken even if the process lives: the closure `burial` holds the owner of this process.
         guard let burial = burial.take(), exit != nil else { return }
         world.scheduler.revive(process)
         _ = world.scheduler.start(name: "undertaker", in: process, burial)

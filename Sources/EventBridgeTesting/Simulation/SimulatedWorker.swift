@@ -14,9 +14,9 @@ final class SimulatedWorker: WorkerProcess, @unchecked Sendable {
     let life: SimulatedProcess
     /// Whether this is the worker's present process; while it lives, no other process of the worker may get events.
     ///
-    /// A replacement becomes the present process with its first event, whenever it was started.
+    /// A replacement becomes the present process when it gets its first event, not when it starts.
     var isPresent: Bool
-    /// The host's end of the stream between host and worker.
+    /// The host's end of the stream between the host and the worker.
     let hostStream: FaultyStream
     private let world: WorldCore
     private let hostPoller: Poller
@@ -65,7 +65,7 @@ final class SimulatedWorker: WorkerProcess, @unchecked Sendable {
                 }
                 life.end(.status(0), because: "has finished")
             } catch {
-                // `BridgeWorker.main` ends a process like this: EX_SOFTWARE.
+                // As `BridgeWorker.main` ends a process: EX_SOFTWARE.
                 life.end(.status(70), because: "ends: \(error)")
             }
         }
@@ -83,7 +83,7 @@ final class SimulatedWorker: WorkerProcess, @unchecked Sendable {
         }
     }
 
-    // MARK: - What the host does
+    // MARK: - Calls of the host
 
     func signal(_ signal: ChildSignal) {
         life.end(.signal(signal.number), because: "gets signal \(signal.number)")
@@ -94,9 +94,9 @@ final class SimulatedWorker: WorkerProcess, @unchecked Sendable {
         if isReaped { tellExit() }
     }
 
-    // MARK: - What the system does
+    // MARK: - Work of the system
 
-    /// Waits for the end of the process, closes its stream and tells the host; runs on a thread of the host.
+    /// Waits for the end of the process, closes its stream and reports the end; runs on a thread of the host.
     func reap() {
         world.scheduler.waitForDeath(of: life.process)
         let matter = "worker \(life.name)"
@@ -129,7 +129,7 @@ final class SimulatedWorker: WorkerProcess, @unchecked Sendable {
     /// Ends the stream and the worker after the host's process was killed.
     ///
     /// Where the kernel ends the children of a dead process, the worker ends at once. Elsewhere it ends when it sees
-    /// the end of the stream, within 800 ms, and its handlers may go on until then. Runs on a thread of the system.
+    /// the end of the stream, within 800 ms; its handlers may go on for that time. Runs on a thread of the system.
     func orphaned() {
         let last = world.choose(.hostKills, "orphan:\(life.name)", UInt64(life.number), below: 800_000_000) { numbers in
             numbers.next(below: 2) == 0 ? 0 : numbers.nextOfAnySize(upTo: 800_000_000)

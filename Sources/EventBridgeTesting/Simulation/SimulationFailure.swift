@@ -1,22 +1,22 @@
-/// A run of a simulation in which something did not hold.
+/// The failure of a run of a simulation.
 public struct SimulationFailure: Error, Sendable, CustomStringConvertible {
     /// The seed that gives the same run again.
     public let seed: UInt64
-    /// What did not hold.
+    /// Why the run failed, in a sentence.
     public let reason: String
-    /// What happened, each line with its time since the beginning of the run.
+    /// The events of the run, a line for each, with its time since the beginning of the run.
     public let story: [String]
     /// The run's choices that were not the tame ones, as `EVENT_BRIDGE_CHOICES` takes them.
     public let choices: String
-    /// How many choices there are.
+    /// The number of choices in ``choices``.
     public let choiceCount: Int
-    /// How many choices there were before the simulation left out those that the failure does not need.
+    /// The number of choices before the simulation left out the choices that the failure does not need.
     public internal(set) var choicesBefore: Int
     /// How long the run had lasted in its own time.
     public var time: Duration { .nanoseconds(Int64(clamping: nanoseconds)) }
     let nanoseconds: UInt64
 
-    /// The path of the run's timeline, or why there is none; nil if none was asked for (``BridgeSimulation/timeline``).
+    /// The path of the run's timeline, or why it was not written; nil without ``BridgeSimulation/timeline``.
     public internal(set) var timeline: String?
 
     init(reason: String, world: WorldCore, nanoseconds: UInt64) {

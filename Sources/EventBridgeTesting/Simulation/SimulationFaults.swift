@@ -1,7 +1,7 @@
 /// What may go wrong in a simulation.
 ///
-/// Each seed leaves out some of these kinds altogether. Kinds that would otherwise come mixed with others therefore
-/// come alone in some runs.
+/// Each seed leaves out some of these kinds altogether. So in some runs a kind comes alone that usually comes with
+/// others.
 public struct SimulationFaults: OptionSet, Sendable, Hashable {
     /// One bit for each kind.
     public let rawValue: Int
@@ -15,13 +15,13 @@ public struct SimulationFaults: OptionSet, Sendable, Hashable {
     public static let lateStarts = SimulationFaults(rawValue: 1 << 0)
     /// Processes end at any step, by a signal.
     public static let crashes = SimulationFaults(rawValue: 1 << 1)
-    /// Processes stand still for up to ten seconds, and go on.
+    /// Processes stand still for up to ten seconds, and then go on.
     public static let stops = SimulationFaults(rawValue: 1 << 2)
-    /// The end of a process is noticed late: by its exit, by the end of its stream, or by both.
+    /// The host notices the end of a process late: its exit, the end of its stream, or both.
     public static let lateExits = SimulationFaults(rawValue: 1 << 3)
     /// Streams carry a few bytes at a time, so that frames come in pieces.
     public static let splits = SimulationFaults(rawValue: 1 << 4)
-    /// Bytes take their time on a stream.
+    /// Bytes on a stream arrive late.
     public static let delays = SimulationFaults(rawValue: 1 << 5)
     /// A stream's buffer holds little, so that writers find no room.
     public static let narrowStreams = SimulationFaults(rawValue: 1 << 6)

@@ -1,8 +1,8 @@
-/// How one world went.
+/// The result of one world's run.
 struct SimulationOutcome: Sendable {
     let seed: UInt64
     var failure: SimulationFailure?
-    /// The digest of everything up to the end of the body and of the hosts that it had started.
+    /// The digest of the run's trace up to the end of the test's body and of the hosts that the body had started.
     let digest: UInt64
     let steps: UInt64
     let switches: UInt64
@@ -15,7 +15,7 @@ struct SimulationOutcome: Sendable {
     let trace: [Trace.Entry]
     /// How many threads did not come to their end.
     let leftThreads: Int
-    /// The places where work left the world.
+    /// The places in code where work left the world.
     let escapes: [String]
 
     init(_ world: SimulationWorld, _ end: Scheduler.End) {

@@ -1,20 +1,20 @@
 /// The totals of a simulation's runs.
 public struct SimulationReport: Sendable {
-    /// How many worlds there were.
+    /// How many worlds were run.
     public private(set) var runs = 0
     /// How much time has passed in all worlds together.
     public private(set) var simulatedTime: Duration = .zero
     /// How many steps the worlds took.
     public private(set) var steps = 0
-    /// What went wrong, and how often.
+    /// How often each kind of fault happened, by its name.
     public private(set) var faults: [String: Int] = [:]
     /// The places where runs started tasks outside their worlds, as with `Task.detached`.
     ///
-    /// No seed decides about such tasks, so two runs of one seed may differ.
+    /// No seed decides what these tasks do, so two runs of one seed may differ.
     public private(set) var escapes: Set<String> = []
-    /// In how many runs no fault happened or no event arrived; they tested no more than a run without faults.
+    /// The number of runs in which no fault happened or no event arrived; they tested no more than runs without faults.
     public private(set) var untested = 0
-    /// In how many runs each condition of ``SimulationWorld/sometimes(_:_:)`` held.
+    /// For each condition of ``SimulationWorld/sometimes(_:_:)``, the number of runs in which it held.
     public private(set) var reached: [String: Int] = [:]
 
     mutating func add(_ outcome: SimulationOutcome) {

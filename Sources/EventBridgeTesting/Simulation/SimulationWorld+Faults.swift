@@ -2,16 +2,16 @@ import BridgePlatform
 public import DomainEvents
 import Locks
 
-/// Faults by hand.
+/// Faults that a test causes itself.
 extension SimulationWorld {
-    /// Ends the process of a worker or client now, wherever it stands.
+    /// Ends the process of a worker or client now, at its present step.
     public func crash(_ name: String, _ exit: SimulatedExit = .signal(9)) {
         guard let process = living(name) else { return }
         core.wasMet("crash")
         process.end(exit, because: "is ended: \(exit)")
     }
 
-    /// Ends at once the simulated process whose code calls this, as `exit` and `fatalError` do in a real process.
+    /// Ends the simulated process of the caller at once, as `exit` and `fatalError` do in a real process.
     public func exitHere(_ exit: SimulatedExit) {
         let process = core.scheduler.current()?.process
         guard let found = core.processes.last(where: { $0.process === process }) else { return }
@@ -20,7 +20,7 @@ extension SimulationWorld {
         core.scheduler.yieldIfDead()
     }
 
-    /// Ends the worker's next process when an event of this type comes, before the worker's handlers get the event.
+    /// Ends the worker's next process when it gets an event of this type, before the worker's handlers get the event.
     public func crash<E: DomainEvent>(
         _ worker: String,
         whenHandling type: E.Type,
@@ -48,7 +48,7 @@ extension SimulationWorld {
         living(name)?.slow(to: UInt64(max(0, bytesPerSecond)))
     }
 
-    /// Makes the next bytes of a worker or client break the protocol.
+    /// Makes the next bytes that a worker or client writes break the protocol.
     public func breakProtocol(_ name: String) {
         guard let process = living(name) else { return }
         core.wasMet("broken protocol")
@@ -63,7 +63,7 @@ extension SimulationWorld {
         core.setWallClock(by: seconds * 1_000_000_000 + attoseconds / 1_000_000_000)
     }
 
-    /// Stops the whole world for this time, like a paused virtual machine; what becomes due meanwhile runs right after.
+    /// Stops the whole world for this time, like a paused virtual machine; work that became due runs right afterwards.
     public func standStill(for duration: Duration) { core.standStill(for: duration.simulatedNanoseconds) }
 
     private func living(_ name: String) -> SimulatedProcess? {

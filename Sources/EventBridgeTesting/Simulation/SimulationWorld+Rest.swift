@@ -1,10 +1,10 @@
 import EventBridge
 
-/// Checks what has to hold when nothing goes wrong any more.
+/// The checks of a world at rest.
 extension SimulationWorld {
     /// Ends all faults, and returns when everything that was accepted has been handled and nothing moves any more.
     ///
-    /// - Throws: ``SimulationError`` if that takes longer than `limit`, or if a check of the world at rest fails.
+    /// - Throws: ``SimulationError`` if the world is not at rest within `limit`, or if a check of that world fails.
     public func rest(within limit: Duration) async throws {
         core.calm()
         try await wait(limit) { [self] in for program in programs { await program.waitUntilRunning() } }

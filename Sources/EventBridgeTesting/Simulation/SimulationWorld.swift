@@ -73,7 +73,7 @@ public final class SimulationWorld: @unchecked Sendable {
 
     /// Starts a host whose workers are processes of this world, and returns when the workers are ready.
     ///
-    /// With `control`, clients of the world can attach; its path has no meaning. Everything else is as for
+    /// With `control`, clients of the world can attach; the socket's path has no meaning. Everything else is as for
     /// `BridgeHost`.
     /// - Throws: `BridgeError` if a worker does not become ready.
     @discardableResult
@@ -103,9 +103,9 @@ public final class SimulationWorld: @unchecked Sendable {
 
     /// Starts a host in a process of its own, and returns when `program` has returned in one of the host's processes.
     ///
-    /// A kill can end the process at any step; it is then started again. Each process runs `program` anew: it
-    /// subscribes, calls `start` on the bridge, and publishes. The value that it returns is kept for as long as the
-    /// process lives. An error that it throws fails the run. Everything else is as for
+    /// A kill can end the process at any step; the world then starts another one. Each process runs `program`, which
+    /// subscribes, calls `start` on the bridge, and publishes. The subscriptions that `program` returns are kept for as
+    /// long as the process lives. An error that `program` throws fails the run. Everything else is as for
     /// ``start(_:workers:strategy:intensity:automaticShutdown:startOrder:deadLetters:control:)``.
     @discardableResult
     public func startHost(
@@ -136,8 +136,9 @@ public final class SimulationWorld: @unchecked Sendable {
     /// Starts a process that attaches to the world's host, and returns when it has attached or has ended.
     ///
     /// - Parameters:
-    ///   - name: what the client calls itself.
-    ///   - body: the client's program before it attaches; its subscriptions are kept for as long as the process lives.
+    ///   - name: the client's name for itself.
+    ///   - body: the client's program before it attaches; the subscriptions that it returns are kept for as long as the
+    ///     process lives.
     @discardableResult
     public func attach(
         _ name: String = "client",
@@ -146,9 +147,9 @@ public final class SimulationWorld: @unchecked Sendable {
         await attach(name, wantsEverything: false, body: body)
     }
 
-    /// Starts a process that attaches, as ``attach(_:body:)`` does.
+    /// Starts a client as ``attach(_:body:)`` does.
     ///
-    /// - Parameter wantsEverything: whether the host sends it all events that pass.
+    /// - Parameter wantsEverything: whether the host sends the client all events that pass.
     func attach(
         _ name: String,
         wantsEverything: Bool,
@@ -160,7 +161,7 @@ public final class SimulationWorld: @unchecked Sendable {
         return client
     }
 
-    /// Replaces the workers of a host of this world by these from now on, as `BridgeHost.apply` does.
+    /// Replaces the workers of a host of this world by these workers, as `BridgeHost.apply` does.
     @discardableResult
     public func apply(
         _ workers: [InMemoryWorker],
@@ -171,10 +172,10 @@ public final class SimulationWorld: @unchecked Sendable {
         return try await host.apply(workers.map(\.specification), finishingWithin: limit)
     }
 
-    /// Starts a task of the simulated process whose code calls this.
+    /// Starts a task of the simulated process of the caller.
     ///
     /// An error of the task other than a cancellation fails the run.
-    /// - Returns: The task, to wait for its end. If the process ends first, the task never ends.
+    /// - Returns: The task, to wait for its end; a task whose process ends first never ends.
     @discardableResult
     public func task(_ body: @escaping @Sendable () async throws -> Void) -> Task<Void, Never> {
         let core = core
@@ -188,14 +189,14 @@ public final class SimulationWorld: @unchecked Sendable {
         }
     }
 
-    /// A number that the seed decides, for choices that the test itself leaves to chance.
+    /// Returns a number by the seed, for choices that the test itself leaves to chance.
     public func number(below bound: Int) -> Int {
         drawn += 1
         let bound = UInt64(max(1, bound))
         return Int(core.scheduler.choices.choose("test", drawn, below: bound) { $0.next(below: bound) })
     }
 
-    /// What has gone wrong in this run so far, and how often.
+    /// How often each kind of fault has happened in this run so far, by its name.
     public var faultsMet: [String: Int] { core.met }
 
     /// Fails the run for this reason.

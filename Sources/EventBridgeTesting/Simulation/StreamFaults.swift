@@ -6,27 +6,27 @@ import Locks
 struct StreamFaults: Sendable {
     /// How many bytes a read or write moves at most; 0 for no limit.
     var pieces: UInt64 = 0
-    /// How long bytes take at most before they can be read, in nanoseconds.
+    /// The longest time until bytes can be read, in nanoseconds.
     var delay: UInt64 = 0
     /// How many bytes are read in a second; 0 for no limit.
     var rate: UInt64 = 0
     /// The seed for the lengths of pieces and delays.
     var seed: UInt64 = 0
 
-    /// Whether the faults leave reading as it is.
+    /// Whether there are no faults of reading.
     var leaveReadingAlone: Bool { delay == 0 && pieces == 0 && rate == 0 }
 }
 
-/// One end of a stream in a world: it splits, delays and slows what the stream under it carries whole and at once.
+/// One end of a stream in a world: splits, delays and slows the bytes of the stream under it, which has no faults.
 final class FaultyStream: ByteStream, @unchecked Sendable {
     // Sendable: everything mutable belongs to the thread that has the world's baton.
     private let inner: any ByteStream
     private let world: WorldCore
     private var faults: StreamFaults
     private var numbers: SeededNumbers
-    /// Whether the next write breaks the protocol, as the test has asked by hand.
+    /// Whether the next write breaks the protocol because the test has asked for it.
     private var isGarbled = false
-    /// Sees what passes the host's end of a worker's stream; nil at any other end.
+    /// Sees the bytes that pass the host's end of a worker's stream; nil at any other end of a stream.
     private let watch: SettlementWatch?
 
     init(_ inner: any ByteStream, _ faults: StreamFaults, watch: SettlementWatch? = nil, in world: WorldCore) {
@@ -41,7 +41,7 @@ final class FaultyStream: ByteStream, @unchecked Sendable {
     var shelf: MemoryFile? { inner.shelf }
     var finding: StreamFinding? { inner.finding }
 
-    /// Limits how many bytes are read in a second, from now on; 0 for no limit.
+    /// Limits how many bytes are read in a second; 0 for no limit.
     func slow(to rate: UInt64) { faults.rate = rate }
 
     /// Breaks the protocol with the next write.
@@ -57,7 +57,7 @@ final class FaultyStream: ByteStream, @unchecked Sendable {
 
     private func readSome(into buffer: UnsafeMutableRawBufferPointer) -> IOOutcome {
         guard !faults.leaveReadingAlone, !world.isCalm else { return inner.read(into: buffer) }
-        // At most the bytes of 50 ms, so that this end does not notice the end of the stream too late.
+        // At most the bytes of 50 ms at once, so that the end of the stream is not noticed too late.
         let atOnce = faults.rate == 0 ? Int.max : Int(faults.rate / 20) + 1
         let part = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(min(size, atOnce)))
         let outcome = inner.read(into: part)
@@ -98,7 +98,7 @@ final class FaultyStream: ByteStream, @unchecked Sendable {
         return outcome
     }
 
-    /// Counts a split: a transfer of exactly the allowed number of bytes was most likely cut.
+    /// Counts a split if exactly the allowed number of bytes was transferred: the transfer was most likely cut.
     private func noteSplit(_ outcome: IOOutcome, _ limit: Int) {
         if faults.pieces > 0, outcome == .transferred(limit) { world.wasMet("split") }
     }

@@ -1,6 +1,6 @@
 import Locks
 
-/// Tasks that come to a world from outside, such as the test's own task.
+/// The tasks that come to a world from outside, such as the test's own task.
 final class TaskInbox: @unchecked Sendable {
     // Sendable: guarded by `lock`.
     private let lock = Lock()
@@ -17,7 +17,7 @@ final class TaskInbox: @unchecked Sendable {
         }
     }
 
-    /// Takes the real lock; the world's scheduler does not decide about it.
+    /// Runs `body` with the real lock, without the world's scheduler.
     private func outside<R>(_ body: () -> R) -> R {
         lock.lockReally()
         defer { lock.unlockReally() }

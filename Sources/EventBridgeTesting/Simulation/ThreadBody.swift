@@ -1,6 +1,6 @@
-/// The body of a thread; the thread releases it while still part of its world, because the release may take locks.
+/// The body of a thread; the thread releases the body while still part of its world, as the release may take locks.
 final class ThreadBody: @unchecked Sendable {
-    // Sendable: touched by the thread's maker first, and then only by the thread.
+    // Sendable: used by the thread's maker first, and then only by the thread.
     private var body: (@Sendable () -> Void)?
 
     init(_ body: @escaping @Sendable () -> Void) {

@@ -1,4 +1,4 @@
-/// The steps that a world's scheduler has seen; two equal runs have equal traces.
+/// The steps of a world's threads, as the scheduler saw them; two equal runs have equal traces.
 struct Trace: Sendable {
     enum Kind: UInt8, Sendable {
         case start, run, point, yield, wait, end
@@ -30,7 +30,7 @@ struct Trace: Sendable {
     private(set) var entries: [Entry] = []
     var keepsTurns = false
     private(set) var turns: [Turn] = []
-    /// Whether the thread of the last turn waits.
+    /// Whether the last step was a wait or a yield, so that the last turn is over.
     private var hasPaused = true
 
     mutating func note(_ kind: Kind, _ thread: WorldThread, _ time: UInt64) {
@@ -43,7 +43,7 @@ struct Trace: Sendable {
 
     private mutating func noteTurn(_ kind: Kind, _ thread: WorldThread, _ time: UInt64) {
         switch kind {
-        // The thread was started by another one and has no turn yet.
+        // The thread was started by another thread and has no turn yet.
         case .start: return
         case .run: begin(thread, time)
         case .point where hasPaused: begin(thread, time)

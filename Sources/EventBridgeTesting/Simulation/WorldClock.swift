@@ -2,7 +2,7 @@
 struct WorldClock {
     /// The time of the monotonic clock, in nanoseconds.
     private(set) var now: UInt64
-    /// How far the wall clock is ahead of the monotonic one; it begins in the year 2030.
+    /// How far the wall clock, which begins in the year 2030, is ahead of the monotonic clock, in nanoseconds.
     var wallOffset: UInt64
     var alarms = AlarmClock()
     /// The numbers for the lengths of steps.
@@ -14,13 +14,13 @@ struct WorldClock {
         numbers = SeededNumbers(seed: seed, name: "time")
     }
 
-    /// Lets the time of a step pass: a thread has come from one point to the next.
+    /// Adds the time of a step, which a thread takes from one point to the next.
     mutating func step() { now += 40 + numbers.next() & 63 }
 
-    /// Lets the time of a switch pass: another thread has the baton.
+    /// Adds the time of a switch, after which another thread has the baton.
     mutating func threadChanged() { now += 1_500 + numbers.next() & 2_047 }
 
-    /// Lets the time that a reading takes pass, and returns what the clock shows.
+    /// Adds the time that it takes to read the clock, and returns the clock's time.
     mutating func read() -> UInt64 {
         now += 20
         return now
@@ -28,6 +28,6 @@ struct WorldClock {
 
     mutating func pass(_ nanoseconds: UInt64) { now += nanoseconds }
 
-    /// Moves the clock on to `time`, because nothing happens until then.
+    /// Moves the clock on to `time`, as nothing happens before that time.
     mutating func jump(to time: UInt64) { now = max(now, time) }
 }

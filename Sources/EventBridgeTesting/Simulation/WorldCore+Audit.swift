@@ -7,17 +7,17 @@ extension WorldCore {
     /// Checks the host's memory for each worker against docs/reference/delivery.md, and that no worker broke the
     /// protocol.
     ///
-    /// A sender that goes beyond the receiver's window breaks the protocol.
+    /// A sender that goes beyond the receiver's window breaks the protocol, too.
     func audit(_ host: Host) -> String? {
         let all = host.bridge.statistics
-        // The windows of the other workers, which publish for this one.
+        // The windows of the other workers, which publish for the checked worker.
         let windows = max(0, all.count - 1) << 20
         for worker in all {
             if worker.violations > 0, !mayViolate.contains(worker.worker) {
                 return "\(worker.worker) was found to break the protocol"
             }
             guard let limits = host.launcher.limits[worker.worker] else { continue }
-            // The events that dead workers have left may be added, where their recovery does not wait for room.
+            // The events that dead workers have left may be added, as their recovery does not wait for room.
             let left = met["crash", default: 0] + met["exit", default: 0] + met["stop", default: 0]
             let bound = 2 * limits.outboxHardLimit + windows + left * Self.largestOutbox
             if worker.sent.waitingBytes > bound {
@@ -28,10 +28,10 @@ extension WorldCore {
         return nil
     }
 
-    /// The most that a worker can leave when it dies.
+    /// The most bytes of events that a worker can leave when it dies.
     private static let largestOutbox = 64 << 20
 
-    /// Checks the same, and what must hold for a host at rest.
+    /// Checks a host at rest; includes the checks of ``audit(_:)``.
     ///
     /// All counts balance, the settled events have arrived, and no ended worker waits for anything.
     func auditRest(of host: Host) -> String? {
@@ -76,7 +76,7 @@ extension WorldCore {
         let seen = host.launcher.fates.count
         let (books, letters) = (host.bridge.statistics, host.bridge.deadLetters)
         let fates = host.launcher.fates
-        // A worker has settled something while the host was asked, and the host's counts may or may not include that.
+        // If a worker has settled an event while the host was asked, the host's counts may or may not include it.
         guard fates.count == seen else { return nil }
         let putAside = letters.map {
             FateRecord.PutAside(id: $0.eventID, worker: $0.worker, isOfCrashes: $0.cause == .crashes)

@@ -10,9 +10,9 @@ final class WorldCore: @unchecked Sendable {
     let scheduler: Scheduler
     /// The kinds of faults that this seed has.
     let faults: SimulationFaults
-    /// Whether no fault begins any more.
+    /// True once no fault begins any more.
     private(set) var isCalm = false
-    /// How often something went wrong.
+    /// How often each kind of fault has happened, by its name.
     private(set) var met: [String: Int] = [:]
     private(set) var story: [StoryLine] = []
     /// The events that passed the router of a process, if passages are kept.
@@ -25,13 +25,13 @@ final class WorldCore: @unchecked Sendable {
     /// The process of the operating system's own threads.
     private(set) lazy var system = scheduler.makeProcess(name: "system")
     private var numbers: [String: Int] = [:]
-    /// The faults, set by hand, that end the next process of a worker.
+    /// For each worker, the ends that the test has planned for its next process.
     var doomed: [String: [Doom]] = [:]
 
-    /// Whether the run is over; what ended processes do while they are buried is then ignored.
+    /// Whether the run is over; then the work of processes that are being buried is ignored.
     var isSealed = false
     private(set) var record = ArrivalRecord()
-    /// The hosts that live, and those in which something still goes on.
+    /// The hosts that live, and the hosts in which work still goes on.
     var hosts: [Host] = []
     /// The workers that break the protocol because the test asked for it.
     var mayViolate: Set<String> = []
@@ -66,7 +66,7 @@ final class WorldCore: @unchecked Sendable {
         }
     }
 
-    /// The planned end of a worker's process, at an event.
+    /// The planned end of a worker's process when it gets an event.
     struct Doom: Sendable {
         let event: String
         let exit: SimulatedExit
@@ -78,7 +78,7 @@ final class WorldCore: @unchecked Sendable {
         self.keepsPassages = keepsPassages
         var faults = allowed
         for kind in 0..<SimulationFaults.kinds {
-            // Two seeds in three have faults of each kind.
+            // For each kind of fault, two seeds in three have it.
             let isOut =
                 scheduler.choices.choose("swarm", UInt64(kind), below: 2) { $0.next(below: 3) == 0 ? 0 : 1 } == 0
             if isOut { faults.remove(SimulationFaults(rawValue: 1 << kind)) }
@@ -97,7 +97,7 @@ final class WorldCore: @unchecked Sendable {
         )
     }
 
-    /// The number of the next process of this name.
+    /// Counts a new process of this name, and returns its number.
     func nextNumber(of name: String) -> Int {
         numbers[name, default: 0] += 1
         return numbers[name, default: 1]
@@ -115,9 +115,9 @@ final class WorldCore: @unchecked Sendable {
         tell(reason)
     }
 
-    /// The observer of events that pass the router of a process.
+    /// Makes the observer of the events that pass the router of a process.
     ///
-    /// - Parameter mistake: called when an event arrives there; returns the rule that is broken, if any.
+    /// - Parameter mistake: called when an event arrives in the process; returns the rule that is broken, or nil.
     func tap(
         of process: String,
         _ mistake: @escaping @Sendable () -> String? = { nil }
@@ -166,7 +166,7 @@ final class WorldCore: @unchecked Sendable {
         check()
     }
 
-    /// Checks the conditions that must always hold, and notes which of the others hold at this moment.
+    /// Checks the conditions that must always hold, and notes which conditions of the other kind hold at this moment.
     func check() {
         if isSealed { return }
         for (name, holds) in always where !holds() { fail("it does not hold that \(name)") }
@@ -211,7 +211,7 @@ final class WorldCore: @unchecked Sendable {
         scheduler.clock.wallOffset &+= UInt64(bitPattern: nanoseconds)
     }
 
-    /// Stops the whole world for a while, like a paused virtual machine; what becomes due meanwhile runs right after.
+    /// Stops the whole world for this time, like a paused virtual machine; work that became due runs right afterwards.
     func standStill(for nanoseconds: UInt64) {
         wasMet("standstill")
         tell("everything stands still for \(nanoseconds / 1_000) us")
@@ -221,7 +221,7 @@ final class WorldCore: @unchecked Sendable {
     /// Throws if the run is over; the error ends the work in processes that are being buried.
     func checkOpen() throws { if isSealed { throw CancellationError() } }
 
-    /// Ends all faults from now on: stopped processes go on, and no process ends or stops any more.
+    /// Ends all faults: stopped processes go on, and no process ends or stops by a fault any more.
     func calm() {
         guard !isCalm else { return }
         isCalm = true
@@ -235,7 +235,7 @@ final class WorldCore: @unchecked Sendable {
 }
 
 extension SeededNumbers {
-    /// A number up to `bound`; small numbers are as likely as large ones.
+    /// A number up to `bound`; each order of magnitude is about equally likely.
     mutating func nextOfAnySize(upTo bound: UInt64) -> UInt64 {
         let bits = UInt64(64 - bound.leadingZeroBitCount)
         let size = next(below: bits) + 1

@@ -12,9 +12,9 @@ final class WorldProcess: @unchecked Sendable {
     var isDead = false
     /// Whether the process is stopped, so none of its threads runs for now.
     var isStopped = false
-    /// How many points its threads have passed.
+    /// How many points the process's threads have passed.
     var points: UInt64 = 0
-    /// The points at which something happens to the process, the first one last.
+    /// The points at which something happens to the process; the next point is last.
     @exclusivity(unchecked) private(set) var fates: [(point: UInt64, act: @Sendable () -> Void)] = []
 
     init(number: Int, name: String, scheduler: Scheduler) {
@@ -26,13 +26,13 @@ final class WorldProcess: @unchecked Sendable {
     /// A number above those of all real processes.
     var identifier: Int32 { 1 << 30 + Int32(clamping: number) }
 
-    /// Calls `act` when the process has come to this point, or at the next point if this one has passed.
+    /// Calls `act` when the process comes to this point; if the point has passed, at the process's next point.
     func meet(_ point: UInt64, _ act: @escaping @Sendable () -> Void) {
         let index = fates.firstIndex { $0.point <= point } ?? fates.endIndex
         fates.insert((point, act), at: index)
     }
 
-    /// The call that is due at the present point, if any.
+    /// Removes and returns the call that is due at the present point; nil if none is due.
     func takeFate() -> (@Sendable () -> Void)? {
         guard let next = fates.last, points >= next.point else { return nil }
         return fates.removeLast().act
@@ -40,7 +40,7 @@ final class WorldProcess: @unchecked Sendable {
 
     func forgetFates() { fates = [] }
 
-    /// Whether its threads get their turn.
+    /// Whether the process's threads get turns.
     var runs: Bool { !isDead && !isStopped }
 }
 
@@ -51,7 +51,7 @@ final class WorldExecutor: TaskExecutor, @unchecked Sendable {
         case call(@Sendable () -> Void)
     }
 
-    /// How many threads run tasks at most.
+    /// The greatest number of threads that run tasks.
     static let width = 2
 
     // Sendable: everything mutable is guarded by the world's lock.

@@ -27,19 +27,19 @@ final class WorldThread: SimulatedThread, @unchecked Sendable {
     let name: String
     let baton = Baton()
 
-    /// The simulated process whose code it runs.
+    /// The simulated process whose code the thread runs.
     var process: WorldProcess
     var state = State.ready
-    /// Counts the thread's waits: a wake-up for an earlier wait comes too late.
+    /// The number of the thread's waits so far: a wake-up for an earlier wait is ignored.
     var waits: UInt64 = 0
-    /// When the wait ends at the latest; nil if it has no such time.
+    /// The time at which the thread's wait ends at the latest; nil for no limit.
     var deadline: UInt64?
-    /// Whether the wait has ended by its deadline.
+    /// Whether the wait has ended because its deadline came.
     var isOverdue = false
     var hasBegun = false
-    /// Where the thread stands, filled in when the world asks.
+    /// The thread's place in code; set when the world asks for it.
     var place = ""
-    /// The locks that it holds.
+    /// The locks that the thread holds.
     var held: [ObjectIdentifier] = []
 
     init(_ scheduler: Scheduler, number: Int, name: String, process: WorldProcess) {
@@ -54,7 +54,7 @@ final class WorldThread: SimulatedThread, @unchecked Sendable {
     func lock(_ lock: Lock) {
         if held.isEmpty { scheduler.point(self) }
         while !lock.tryLockReally() {
-            // The holder is a thread of this world that waits for something else, or, briefly, a thread outside it.
+            // The lock is held by a waiting thread of this world or, briefly, by a thread outside the world.
             if !scheduler.waitForLock(lock, self) {
                 lock.lockReally()
                 break

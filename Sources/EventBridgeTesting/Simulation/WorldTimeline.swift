@@ -9,7 +9,7 @@ import JSONText
 /// where an event was published to where it arrived, and from there to its effects. Each line of the story, such as a
 /// fault, is an instant across all tracks.
 struct WorldTimeline {
-    /// An event passes the router of a process: the process publishes it, or it arrives.
+    /// The passage of an event through a process's router: the process publishes the event, or the event arrives in it.
     struct Passage: Sendable {
         let time: UInt64
         let thread: Int
@@ -41,7 +41,9 @@ struct WorldTimeline {
         self.failure = failure
     }
 
-    /// - Returns: The path of the timeline, or why there is none.
+    /// Writes the timeline to a file.
+    ///
+    /// - Returns: The path of the timeline, or why it was not written.
     func write(to path: String) -> String {
         do throws(SystemFileError) {
             try SystemFile.create(path).append(text)
@@ -117,7 +119,7 @@ struct WorldTimeline {
 
     // MARK: - Events
 
-    /// An event lasts until its thread comes to the next event or hands the baton on.
+    /// The entries of events; an event lasts until its thread comes to the next event or hands the baton on.
     private var passageEntries: [TraceEntry] {
         var ends = passages.map(\.time)
         var newest: [Int: Int] = [:]

@@ -4,7 +4,7 @@ import CAllocationCounter
 import CBOR
 import FoundationEssentials
 
-/// Measures how the small event is turned into bytes and back, with coders and buffers that are used again.
+/// Measures how long it takes to turn the small event into bytes and back, with coders and buffers that are reused.
 enum CodecWork {
     static func run(count: Int64) throws {
         let coder = PayloadCoder<BenchmarkLaidOutEvent>()

@@ -1,7 +1,7 @@
 import DomainEvents
 import Locks
 
-/// W2 the other way: from the host to several workers, each of which gets and checks every event.
+/// W2 in the other direction: from the host to several workers; each worker gets and checks every event.
 enum FanOutWork {
     static func run(_ name: String, workers: Int, count: Int64) async throws {
         var design = BenchmarkBridge()
@@ -32,7 +32,7 @@ enum FanOutWork {
             remaining = workers
         }
 
-        /// The time from the first event in any worker to the last event in all.
+        /// The time from the first event that arrived in any worker to the last one.
         var nanoseconds: UInt64 { lock.withLock { last - first } }
 
         func add(_ report: BenchmarkReceived) {

@@ -2,13 +2,13 @@ import BridgePlatform
 import Locks
 import Synchronization
 
-/// The arrival of a flood: checks that each lane's events come in order and completely, and notes the first and last
-/// time.
+/// The arrival of a flood: checks that each lane's events come in order and completely, and notes when the first and
+/// the last event came.
 ///
 /// A lane is the events that one thread of one process sends. Event n of a lane has the number n × lanes + lane.
 final class Flood: @unchecked Sendable {
-    // Sendable: one thread at a time touches a lane, the one that reads the lane's link. Other threads read the lane
-    // when `remaining` says that it has ended.
+    // Sendable: only the thread that reads a lane's link touches the lane. Other threads read it once `remaining` says
+    // that the lane has ended.
 
     private struct Lane {
         var next: Int64 = 0
@@ -43,7 +43,7 @@ final class Flood: @unchecked Sendable {
 
     var count: Int64 { countInLane << shift }
 
-    /// The times of the first event of all, and of the last.
+    /// The times at which the first and the last event of all lanes came.
     var interval: ClosedRange<UInt64> {
         let first = lanes.map(\.pointee.first).min() ?? 0
         return first...max(first, lanes.map(\.pointee.last).max() ?? 0)
@@ -51,7 +51,7 @@ final class Flood: @unchecked Sendable {
 
     var nanoseconds: UInt64 { interval.upperBound - interval.lowerBound }
 
-    /// - Returns: Whether this was the last event of all.
+    /// - Returns: Whether this was the last event of all lanes.
     @inline(__always)
     func arrived(_ id: Int64) -> Bool {
         let number = Int(id & (1 << shift - 1))

@@ -1,4 +1,4 @@
-/// The parts of a flood beyond one worker that sends and one subscriber that receives.
+/// The size and form of a flood; by default one worker sends and one subscriber receives.
 struct FloodPlan {
     /// The name of the printed measurement.
     var name = "W2"
@@ -7,7 +7,7 @@ struct FloodPlan {
     var workers = 1
     /// How many threads of each worker publish; a power of two.
     ///
-    /// With one, a task sends.
+    /// With one thread, a task sends instead.
     var threads = 1
     var subscribers = 1
     var hasSlowLink = false

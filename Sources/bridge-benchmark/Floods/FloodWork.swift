@@ -1,7 +1,7 @@
 import BridgePlatform
 import DomainEvents
 
-/// W2: events from workers to the host, as fast as they can; all are acknowledged, and none is lost.
+/// W2: workers send events to the host as fast as they can; all events are acknowledged, and none is lost.
 enum FloodWork {
     /// The measured figures.
     struct Outcome {

@@ -15,7 +15,7 @@ enum FloodWorker {
         ]
     }
 
-    /// Sends outside the handler, as nothing waits for room inside one.
+    /// Sends outside the handler, as a handler cannot wait for room.
     private static func begin<Event: TitledEvent>(
         _ part: FloodPart,
         _ event: Event.Type,
@@ -47,7 +47,7 @@ enum FloodWorker {
         }
     }
 
-    /// Publishes, and waits for room so often that the events in between are far below the outbox's hard limit.
+    /// Publishes, and waits for room so often that the events between two waits stay far below the outbox's hard limit.
     private static func publish<Event: TitledEvent>(
         _ event: Event.Type,
         _ numbers: StrideTo<Int64>,

@@ -3,9 +3,10 @@ import CBOR
 import DomainEvents
 import Locks
 
-/// Measures growth: one worker sends ever more over one link, and each step ends with a look at the host's memory.
+/// Measures growth: one worker sends more in each step over one link, and each step ends with a measurement of the
+/// host's memory.
 enum LongFloodWork {
-    /// - Parameter megabytes: the payload of the last step; each step sends ten times as much as the one before.
+    /// - Parameter megabytes: the payload of the last step; each step sends ten times as much as the previous step.
     static func run(megabytes: Int64) async throws {
         var design = BenchmarkBridge()
         design.add("benchmark", FloodPlan().arguments(worker: 0), subscribes: [BenchmarkStarted.self])
@@ -36,8 +37,7 @@ enum LongFloodWork {
 
     /// The flood that is under way.
     private final class Arrival: @unchecked Sendable {
-        // Sendable: changed before the worker is told to send; from then on the thread that reads the worker's link
-        // uses it.
+        // Sendable: changed before the worker is asked to send; afterwards only the thread that reads the link uses it.
         private var flood = Flood(count: 1)
         private var done = Finish()
 

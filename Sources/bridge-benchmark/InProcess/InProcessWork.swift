@@ -18,7 +18,7 @@ enum InProcessWork {
         memory()
         for observers in [1, 10, 100] { inline(observers, posts) }
         manyTypes(1_000, posts)
-        // Fewer pairs than twenty say nothing about the worst of them.
+        // With fewer than twenty pairs, the worst ratio would say nothing.
         twoThreads(pairs: posts < 1_000_000 ? 2 : 20, posts / 4)
         let elsewhere = max(1_000, posts / 4_000 * 1_000)
         await queue(elsewhere)
@@ -31,8 +31,8 @@ enum InProcessWork {
 
     /// Adds up the numbers of the events that it is given.
     private final class Sum: @unchecked Sendable {
-        // Sendable: handlers of one subscription run one at a time, and each sees the changes of the one before. The
-        // sum is read when they are done.
+        // Sendable: handlers of one subscription run one at a time, and each sees the changes of the previous one. The
+        // sum is read when all handlers have returned.
         private(set) var value: Int64 = 0
         private(set) var count: Int64 = 0
 
@@ -86,7 +86,7 @@ enum InProcessWork {
         return time
     }
 
-    /// Measures one subscriber, with `count` event types in use beside its own.
+    /// Measures one subscriber while `count` other event types are in use.
     private static func manyTypes(_ count: Int, _ posts: Int64) {
         let publisher = EventPublisher()
         let tags = EventType.all
@@ -104,11 +104,11 @@ enum InProcessWork {
 
     // MARK: - Two publishing threads
 
-    /// Compares two threads that publish events of two types with one that publishes alone, and shows the worst of
-    /// random pairs.
+    /// Compares two threads that publish events of two types with one thread that publishes alone, for random pairs of
+    /// types, and reports the median and the worst pair.
     ///
-    /// As a control, two threads work on memory of their own between the pairs. Their extra time over one thread
-    /// alone is due to the machine.
+    /// As a control, two threads work on memory of their own between the pairs. The extra time of these threads over
+    /// one thread alone is due to the machine.
     private static func twoThreads(pairs: Int, _ posts: Int64) {
         var ratios: [Double] = []
         var controls: [Double] = []
@@ -207,7 +207,7 @@ enum InProcessWork {
             for id in first..<first + burst - 1 { publisher.publish(BenchmarkEvent(id: id, title: Title.of(id))) }
             let last = first + burst - 1
             do {
-                // When it returns, this event and all earlier ones have been handled.
+                // When `deliver` returns, this event and all earlier events have been handled.
                 try await publisher.deliver(BenchmarkEvent(id: last, title: Title.of(last)), within: .seconds(60))
             } catch {
                 Report.fail("\(name): \(error)")
@@ -224,7 +224,7 @@ enum InProcessWork {
         let begin = MonotonicClock.now()
         let producer = Task.detached {
             for id in 0..<elsewhere {
-                // `send` waits for the consumer now and then; its own cost is not to be measured.
+                // Only some events go through `send`, which waits for the consumer; its own cost is not to be measured.
                 let event = BenchmarkEvent(id: id, title: Title.of(id))
                 if id.isMultiple(of: 1_000) { try await publisher.send(event) } else { publisher.publish(event) }
             }
@@ -264,7 +264,7 @@ enum InProcessWork {
 
     // MARK: - Memory
 
-    /// Runs first of all, since it measures by how much the peak memory grows.
+    /// Measures by how much the peak memory grows, so it runs before all other measurements.
     private static func memory() {
         let count = 20_000
         let publisher = EventPublisher()
@@ -282,7 +282,7 @@ enum InProcessWork {
 
 /// An event type for each tag.
 ///
-/// It has no title: threads that count references to the same sixteen strings would wait for each other there.
+/// The event has no title: threads that count references to the same sixteen strings would slow each other down.
 private struct TaggedEvent<Tag: Sendable>: DomainEvent {
     let id: Int64
 
@@ -294,20 +294,20 @@ private enum Pair<First, Second> {}
 
 /// One of the event types, with its operations.
 ///
-/// The compiler makes these closures for each type: as with a user's own types, publishing looks nothing up.
+/// The compiler makes these closures for each type, so publishing looks nothing up, as with a user's own types.
 private struct EventType: Sendable {
     /// Subscribes to the events of this type; the returned closure publishes the given number of them.
     let subscribe: @Sendable (_ publisher: EventPublisher) -> @Sendable (_ posts: Int64) -> Void
     /// Subscribes to the events of this type and does nothing with them.
     let idle: @Sendable (_ publisher: EventPublisher) -> Subscription
-    /// Subscribes to an event type that is made from this one and another.
+    /// Subscribes to an event type that is made from this type and another one.
     let pair: @Sendable (_ other: EventType, _ publisher: EventPublisher) -> Subscription
     private let tag: any Sendable.Type
 
     init<Tag: Sendable>(_ tag: Tag.Type) {
         self.tag = tag
         subscribe = { publisher in
-            // Only the handlers of one publishing thread at a time write it.
+            // Only the handlers of one publishing thread at a time write the sum.
             let sum = allocateAlone(Int64.self)
             sum.initialize(to: 0)
             nonisolated(unsafe) let total = sum
@@ -330,7 +330,7 @@ private struct EventType: Sendable {
         }
     }
 
-    /// Forty types that the language brings; they only have to differ.
+    /// Forty types of the standard library; they only have to differ.
     static let all = [
         EventType(Int.self), EventType(Int8.self), EventType(Int16.self), EventType(Int32.self),
         EventType(Int64.self), EventType(UInt.self), EventType(UInt8.self), EventType(UInt16.self),

@@ -1,4 +1,4 @@
-/// The small event as a C programmer would send it: length, number, length of the title, title; 30 bytes.
+/// The small event as a C programmer would send it, in 30 bytes: length, number, length of the title, title.
 enum RawFrame {
     static let bytes = 4 + body
     private static let body = 26
@@ -21,7 +21,7 @@ enum RawFrame {
         frame.storeBytes(of: titles[Int(id & 15)], toByteOffset: titleStart, as: SIMD2<UInt64>.self)
     }
 
-    /// The number in a frame, after a check of everything in the frame.
+    /// Checks all parts of a frame, and returns its number.
     @inline(__always)
     static func check(_ frame: UnsafeMutableRawPointer) -> Int64 {
         let id = frame.loadUnaligned(fromByteOffset: 4, as: Int64.self)

@@ -4,7 +4,7 @@ import Glibc
 import Darwin
 #endif
 
-/// A blocking socket with system calls and nothing else: the limit with which the bridge is compared.
+/// A blocking socket, used with plain system calls: the bridge is compared with the speed of this socket.
 struct RawSocket {
     let descriptor: CInt
 
@@ -22,9 +22,9 @@ struct RawSocket {
         }
     }
 
-    /// Reads the bytes that there are, and waits for the first one.
+    /// Reads the bytes that have arrived; waits if there are none.
     ///
-    /// - Returns: 0 at the end.
+    /// - Returns: How many bytes were read; 0 at the end.
     @inline(__always)
     func readSome(_ bytes: UnsafeMutableRawPointer, _ count: Int) -> Int {
         while true {
@@ -36,7 +36,7 @@ struct RawSocket {
 
     /// Reads exactly `count` bytes.
     ///
-    /// - Returns: Whether the bytes came before the end.
+    /// - Returns: False if the end came before these bytes.
     @inline(__always)
     func read(_ bytes: UnsafeMutableRawPointer, _ count: Int) -> Bool {
         var done = 0
@@ -49,7 +49,7 @@ struct RawSocket {
     }
 }
 
-// The methods above hide the system calls of the same names.
+// Functions of their own, as the methods above hide the system calls of the same names.
 @inline(__always)
 private func systemRead(_ descriptor: CInt, _ bytes: UnsafeMutableRawPointer, _ count: Int) -> Int {
     read(descriptor, bytes, count)

@@ -1,6 +1,6 @@
 import BridgePlatform
 
-/// The works over nothing but a pair of blocking sockets, which shows what the machine allows.
+/// The works over a plain pair of blocking sockets, to show what the machine allows.
 enum RawWork {
     static let argument = "raw-peer"
     private static let peer = "raw-socket"
@@ -73,7 +73,7 @@ enum RawWork {
         Report.blobs(peer, bytes, count, nanoseconds: flood.nanoseconds)
     }
 
-    /// Does one half of a work, with a child that does the other half.
+    /// Runs one half of a work, while a child runs the other half.
     private static func with(_ arguments: [String], _ body: (RawSocket) -> Void) throws {
         let sockets = try UnixSocket.pair()
         let child = try OwnProgram([argument] + arguments, socket: sockets.second.rawValue)

@@ -1,7 +1,7 @@
 import BridgePlatform
 import DomainEvents
 
-/// W1: one event there, one back; the handler of the reply sends the next, on the thread that delivers it.
+/// W1: one event to the worker, one reply back; the reply's handler sends the next event on the delivering thread.
 enum RoundTripWork {
     private static let warmUp: Int64 = 2_000
 

@@ -1,6 +1,6 @@
 /// The times of round trips; one trip is under way at a time.
 final class Trips: @unchecked Sendable {
-    // Sendable: with one event in flight, one thread at a time is here; the link's locks hand the state over.
+    // Sendable: with one event in flight, only one thread at a time uses this; the link's locks order the accesses.
     private(set) var nanoseconds: [UInt64] = []
     private let count: Int
     private let warmUp: Int64
@@ -16,7 +16,7 @@ final class Trips: @unchecked Sendable {
         nanoseconds.reserveCapacity(count)
     }
 
-    /// The time from the beginning of the first counted trip to the end of the last.
+    /// The time from the beginning of the first counted trip to the end of the last trip.
     var total: UInt64 { last - first }
 
     func begin(_ now: UInt64) {

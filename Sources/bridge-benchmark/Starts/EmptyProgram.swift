@@ -2,11 +2,11 @@ import BridgePlatform
 
 /// A program that does nothing, which shows the cost of a start without the bridge.
 ///
-/// It is this program, and so has the same libraries; it ends before it touches them.
+/// The program is this benchmark itself, and so loads the same libraries; it ends before it uses them.
 enum EmptyProgram {
     static let argument = "empty"
 
-    /// The child's half: a byte says that it runs, and a line says how much memory it has.
+    /// The child's half: prints a byte to show that it runs, and a line with its memory.
     static func run() -> Never {
         CurrentProcess.writeAll(".", to: 1)
         CurrentProcess.writeAll("\(CurrentProcess.residentBytes() ?? 0)\n", to: 1)

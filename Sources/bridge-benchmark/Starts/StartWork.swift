@@ -2,7 +2,7 @@ import BridgePlatform
 import DomainEvents
 import Locks
 
-/// W4: the time from the start of a worker to its first event, and the worker's memory then.
+/// W4: the time from the start of a worker to its first event, and the worker's memory at that time.
 enum StartWork {
     static func run(count: Int) async throws {
         var times: [UInt64] = []

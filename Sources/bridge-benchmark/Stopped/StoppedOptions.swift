@@ -4,13 +4,13 @@ struct StoppedOptions {
     var seconds: Int64 = 60
     var outbox = 4 << 20
     var hardLimit = 64 << 20
-    /// The payload of an event.
+    /// The payload of an event, in bytes.
     var bytes = 1_000
 
     /// The memory that the design allows the host: the outbox, and a little for everything else.
     var memoryAim: Int { hardLimit + 8 << 20 }
 
-    /// Nil if the arguments are not understood.
+    /// Reads the arguments; nil if they are not understood.
     init?(_ arguments: ArraySlice<String>) {
         var rest = arguments
         while let name = rest.popFirst() {

@@ -6,17 +6,17 @@ import Locks
 import Supervision
 import Synchronization
 
-/// Measures what a stopped worker costs its host and another worker, while the host publishes to it as fast as it can.
+/// Measures what a stopped worker costs its host and another worker while the host publishes as fast as it can.
 ///
-/// The producer changes its activity each second, so other work of the machine hits all activities alike.
+/// The producer changes its activity each second, so other work of the machine affects all activities alike.
 final class StoppedWork: Sendable {
     /// The activities of the producer.
     enum Producer: String, CaseIterable {
-        /// It waits in `send`; all other activities are compared with this one.
+        /// The producer waits in `send`; the other activities are compared with this one.
         case waits
-        /// It publishes without a pause.
+        /// The producer publishes without a pause.
         case floods
-        /// It keeps a processor busy without the bridge, which shows what flooding costs any program on this machine.
+        /// The producer keeps a processor busy without the bridge, to show what a busy processor costs on this machine.
         case burns
     }
 
@@ -38,7 +38,7 @@ final class StoppedWork: Sendable {
 
     /// The trips of one round.
     ///
-    /// The single times are not kept: over a minute they would take more memory than the bridge may take.
+    /// The time of each trip is not kept: over a minute these times would take more memory than the bridge may take.
     private struct Round {
         let p50: UInt64
         let p99: UInt64
@@ -75,7 +75,7 @@ final class StoppedWork: Sendable {
         // The worker stops during these trips.
         _ = await trips.run(nanoseconds: Self.roundNanoseconds)
         let memoryBefore = Self.memory()
-        // The outbox is full from here on: `send` waits, and `publish` drops.
+        // After this loop the outbox is full: `send` waits, and `publish` drops.
         while sent(bridge).rejected == 0 { publish() }
         var outcome = Outcome(options: options)
         var rounds: [Producer: [Round]] = [:]

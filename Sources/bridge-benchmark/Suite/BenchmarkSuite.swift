@@ -2,8 +2,7 @@ import BridgePlatform
 
 /// Runs the requested works in rounds, each work in a process of its own, and shows the results.
 ///
-/// Every other round goes from the last work to the first, so a machine that gets slower or busy affects all works
-/// alike.
+/// Every other round goes from the last work to the first, so a machine that gets slower affects all works alike.
 struct BenchmarkSuite {
     /// The time limit of a work: far more than any work needs.
     private static let limit: Duration = .seconds(300)

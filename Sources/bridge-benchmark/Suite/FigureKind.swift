@@ -4,7 +4,7 @@ struct FigureKind {
     let name: String
     let label: String
 
-    /// The figures that a table shows, in its order.
+    /// The figures that a table shows, in the table's order.
     static let all = [
         FigureKind(name: "p50_us", label: "µs, median"),
         FigureKind(name: "p99_us", label: "µs, 99 %"),
@@ -24,7 +24,7 @@ struct FigureKind {
         FigureKind(name: "idle_us_per_s", label: "µs/s of host idle"),
     ]
 
-    /// The peer and the work whose figures stand for 1: a work's figures are divided by them; nil if there are none.
+    /// The peer and the work by whose figures this work's figures are divided; nil for a work without a base.
     static func base(of work: String) -> (peer: String, work: String)? {
         switch work {
         case _ where work.hasPrefix("W1"): ("raw-socket", "W1")

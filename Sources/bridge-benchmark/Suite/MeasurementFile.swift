@@ -2,7 +2,7 @@ import BridgePlatform
 
 /// A file of JSON lines that an earlier run has written.
 enum MeasurementFile {
-    /// A larger file is no file of measurements.
+    /// The largest file that is read, in bytes.
     private static let greatestSize = 64 << 20
 
     static func read(_ path: String) throws(MeasurementError) -> [Measurement] {

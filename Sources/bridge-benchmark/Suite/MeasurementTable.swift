@@ -20,7 +20,7 @@ struct MeasurementTable {
         }
     }
 
-    /// The table as text, without a final newline; it has columns for an earlier run if there is one.
+    /// The table as text, without a final newline; has columns for an earlier run unless `before` is nil.
     func text(comparedWith before: MeasurementTable?) -> String {
         var rows = [["work", "by", "figure", "median", "least", "most", "x base"]]
         if before != nil { rows[0] += ["before", "x before"] }
@@ -69,7 +69,7 @@ struct MeasurementTable {
         return decimal(value / base, places: 2)
     }
 
-    /// The number with about four digits; digits before the point are all kept, in groups.
+    /// The number with about four digits; all digits before the point are kept, in groups of three.
     private static func text(_ value: Double) -> String {
         let places =
             switch abs(value) {

@@ -4,15 +4,15 @@ import JSONText
 struct SuiteOptions: Equatable {
     /// Where the measurements are written.
     enum Output: Equatable {
-        /// The measurements are not written: there is a table.
+        /// The measurements are not written; only the table is printed.
         case none
-        /// The measurements go to standard output, instead of the table.
+        /// The measurements are written to standard output, instead of the table.
         case standardOutput
         case file(String)
     }
 
     var rounds = 3
-    /// Names of works, or the first of their words between hyphens; all works if there are none.
+    /// The names of the works to run, or the beginnings of names before a hyphen; empty for all works.
     var only: [String] = []
     var isQuick = false
     var json = Output.none

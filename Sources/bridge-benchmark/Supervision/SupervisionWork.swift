@@ -12,12 +12,12 @@ import Darwin
 
 /// Measures supervision: how soon a death is noticed and the worker replaced, and what idle workers cost their host.
 enum SupervisionWork {
-    /// Five seconds are long enough for a hundred workers; a few workers only show that the work can be done.
+    /// How long the workers are idle, in seconds; with only a few workers, a run just shows that the work can be done.
     private static func idleSeconds(_ workers: Int) -> Int { workers < 10 ? 1 : 5 }
 
-    /// Kills a worker `kills` times, each time as soon as its replacement is ready.
+    /// Kills a worker `kills` times; kills each replacement as soon as it is ready.
     ///
-    /// The back-off is the shortest one, a millisecond, which is part of the time to the replacement.
+    /// The time to the replacement includes the back-off, which has the shortest possible length, a millisecond.
     static func run(kills: Int) async throws {
         let publisher = EventPublisher()
         let reports = Reports(publisher)
@@ -83,7 +83,7 @@ enum SupervisionWork {
             ]
         }
 
-        /// The times of the last exit, and of the readiness of this start.
+        /// Waits until this start is ready, and returns the times of the last exit and of the readiness.
         func ready(_ start: Int) async -> (exited: UInt64, ready: UInt64) {
             await withCheckedContinuation { continuation in
                 let isReady = lock.withLock {

@@ -5,23 +5,24 @@ import DomainEvents
 
 /// The names of the workers or events of a running supervisor, one a line, for the completion scripts.
 ///
-/// The scripts call it while a person types. So it is silent where no supervisor answers, and never takes long.
+/// The scripts ask for the names while a person types. So the command prints nothing if no supervisor answers, and
+/// soon ends in any case.
 struct CompletionNames: Sendable, Hashable {
     enum Kind: String, Sendable, Hashable {
         case workers
         case events
     }
 
-    /// The word that stands in place of a subcommand; no help mentions it.
+    /// The word in place of a subcommand on the command line; no help mentions it.
     static let word = "__complete"
 
-    /// A person who has pressed a key waits no longer.
+    /// How long the command may take, in nanoseconds: a person who has pressed a key waits no longer.
     private static let timeout: UInt64 = 2_000_000_000
 
     let kind: Kind
     let control: String?
 
-    /// Nil for other arguments.
+    /// Reads the arguments; nil if they are not understood.
     ///
     /// - Parameter arguments: the kind, then the control socket's path, if it was given.
     init?(_ arguments: ArraySlice<String>) {
@@ -30,11 +31,11 @@ struct CompletionNames: Sendable, Hashable {
         control = arguments.dropFirst().first
     }
 
-    /// The lines; nil if there are none.
+    /// Asks the supervisor and returns the lines; nil if there are none.
     func run() async -> String? {
         guard let poller = try? Poller(name: "completion") else { return nil }
         defer { poller.stop() }
-        // Anything still under way then, such as connecting to a supervisor that hangs, ends with the process.
+        // The exit ends all that is under way, such as connecting to a supervisor that hangs.
         poller.schedule(after: Self.timeout) { CurrentProcess.exitImmediately(ProgramStatus.success.rawValue) }
         guard
             let client = try? await BridgeClient.connect(
@@ -58,7 +59,7 @@ struct CompletionNames: Sendable, Hashable {
 
     /// Whether a shell reads the name as one word without a special meaning.
     ///
-    /// Workers and clients may make up names of events. A line into which a shell has put `$(halt)` would run it.
+    /// Workers and clients choose the names of events. A line that a shell completed with `$(halt)` would run `halt`.
     static func isPlain(_ name: String) -> Bool {
         !name.hasPrefix("-")
             && name.unicodeScalars.allSatisfy { scalar in

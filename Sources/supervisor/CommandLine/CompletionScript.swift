@@ -81,7 +81,7 @@ extension CompletionScript {
     }
 
     private static func bashOption(_ option: Subcommand.Option) -> String? {
-        // For a value that may be left out, the script offers only the words that may follow it.
+        // A value that may be left out is not completed: the script then offers the words that may follow the option.
         option.value.flatMap { value in
             value.usual == nil ? "                    \(option.name)) after=1; \(bashValues(value.values)) ;;" : nil
         }

@@ -1,4 +1,4 @@
-/// What the program says about itself.
+/// The texts of the program's help.
 enum HelpText {
     /// The help on a subcommand, or on the program as a whole.
     static func text(_ topic: Subcommand.Name?) -> String {

@@ -1,13 +1,13 @@
 import Supervision
 
-/// What the command line asks for.
+/// A subcommand with its options, as the command line states them.
 enum Invocation: Sendable, Hashable {
     case run(RunOptions)
     case check(configuration: String)
     case graph(configuration: String, GraphFormat)
     case status(StatusOptions)
     case start(worker: String, control: String?)
-    /// Stops a worker, or everything.
+    /// Stops a worker; the whole supervisor if `worker` is nil.
     case stop(worker: String?, control: String?)
     case restart(worker: String, control: String?)
     case signal(worker: String, SignalNumber, control: String?)
@@ -22,11 +22,11 @@ enum Invocation: Sendable, Hashable {
     case events(EventsOptions)
     case trace(TraceOptions)
     case completion(CompletionScript.Shell)
-    /// What a completion script asks for.
+    /// The names that a completion script asks for.
     case completionNames(CompletionNames)
     /// The help on a subcommand, or on the program as a whole.
     case help(Subcommand.Name?)
-    /// The same text as a page of the manual.
+    /// The help as a page of the manual.
     case manual(Subcommand.Name?)
     case version
 }
@@ -44,7 +44,7 @@ struct RunOptions: Sendable, Hashable {
         case standardInput
         case file(String)
 
-        /// The name that precedes a line's number in messages.
+        /// The input's name, which precedes a line's number in messages.
         var name: String {
             switch self {
             case .standardInput: "standard input"
@@ -58,7 +58,7 @@ struct RunOptions: Sendable, Hashable {
     var format = Format.text
     var exitsWhenIdle = false
     var isStrict = false
-    /// The socket at which others attach; nil for the configuration's.
+    /// The control socket at which clients attach; nil for the configuration's.
     var control: String?
     /// The port of the dashboard, 0 for any free one; nil for no dashboard.
     var dashboard: UInt16?
@@ -74,7 +74,7 @@ struct StatusOptions: Sendable, Hashable {
     var isOnlyBad = false
 }
 
-/// Why a command line was not understood, as a sentence.
+/// A command line that was not understood; the description says why, as a sentence.
 struct UsageError: Error, Sendable, Hashable, CustomStringConvertible {
     let description: String
     /// The subcommand whose help answers the mistake; nil for the program's help.

@@ -79,7 +79,7 @@ enum ManualPage {
 
     private static func italic(_ text: String) -> String { "\\fI\(escaped(text))\\fR" }
 
-    /// Escapes what roff would take for a request, for an escape, or for a nicer sign.
+    /// Escapes the characters that roff would take for a request or an escape, or would replace by a typographic sign.
     private static func escaped(_ text: String) -> String {
         var result = ""
         for character in text {

@@ -11,7 +11,7 @@ extension Subcommand {
     ///
     /// - Parameters:
     ///   - time: how long the subcommand waits without the option.
-    ///   - summary: what the time is.
+    ///   - summary: what the subcommand waits for, as the help says it.
     static func within(usually time: String, _ summary: String) -> Option {
         Option(
             name: "--within",

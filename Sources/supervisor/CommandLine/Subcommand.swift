@@ -1,6 +1,6 @@
-/// A subcommand as a person types it: what it takes, and what it says about itself.
+/// A subcommand as a person types it: its operands and options, and the texts of its help.
 ///
-/// The parser, the help, the manual and the completion scripts are all made from it, so they cannot differ.
+/// The parser, the help, the manual and the completion scripts all follow from this description, so they agree.
 struct Subcommand: Sendable {
     enum Name: String, Sendable, Hashable, CaseIterable {
         case run
@@ -25,11 +25,11 @@ struct Subcommand: Sendable {
         case help
     }
 
-    /// What can be typed for an operand or after an option.
+    /// The values that can be typed for an operand or after an option.
     enum Values: Sendable, Hashable {
         case file
         case choice([String])
-        /// The names of workers or events of a running supervisor, which a shell asks for.
+        /// The names of workers or events, for which a shell asks the running supervisor.
         case names(CompletionNames.Kind)
         /// Values that a shell cannot know.
         case text
@@ -37,14 +37,15 @@ struct Subcommand: Sendable {
 
     /// A word that is not an option.
     struct Operand: Sendable, Hashable {
-        /// The word for it in the usage.
+        /// The word for the operand in the usage.
         let placeholder: String
-        /// The word for it in a sentence, and the description of what is expected.
+        /// The word for the operand in a sentence.
         let noun: String
+        /// What is expected as the operand, such as `the name of an event`.
         let expected: String
         let values: Values
         var isOptional = false
-        /// Whether it may be given any number of times; it is the last operand then.
+        /// Whether the operand may be given any number of times; it is then the last operand.
         var isRepeated = false
 
         /// The operand in the usage, with its brackets.
@@ -59,9 +60,9 @@ struct Subcommand: Sendable {
             let placeholder: String
             let expected: String
             let values: Values
-            /// The value if none is given; nil if one must be given.
+            /// The value if none is given; nil if a value must be given.
             ///
-            /// Only a number that follows the option is then taken for its value.
+            /// If the value may be left out, only a number after the option is taken for the value.
             var usual: String?
 
             /// The value in the usage, with its brackets.
@@ -70,11 +71,11 @@ struct Subcommand: Sendable {
 
         /// The name with its two dashes.
         let name: String
-        /// The value that has to follow the option, if any.
+        /// The value that follows the option; nil for an option without a value.
         var value: Value?
         /// A few words without a full stop.
         let summary: String
-        /// Whether the subcommand needs it.
+        /// Whether the option has to be given.
         var isRequired = false
         /// Further lines of the help.
         var details: [String] = []
@@ -93,7 +94,7 @@ struct Subcommand: Sendable {
     /// Each exit status with the lines that explain it.
     var statuses: [(status: ProgramStatus, lines: [String])] = []
 
-    /// The usage, in a line.
+    /// The usage, as one line.
     var usage: String { usageWords.joined(separator: " ") }
 
     /// The pieces of the usage, between which it may be broken.

@@ -2,7 +2,7 @@ import JSONText
 
 /// The words after a subcommand, sorted by means of the subcommand's description.
 struct SubcommandArguments: Sendable {
-    /// The value of each given option that takes one; the last one counts.
+    /// The value of each given option that takes a value; if an option was given several times, its last value.
     private(set) var values: [String: String] = [:]
     /// The given options that take no value.
     private(set) var flags: Set<String> = []
@@ -36,7 +36,7 @@ struct SubcommandArguments: Sendable {
         }
     }
 
-    /// The time after an option.
+    /// The time that was given with an option.
     ///
     /// - Parameter usual: the time if the option was not given.
     func duration(_ option: String, usually usual: String) throws(UsageError) -> Duration {

@@ -7,8 +7,7 @@ import EventRouting
 
 /// Attaches a subcommand to a running supervisor, and reports why an attempt has failed.
 enum HostConnection {
-    /// Attaches; if the supervisor turns the client away because too many attach at once, it tries again for some
-    /// seconds.
+    /// Attaches; if the supervisor refuses because too many clients attach at once, tries again for some seconds.
     ///
     /// - Parameters:
     ///   - path: the control socket's path.
@@ -17,7 +16,7 @@ enum HostConnection {
     ///   - wantsEverything: whether the client asks for every event except the reports of processes about themselves.
     ///   - watchedNames: further events that the client asks for, reports among them.
     ///   - tap: sees every event that passes.
-    ///   - gapTap: is told of missing events, at their place among the others.
+    ///   - gapTap: called for missing events, at their place among the events that pass.
     static func attach(
         to path: String,
         as name: Subcommand.Name,
@@ -48,7 +47,7 @@ enum HostConnection {
     ///
     /// - Parameters:
     ///   - control: the control socket's path as the command line has it.
-    ///   - ask: asks the supervisor. A ``RunFailure`` that it throws is thrown as it is, other errors as a new one.
+    ///   - ask: asks the supervisor. A ``RunFailure`` from it is thrown on; another error is thrown as a `RunFailure`.
     static func ask<Answer: Sendable>(
         _ control: String?,
         as name: Subcommand.Name,
@@ -67,8 +66,8 @@ enum HostConnection {
 
     /// Attaches, asks for the report, and leaves.
     ///
-    /// A supervisor of another version refuses the client, and reports its state with the refusal. This call then
-    /// returns that report, and standard error says so.
+    /// A supervisor of another version refuses the client, and sends its report with the refusal. This call then
+    /// returns that report, and says on standard error that the versions differ.
     static func status(at path: String, as name: Subcommand.Name) async throws(RunFailure) -> BridgeReport {
         let client: BridgeClient
         do {
@@ -107,10 +106,10 @@ enum HostConnection {
         }
     }
 
-    /// A hundred clients that come at once are through in a second or two.
+    /// How long to try, in nanoseconds; a hundred clients that come at once are attached after a second or two.
     private static let timeout: UInt64 = 15_000_000_000
 
-    /// Whether there may be room later: the supervisor said so, or ended the link before it had accepted the client.
+    /// Whether the supervisor may accept the client later: it said so, or ended the link before it accepted the client.
     private static func isCrowded(_ error: any Error) -> Bool {
         switch (error as? BridgeClientError)?.code {
         case .crowded, .linkEnded: true

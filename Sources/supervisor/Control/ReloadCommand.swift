@@ -5,10 +5,10 @@ import DomainEvents
 
 /// The options of `supervisor reload`.
 struct ReloadOptions: Sendable, Hashable {
-    /// A long time, as each worker that is stopped or started may take a while.
+    /// The usual time limit, which is long, as each worker that is stopped or started may take a while.
     static let usualTime = "10m"
 
-    /// The control socket's path, if it was given.
+    /// The control socket's path on the command line; nil if it was not given.
     var control: String?
     var limit: Duration
 
@@ -41,7 +41,7 @@ struct ReloadCommand {
         throw RunFailure(status: ReloadText.status(outcome), description: TerminalText.harmlessLines(failure))
     }
 
-    /// The failure; after a timeout, the supervisor may still carry out the command.
+    /// The failure with this error; after a timeout it says that the supervisor may still carry out the command.
     private static func failure(_ error: any Error) -> RunFailure {
         let failure = RunFailure(error)
         guard (error as? BridgeClientError)?.code == .timedOut else { return failure }

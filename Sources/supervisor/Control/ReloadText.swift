@@ -2,7 +2,7 @@ import BridgeControl
 
 /// The printed outcome of a configuration that was read again.
 enum ReloadText {
-    /// The changes, in a line.
+    /// The changes, as one line.
     static func taken(_ outcome: ReloadOutcome) -> String {
         let parts = [
             ("started", outcome.started), ("stopped", outcome.stopped), ("replaced", outcome.replaced),

@@ -13,7 +13,7 @@ struct StopCommand {
         )
         var failure: RunFailure?
         do {
-            // The supervisor ends by itself, and its workers' graces decide how long that takes.
+            // A limit that is never reached: the supervisor ends by itself, and its workers' graces decide when.
             try await client.stopHost(within: .seconds(366 * 24 * 3600))
         } catch {
             failure = RunFailure(error)

@@ -28,7 +28,7 @@ struct WorkerCommand {
         }
     }
 
-    /// - Returns: What the supervisor says about the action, if anything.
+    /// - Returns: The supervisor's sentence about the action; nil if it sent none.
     func run() async throws(RunFailure) -> String? {
         try await HostConnection.ask(control, as: name, ask).map(TerminalText.harmless)
     }

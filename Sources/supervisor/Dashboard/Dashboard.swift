@@ -2,13 +2,14 @@ import BridgePlatform
 import DomainEvents
 import SupervisorConfiguration
 
-/// The worker that `supervisor run --dashboard` adds to those of the configuration: a live page of the run.
+/// The worker that `supervisor run --dashboard` adds to the configured workers: a live page of the run.
 ///
-/// It only watches: an event that it misses does not count as unhandled, and a run does not go on for it alone.
+/// The dashboard only watches: an event that it misses does not count as unhandled, and when no other worker is left,
+/// the run ends.
 struct Dashboard: Sendable {
     static let name = "dashboard"
 
-    /// The port if none is given.
+    /// The port if the command line states none.
     static let usualPort: UInt16 = 8_765
 
     static let expectedPort = "a port from 0 to \(UInt16.max)"
@@ -33,14 +34,15 @@ struct Dashboard: Sendable {
         token = CurrentProcess.environment(Self.tokenVariable)
     }
 
-    /// Finds the program beside the supervisor, among what is installed with it, or in the checkout where it was built.
+    /// Finds the program beside the supervisor, in the installation, or in the checkout where the supervisor was built.
     private static func executable(supervisorDirectory directory: String) throws(RunFailure) -> String {
         let parents = directory.split(separator: "/", omittingEmptySubsequences: true)
         func path(_ levels: Int, _ rest: String) -> String {
             (parents.dropLast(levels).map(String.init) + [rest]).map { "/\($0)" }.joined()
         }
         var candidates = [path(0, program), path(1, "share/event-bridge/\(program)")]
-        // A path such as `.build/x86_64-unknown-linux-gnu/debug`. Elsewhere, any user may own a directory that far up.
+        // Only in a build folder such as `.build/x86_64-unknown-linux-gnu/debug`: elsewhere, another user may own the
+        // directory three levels up.
         if parents.count >= 3, parents[parents.count - 3].hasPrefix(".build") {
             candidates.append(path(3, "Fixtures/\(program)"))
         }
@@ -53,7 +55,7 @@ struct Dashboard: Sendable {
         )
     }
 
-    /// Why the dashboard cannot be added to this configuration, as a sentence; nil if it can.
+    /// Why the dashboard cannot be added to this configuration, as a sentence; nil if it can be added.
     func mistake(in configuration: SupervisorConfiguration) -> String? {
         guard configuration.workers.contains(where: { $0.name == Self.name }) else { return nil }
         return """
@@ -79,7 +81,7 @@ struct Dashboard: Sendable {
         worker.limits.overflow = ["*": .dropOldest]
         // On a busy machine, the page may take long to start.
         worker.handshake = .seconds(60)
-        // Otherwise the end of the page would end all other workers.
+        // With another restart type, the end of the page would restart all other workers.
         if strategy == .oneForAll { worker.restart = .temporary }
         return worker
     }

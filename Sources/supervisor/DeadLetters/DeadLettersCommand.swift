@@ -7,7 +7,9 @@ import DomainEvents
 struct DeadLettersCommand {
     let options: DeadLettersOptions
 
-    /// Prints the outcome of each letter as soon as it is known; an action stays done if a later one fails.
+    /// Carries out the action, and prints each letter's outcome as soon as it is known.
+    ///
+    /// If the action fails for one letter, it stays done for the others.
     ///
     /// - Parameter printing: prints lines.
     /// - Returns: The status of the first letter that failed; success if none has.

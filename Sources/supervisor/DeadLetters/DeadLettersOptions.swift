@@ -18,7 +18,7 @@ struct DeadLettersOptions: Sendable, Hashable {
         case discard
     }
 
-    /// The control socket's path, if it was given.
+    /// The control socket's path on the command line; nil if it was not given.
     var control: String?
     var isJSON = false
     let action: Action

@@ -5,7 +5,7 @@ import CBOR
 import DomainEvents
 import JSONText
 
-/// The printed form of dead letters and of what became of them.
+/// The printed form of dead letters, and of the outcomes of actions on them.
 enum DeadLettersText {
     // MARK: - For people
 

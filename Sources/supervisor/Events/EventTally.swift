@@ -8,11 +8,11 @@ import Locks
 final class EventTally: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
-    /// Events with further names are counted only in total.
+    /// How many names have an entry; events with further names are counted only in total.
     static let mostNames = 4_096
-    /// At most so many publishers are kept for each name.
+    /// How many publishers are kept for each name.
     static let mostPublishers = 100
-    /// The largest payload that is looked into: the last payload of each name is kept until the end.
+    /// The largest payload that is kept, in bytes; the last payload of each name is kept for its fields.
     static let mostPayloadBytes = 4_096
     static let mostFields = 32
 
@@ -35,7 +35,7 @@ final class EventTally: @unchecked Sendable {
 
     private let lock = Lock()
     private var entries: [EventName: Entry] = [:]
-    /// The number of events with names beyond the bound, and the number that did not come at all.
+    /// The number of events with names beyond ``mostNames``, and the number of events that did not come at all.
     private var others: (left: UInt64, missed: UInt64) = (0, 0)
 
     var counted: [EventName: Entry] { lock.withLock { entries } }
@@ -61,7 +61,7 @@ final class EventTally: @unchecked Sendable {
         }
     }
 
-    /// Takes the number of missing events from a gap, with an upper bound: a supervisor may claim any number.
+    /// Counts the missing events of a gap, with an upper bound, as a supervisor may claim any number.
     @Sendable
     func take(_ gap: Gap) {
         let count = min(gap.count.asWritten, 1 << 32)

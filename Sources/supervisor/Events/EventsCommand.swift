@@ -6,7 +6,7 @@ import DomainEvents
 /// `supervisor events`: counts for a while which events pass, and lists their publishers and the workers that want
 /// them.
 ///
-/// It watches as `supervisor tail` does, so the supervisor counts nothing while no client asks.
+/// The command watches the events as `supervisor tail` does, so the supervisor itself counts nothing.
 struct EventsCommand {
     let options: EventsOptions
 

@@ -4,7 +4,7 @@ import JSONText
 struct EventsOptions: Sendable, Hashable {
     static let usualTime = "5s"
 
-    /// The control socket's path, if it was given.
+    /// The control socket's path on the command line; nil if it was not given.
     let control: String?
     let duration: Duration
     let isJSON: Bool

@@ -1,7 +1,7 @@
 import BridgeControl
 import DomainEvents
 
-/// The printed table of events by name: what the supervisor knows of each name, and what was counted.
+/// The printed table of events by name: what the supervisor has reported of each name, and the counts.
 enum EventsText {
     struct Row: Sendable, Hashable, Encodable {
         let event: String
@@ -17,7 +17,7 @@ enum EventsText {
     /// - Parameters:
     ///   - known: what the supervisor has reported.
     ///   - counted: the events that have passed.
-    ///   - report: tells which workers belong to which pool.
+    ///   - report: the report that says which workers belong to which pool.
     ///   - seconds: how long the events were counted.
     static func rows(
         _ known: [EventNameReport],
@@ -64,7 +64,7 @@ enum EventsText {
         return table.lines(width: width).map { $0.text(isColoured: isColoured, width: width) }.joined(separator: "\n")
     }
 
-    /// A JSON object in a line for each name.
+    /// For each name, a JSON object on a line of its own.
     static func json(_ rows: [Row]) -> String { rows.map { ReportJSON.text($0) }.joined(separator: "\n") }
 
     private static func list(_ processes: [String]) -> String {

@@ -32,7 +32,7 @@ extension EventGraph {
         lines.map { line in
             line.unicodeScalars.map { scalar in
                 switch scalar {
-                // Mermaid also takes its own special characters by number.
+                // Mermaid's special characters are written as entities with their numbers.
                 case "\"", "#", "<", ">", "&", "`", "|": "#\(scalar.value);"
                 default: TerminalText.harmless(String(scalar))
                 }
@@ -56,7 +56,7 @@ extension EventGraph {
 
     private static func dotText(_ lines: [String]) -> String {
         lines.map { line in
-            // By scalars, not characters: a quote with an accent would be one character, and it still ends the text.
+            // By scalars, not characters: a quote with a combining accent is one character, but still ends the text.
             TerminalText.harmless(line).unicodeScalars.map { scalar in
                 switch scalar {
                 case "\\", "\"": "\\\(scalar)"

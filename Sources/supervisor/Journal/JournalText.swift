@@ -136,7 +136,7 @@ enum JournalText {
 private struct JSONLine {
     private var members: [CBORValue.Entry] = []
 
-    /// Adds a member; one without a value is left out.
+    /// Adds a member; adds nothing if `value` is nil.
     mutating func add(_ key: String, _ value: CBORValue?) {
         if let value { members.append(.init(key: .text(key), value: value)) }
     }

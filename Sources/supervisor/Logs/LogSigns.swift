@@ -3,7 +3,7 @@ import DomainEvents
 import EventBridge
 import Locks
 
-/// Tells when to ask for further lines of a worker, and when to stop asking.
+/// Signals when to ask for further lines of a worker, and when to stop asking.
 final class LogSigns: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
@@ -22,7 +22,8 @@ final class LogSigns: @unchecked Sendable {
     /// - Parameter worker: a worker, a pool, or a member of one.
     init(of worker: String) { self.worker = worker }
 
-    /// Subscribes before a client attaches, so that the client asks the host for these reports.
+    /// Subscribes to the reports that there are further lines; called before a client attaches, so that the client asks
+    /// the host for these reports.
     ///
     /// A report only says that there are lines. The client asks the host for the lines that the host has kept and
     /// numbered, so none of them is shown twice.
@@ -39,9 +40,9 @@ final class LogSigns: @unchecked Sendable {
         signs.continuation.yield()
     }
 
-    /// Returns when there may be further lines.
+    /// Waits until there may be further lines, or lines are no longer followed.
     ///
-    /// - Returns: Why no further lines are shown; nil if there may be some.
+    /// - Returns: Why lines are no longer followed; nil if there may be further lines.
     func next() async -> Ending? {
         for await _ in signs.stream { return lock.withLock { ending } }
         return .readerGone

@@ -2,8 +2,8 @@
 struct LogsOptions: Sendable, Hashable {
     /// A worker, a pool, or a member of one.
     let worker: String
-    /// The control socket's path, if it was given.
+    /// The control socket's path on the command line; nil if it was not given.
     let control: String?
-    /// Whether lines that the worker prints from now on are shown, too.
+    /// Whether the lines that the worker prints while the command runs are shown, too.
     let follows: Bool
 }

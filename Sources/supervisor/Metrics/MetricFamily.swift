@@ -1,11 +1,11 @@
 import BridgeControl
 import DomainEvents
 
-/// The samples of one name.
+/// A metric: its name, and the samples with that name.
 struct MetricFamily: Sendable {
     /// One number, with the labels that distinguish it within its family.
     struct Sample: Sendable {
-        /// The part of a histogram that the sample is.
+        /// The end of the name for a part of a histogram, such as `_bucket`; empty for other samples.
         var suffix = ""
         let value: String
         var labels: [(name: String, value: String)] = []

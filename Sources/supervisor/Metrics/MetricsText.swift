@@ -51,7 +51,7 @@ enum MetricsText {
         ),
     ]
 
-    /// Counts of events to each worker, and from it.
+    /// Counts of the events to each worker and from each worker.
     private static let ofEvents: [MetricFamily] = [
         .events("offered", "Events that were to be sent.", \.offered),
         .events("rejected", "Events that were not taken.", \.rejected),

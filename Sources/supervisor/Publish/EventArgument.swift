@@ -8,10 +8,10 @@ struct EventArgument {
     let name: String
     /// The fields, or `-` for standard input.
     let json: String
-    /// The subcommand that it belongs to.
+    /// The subcommand to which the event was given.
     let command: Subcommand.Name
 
-    /// Reads the event, if it can be published.
+    /// Reads the event; throws if it cannot be published.
     func read() async throws(RunFailure) -> InputEvent {
         try checkName()
         let isPiped = json == "-"

@@ -6,12 +6,12 @@ import SupervisorConfiguration
 
 /// The options of `supervisor publish`.
 struct PublishOptions: Sendable, Hashable {
-    /// The control socket's path, if it was given.
+    /// The control socket's path on the command line; nil if it was not given.
     var control: String?
     var name: String
     /// The event's fields, or `-` for standard input.
     var json: String
-    /// The waiting time as it was written; nil for the usual one.
+    /// The time limit as written on the command line; nil for the usual one.
     var within: String?
 }
 
@@ -21,7 +21,7 @@ struct PublishCommand {
 
     let options: PublishOptions
 
-    /// - Returns: Nil: this method prints the outcome of the event itself, before the client leaves.
+    /// - Returns: Always nil: this method itself prints the outcome, before the client leaves.
     func run() async throws(RunFailure) -> String? {
         let limit = try timeLimit()
         let event = try await EventArgument(name: options.name, json: options.json, command: .publish).read()
@@ -35,7 +35,7 @@ struct PublishCommand {
             // In other processes, the event's id has the name that the host gave to this client.
             let id = client.idElsewhere(of: receipt.id) ?? receipt.id
             let workers = receipt.handlers.keys.sorted().joined(separator: ", ")
-            // The event was handled, whether this line is read or not.
+            // The event was handled, so a line that cannot be written is no failure.
             _ = SystemFile.standardOutput.write(
                 Array("\(TerminalText.harmless("\(event.name) \(id) was handled by \(workers)"))\n".utf8)
             )

@@ -3,8 +3,8 @@ import DomainEvents
 import EventRouting
 import Locks
 
-/// Finds the answer to one event: the first event of the answer's names that it has caused, through any number of
-/// steps.
+/// Finds the answer to one request: the first event with an answer's name that the request has caused, through any
+/// number of steps.
 final class AnswerWatch: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
@@ -33,7 +33,7 @@ final class AnswerWatch: @unchecked Sendable {
     /// - Parameters:
     ///   - answer: the name of the event that answers.
     ///   - failure: the name of the event that answers if the request has failed.
-    ///   - found: called once, on the thread that brings the answer.
+    ///   - found: called once, on the thread on which the answer arrives.
     init(for answer: String, or failure: String?, found: @escaping @Sendable (Answer) -> Void) {
         (self.answer, self.failure) = (EventName(answer), failure.map { EventName($0) })
         self.found = found
@@ -44,7 +44,7 @@ final class AnswerWatch: @unchecked Sendable {
 
     var omens: Omens { lock.withLock { noted } }
 
-    /// Looks for the answer to this event from here on.
+    /// Begins to look for the answer to this event.
     func begin(for request: EventID) { lock.withLock { self.request = request } }
 
     @Sendable

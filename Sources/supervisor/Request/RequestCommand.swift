@@ -6,8 +6,8 @@ import SupervisorConfiguration
 
 /// `supervisor request`: publishes one event and waits for the event that it causes.
 ///
-/// It watches the passing events, as `supervisor tail` does, and finds the answer by its causes. It cannot know the
-/// types of the events, which are the workers' own.
+/// The command watches the passing events, as `supervisor tail` does, and finds the answer by its causes. It does not
+/// know the types of the events, which only the workers have.
 struct RequestCommand {
     let options: RequestOptions
 

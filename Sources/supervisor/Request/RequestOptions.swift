@@ -5,7 +5,7 @@ import JSONText
 struct RequestOptions: Sendable, Hashable {
     static let usualTime = "30s"
 
-    /// The control socket's path, if it was given.
+    /// The control socket's path on the command line; nil if it was not given.
     let control: String?
     let name: String
     /// The event's fields, or `-` for standard input.

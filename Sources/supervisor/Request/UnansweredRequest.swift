@@ -2,17 +2,17 @@ import BridgePlatform
 import DomainEvents
 import JSONText
 
-/// A request without an answer in time, and what became of its event, as a sentence.
+/// A request that was not answered in time; says in a sentence what became of its event.
 struct UnansweredRequest: Sendable, Hashable {
-    /// What is known of the request's event.
+    /// What is known about the request's event.
     enum Fate: Sendable, Hashable {
-        /// Every worker that wants it has handled it.
+        /// Every worker that wants the event has handled it.
         case handled(by: [String])
         /// The event has left, and not every worker has reported on it.
         case underWay(DeliveryProgress)
-        /// The workers that want it never say what they have handled.
+        /// The workers that want the event never say what they have handled.
         case unconfirmed
-        /// The event found no room here, and will not leave any more.
+        /// There was no room in this process's outbox for the event, and it will not be sent any more.
         case unsent
         case unknown
     }

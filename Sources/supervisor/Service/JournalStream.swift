@@ -1,6 +1,6 @@
 import BridgePlatform
 
-/// Tells systemd's journal the level of a line on standard error, by `<4>` in front of the line: sd-daemon(3).
+/// Marks a line on standard error with its level for systemd's journal, such as `<4>` before the line: sd-daemon(3).
 enum JournalStream {
     /// The levels of syslog(3) that are used here.
     enum Level: Int, Sendable {
@@ -10,7 +10,7 @@ enum JournalStream {
         case information = 6
     }
 
-    /// Whether the journal reads standard error, and no file was put in its place.
+    /// Whether the journal reads standard error: the variable names the file to which standard error leads.
     ///
     /// - Parameter variable: the value of `JOURNAL_STREAM`, `DEVICE:INODE`.
     static func isAttached(_ variable: String?, to file: FileStatus.Identity?) -> Bool {

@@ -1,12 +1,12 @@
 import BridgePlatform
 import Locks
 
-/// Tells systemd, or another manager with its protocol, the readiness, the state and the end of the bridge, and gives
-/// it signs of life.
+/// Reports the readiness, the state and the end of the bridge to systemd, or to another manager with its protocol, and
+/// sends signs of life.
 ///
-/// One thread tells everything, so no other thread waits for a slow manager. Before each sign of life this thread asks
-/// the bridge for its state. If the bridge hangs, no signs come, and the manager acts on it. If states come faster than
-/// they can be told, the last one counts.
+/// One thread sends all reports, so no other thread waits for a slow manager. Before each sign of life this thread asks
+/// the bridge for its state. If the bridge hangs, no signs come, and the manager acts. If states come faster than they
+/// can be reported, only the last one is.
 final class ServiceManager: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
@@ -24,15 +24,15 @@ final class ServiceManager: @unchecked Sendable {
     private var hasNewState = false
     private var isReady = false
     private var isStopping = false
-    /// The text in front of the state.
+    /// A text that is reported before the state; nil for none.
     private var note: String?
     private var isTelling = false
     private var isEnded = false
 
     /// - Parameters:
     ///   - environment: reads a variable; it is asked for `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID`.
-    ///   - onFailure: called once if the manager cannot be told.
-    /// - Returns: nil if no manager has asked to be told.
+    ///   - onFailure: called at the first report that cannot be sent.
+    /// - Returns: Nil if no manager has asked for reports.
     init?(
         environment: (String) -> String?,
         process: Int32 = CurrentProcess.identifier,
@@ -59,22 +59,22 @@ final class ServiceManager: @unchecked Sendable {
         return isTooLong ? nil : nanoseconds
     }
 
-    /// Tells that the bridge has come up.
+    /// Reports that the bridge has come up.
     func becameReady() {
         lock.withLock { isReady = true }
         enqueue("READY=1")
     }
 
-    /// Tells that the configuration is being read again, sd_notify(3); does nothing while the bridge still comes up.
+    /// Reports that the configuration is being read again, sd_notify(3); does nothing before ``becameReady()``.
     func beganReloading() {
         guard lock.withLock({ isReady }) else { return }
         // The time shows the manager that the reload began after the manager's signal.
         enqueue("RELOADING=1\nMONOTONIC_USEC=\(MonotonicClock.now() / 1_000)")
     }
 
-    /// Tells that the bridge follows the new configuration, or still the one before.
+    /// Reports that the reload has ended, whether the bridge follows the new configuration or still the previous one.
     ///
-    /// - Parameter note: the text in front of the state until the next reload.
+    /// - Parameter note: a text that is reported before the state until the next reload.
     func endedReloading(note: String?) {
         let isReady = lock.withLock {
             self.note = note
@@ -83,7 +83,7 @@ final class ServiceManager: @unchecked Sendable {
         if isReady { enqueue("READY=1") } else { stateChanged() }
     }
 
-    /// Has the thread tell the new state.
+    /// Makes the thread report the new state.
     func stateChanged() {
         lock.withLock {
             hasNewState = true
@@ -91,13 +91,13 @@ final class ServiceManager: @unchecked Sendable {
         }
     }
 
-    /// Tells that the bridge stops.
+    /// Reports that the bridge stops.
     func beganStopping() {
         enqueue("STOPPING=1")
         lock.withLock { isStopping = true }
     }
 
-    /// Returns when everything has been told; afterwards nothing more is told.
+    /// Ends the reporting, and returns when everything has been sent.
     func finish() {
         lock.withLock {
             isEnded = true
@@ -148,9 +148,9 @@ final class ServiceManager: @unchecked Sendable {
         }
     }
 
-    /// Waits for the next message or state.
+    /// Waits for the next message, a new state, or the deadline.
     ///
-    /// - Returns: At most one message, as the manager ignores the order within one notification. Nil at the end.
+    /// - Returns: At most one message, as the manager ignores the order within one notification; nil at the end.
     private func waitForNews(until deadline: UInt64?) -> [String]? {
         lock.withLock {
             while messages.isEmpty, !hasNewState, !isEnded {

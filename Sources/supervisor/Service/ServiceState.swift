@@ -1,6 +1,6 @@
 import Supervision
 
-/// The state of all workers, in a line.
+/// The state of all workers, as one line.
 enum ServiceState {
     /// Text such as `2 of 3 workers are ready; canvas: backing off`.
     static func text(_ workers: [ChildStatus]) -> String {

@@ -1,7 +1,7 @@
 import BridgeControl
 
 extension BridgeReport {
-    /// The workers that the user should look at.
+    /// The workers that need the user's attention.
     var badWorkers: [WorkerReport] { workers.filter(\.isBad) }
 
     /// The same report without the other workers.
@@ -13,13 +13,13 @@ extension BridgeReport {
 }
 
 extension WorkerReport {
-    /// For how long a restart is news, in milliseconds.
+    /// How long a restart counts as recent, in milliseconds.
     static let recentMilliseconds: UInt64 = 10 * 60_000
 
-    /// Whether the user should look at the worker.
+    /// Whether the worker needs the user's attention.
     ///
-    /// It is neither ready nor dormant, or was started again within the last ten minutes without a request, or has
-    /// refused events or died of them since the start of the host.
+    /// A worker does if it is neither ready nor dormant, if it was started again within the last ten minutes without a
+    /// request, or if it has refused events or died of them since the start of the host.
     var isBad: Bool {
         let isUp = state == "ready" || state == "dormant"
         let wasRestarted = restarts > 0 && uptimeMilliseconds ?? .max < Self.recentMilliseconds

@@ -32,7 +32,7 @@ enum ShownQuantity {
         seconds > 0 ? short(Double(count) / seconds) : "0"
     }
 
-    /// The number, with a decimal if it has one digit before the point.
+    /// The number, with one decimal if there is only one digit before the point.
     private static func short(_ value: Double) -> String {
         let tenths = (value * 10).rounded()
         guard tenths > 0 else { return "0" }

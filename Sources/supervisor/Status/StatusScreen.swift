@@ -3,10 +3,10 @@ import BridgePlatform
 
 /// Shows reports one after the other: in the same place on a terminal, or one below the other.
 ///
-/// A slow reader misses some of them; a reader that goes away ends the showing.
+/// A slow reader misses some of the reports. When the reader has gone, no more are shown.
 final class StatusScreen: Sendable {
     enum Form: Sendable, Hashable {
-        /// Each report replaces the one before.
+        /// Each report replaces the previous report.
         case inPlace(isColoured: Bool)
         /// Each report is a block of lines, with an empty line after it.
         case blocks
@@ -19,7 +19,7 @@ final class StatusScreen: Sendable {
     private let isOnlyBad: Bool
     private let output: LineOutput
 
-    /// Some screens of text: a report that is not read by then is old.
+    /// The most bytes that wait for the reader: some screens of text, as older reports are of no use.
     private static let capacity = 64 << 10
 
     /// - Parameter isOnlyBad: whether workers that are as they should be are left out.
@@ -33,11 +33,11 @@ final class StatusScreen: Sendable {
         }
     }
 
-    /// Whether the output may still have a reader.
+    /// False once the output is known to have no reader, or cannot be written.
     var hasReader: Bool { output.hasReader }
 
-    /// - Parameter before: the report that was shown last; nil for the first one, or if this supervisor did not answer
-    ///   in between.
+    /// - Parameter before: the report that was shown last; nil for the first report, and for the first one after the
+    ///   supervisor did not answer.
     func show(_ report: BridgeReport, before: BridgeReport?) {
         switch form {
         case .inPlace: draw(table(report, before))
@@ -48,7 +48,7 @@ final class StatusScreen: Sendable {
         }
     }
 
-    /// Says why there is nothing to show; on a terminal the sentence stands below the last report.
+    /// Shows why there is no report; on a terminal the sentence is shown below the last report.
     ///
     /// - Parameter isNews: whether the sentence was not shown before.
     func tell(_ sentence: String, last: BridgeReport?, isNews: Bool) {
@@ -66,7 +66,7 @@ final class StatusScreen: Sendable {
         WritingTurns.standardError.giveBack()
     }
 
-    /// Leaves the terminal as it was, except for the shown report.
+    /// Shows the cursor again; the last report stays on the terminal.
     func end() {
         if case .inPlace = form { output.write(Self.showCursor, whenFull: .take) }
     }

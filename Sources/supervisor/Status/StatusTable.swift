@@ -5,7 +5,7 @@ import DomainEvents
 /// A report as tables for people: a line about the supervisor, then one for each worker and for each client.
 struct StatusTable {
     let report: BridgeReport
-    /// An earlier report, for rates of events per second; nil to count events from the start.
+    /// An earlier report, to show events per second since then; nil to show the number of events since the start.
     var before: BridgeReport?
     var isColoured = false
     /// Whether workers that are as they should be are left out.
@@ -26,7 +26,7 @@ struct StatusTable {
         rows.isEmpty ? [] : [StyledLine()] + TextTable(columns: columns, rows: rows).lines(width: width)
     }
 
-    /// The clients except the one that shows this.
+    /// The clients except this process.
     private var others: [ClientReport] { report.clients.filter { $0.pid != CurrentProcess.identifier } }
 
     // MARK: - Columns
@@ -76,7 +76,7 @@ struct StatusTable {
         )
     }
 
-    /// The seconds between the reports by the supervisor's clock; nil if the other report is of another supervisor.
+    /// The seconds between two reports by the supervisor's clock; nil if they are not reports of the same supervisor.
     private func secondsSince(_ before: BridgeReport?) -> Double? {
         guard let before, before.pid == report.pid, before.uptimeMilliseconds < report.uptimeMilliseconds else {
             return nil

@@ -4,19 +4,19 @@ import BridgePlatform
 import DomainEvents
 import Locks
 
-/// `supervisor status --watch`: asks each second and shows the answer, also when the supervisor goes and comes back.
+/// `supervisor status --watch`: asks each second and shows the answer; goes on when the supervisor goes and comes back.
 final class StatusWatch: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let path: String
     private let screen: StatusScreen
     private let lock = Lock()
-    /// Why there is no link to the supervisor; nil while there is one.
+    /// Why there is no link to the supervisor; nil while there is a link.
     private var loss: HostLost?
     private let wakes = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     private let isEnding = Flag()
 
     private static let interval = Duration.seconds(1)
-    /// After this time without an answer, the supervisor is reported as not answering.
+    /// How long the supervisor may take to answer before it is reported as not answering.
     private static let timeout = Duration.seconds(3)
 
     init(path: String, screen: StatusScreen) {
@@ -54,7 +54,7 @@ final class StatusWatch: @unchecked Sendable {
 
     // MARK: - Showing
 
-    /// Returns when a signal has asked for the end, when the output has no reader, or when asking again is of no use.
+    /// Shows reports until a signal asks for the end, the output has no reader, or the link is lost for good.
     private func show(_ client: BridgeClient) async -> RunFailure? {
         var before: BridgeReport?
         var last: BridgeReport?
@@ -67,7 +67,7 @@ final class StatusWatch: @unchecked Sendable {
                 (before, last, hasTold) = (report, report, false)
             case .failure(let failure):
                 if failure.isFinal { return RunFailure(status: .workerUnavailable, description: failure.sentence) }
-                // Events that passed in between cannot be counted per second.
+                // Across a time without answers, no events per second are shown.
                 before = nil
                 screen.tell(failure.sentence, last: last, isNews: !hasTold)
                 hasTold = true
@@ -98,7 +98,7 @@ final class StatusWatch: @unchecked Sendable {
         return .failure(Failure(sentence: "\(loss.reason); waiting for it to come back"))
     }
 
-    // MARK: - What happens meanwhile
+    // MARK: - Links and signals
 
     private func linkChanged(_ loss: HostLost?) {
         lock.withLock { self.loss = loss }
@@ -114,9 +114,9 @@ final class StatusWatch: @unchecked Sendable {
             case 1:
                 isEnding.set()
                 wakes.continuation.yield()
-            // From now on this process waits for nothing, not even for a stalled terminal.
+            // The second signal: this process no longer waits even for a stalled terminal.
             case 2: screen.abandon()
-            // Without a message: if both outputs lead to one pipe, a message may be stuck as well.
+            // No message is printed: if both outputs lead to one pipe, the message could be stuck as well.
             default: CurrentProcess.exitImmediately(ProgramStatus.success.rawValue)
             }
         }

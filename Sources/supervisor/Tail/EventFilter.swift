@@ -3,7 +3,7 @@ import DomainEvents
 import EventRouting
 import JSONText
 
-/// The events that `supervisor tail` shows, and that it asks its host for.
+/// The events that `supervisor tail` asks its host for, and of these the events that it shows.
 struct EventFilter: Sendable, Hashable {
     /// Whether the client asks for every event except the reports of processes about themselves.
     let wantsEverything: Bool
@@ -13,8 +13,8 @@ struct EventFilter: Sendable, Hashable {
     let origin: String?
 
     /// - Parameters:
-    ///   - events: names with commas between them; `*`, like nil, stands for all events that are no reports.
-    ///   - origin: a worker's name, or the name that stands in its place for events of the supervisor's input.
+    ///   - events: names with commas between them; `*` or nil for all events that are not reports.
+    ///   - origin: a worker's name, or the name for the supervisor's input; nil for all origins.
     init(events: String?, from origin: String?) throws(UsageError) {
         self.origin = origin
         guard let events else {

@@ -2,15 +2,15 @@ import BridgeClient
 import DomainEvents
 import JSONText
 
-/// Reports that the link to a host has ended, and that there is one again.
+/// Reports that the link to a host has ended, and that there is a link again.
 struct HostReporter: Sendable {
     let diagnostics: Diagnostics
     /// Prints the gap for the time without a link.
     let printer: EventPrinter
-    /// Called when no link will come again.
+    /// Called when the link is lost for good.
     let ended: @Sendable () -> Void
 
-    /// Subscribes to the reports; they come until the subscriptions are released.
+    /// Subscribes to the client's reports; they are handled until the subscriptions are released.
     func subscribe(to publisher: EventPublisher) -> [Subscription] {
         [
             publisher.subscribe(to: HostLost.self) { lost($0) },

@@ -4,7 +4,7 @@ import DomainEvents
 
 /// The options of `supervisor tail`.
 struct TailOptions: Sendable, Hashable {
-    /// The control socket's path, if it was given.
+    /// The control socket's path on the command line; nil if it was not given.
     var control: String?
     /// Names with commas between them.
     var events: String?
@@ -15,13 +15,13 @@ struct TailOptions: Sendable, Hashable {
 
 /// `supervisor tail`: prints the events that pass in a running supervisor, as far as the reader keeps up.
 ///
-/// The thread that reads the link waits for the reader. Meanwhile the supervisor has no room for this client, and drops
-/// its oldest events. Signs of life come from another thread, so a terminal that stands still keeps the client
-/// attached.
+/// The thread that reads the link waits for the reader. While it waits, this client's outbox at the supervisor fills
+/// up, and the supervisor drops the oldest events there. Another thread sends the signs of life, so the client stays
+/// attached even if the terminal stands still.
 struct TailCommand {
     let options: TailOptions
 
-    /// How many bytes of lines wait for the reader here; once they fill a screen or two, older lines are of little use.
+    /// How many bytes of lines may wait for the reader here.
     private static let capacity = 256 << 10
 
     /// How long the reader has at the end to read what was printed, in nanoseconds.
@@ -64,7 +64,7 @@ struct TailCommand {
             gapTap: printer.print
         )
         isAttached.set()
-        // Not earlier: the body is called again and again until the loop below gets the ending.
+        // Not registered earlier: the body is called again and again until the loop below gets the ending.
         let reader = SystemFile.standardOutput.whenReaderGoes(on: poller) { endings.continuation.yield(.success) }
         var status = ProgramStatus.success
         for await ending in endings.stream {
@@ -72,7 +72,7 @@ struct TailCommand {
             break
         }
         reader?.cancel()
-        // From here on no thread waits for an output that is not read.
+        // The end has begun: no thread waits any more for an output that is not read.
         events.stopWaiting()
         let deadline = poller.schedule(after: Self.lastWords) { abandon(events, diagnostics) }
         await client.close(drainingWithin: .zero)

@@ -5,13 +5,13 @@ import JSONText
 /// A recorded trace in the JSON of Chrome's trace viewer, which Perfetto reads: an object with `traceEvents`.
 ///
 /// Work on a thread is a complete event (`X`) of that thread. Waits in an outbox, on the wire or for asynchronous
-/// handlers overlap with others of their kind, which events of a thread must not. Such spans are pairs of `b` and `e`.
+/// handlers may overlap, which events of a thread must not. So each of these waits is a pair of `b` and `e`.
 /// Flows (`s`, `f`) lead from the publishing of an event to its receivers, and from a cause to its effect. Times are in
 /// microseconds from the beginning of the first span.
 struct ChromeTrace {
     private let trace: RecordedTrace
     private let origin: UInt64
-    /// The size of a piece of the text, about.
+    /// The approximate size of a piece of the text, in bytes.
     private static let chunkBytes = 64 << 10
 
     init(_ trace: RecordedTrace) {
@@ -30,7 +30,7 @@ struct ChromeTrace {
             if text.count >= Self.chunkBytes { try output(text.take()) }
         }
         for entry in names { try append(entry) }
-        // Of spans that begin together, the longer one encloses the other.
+        // If spans begin together, the longer one encloses the other and comes first.
         let ordered = trace.spans.indices.sorted { left, right in
             let (left, right) = (trace.spans[left].span, trace.spans[right].span)
             return (left.start, right.duration) < (right.start, left.duration)
@@ -75,7 +75,7 @@ struct ChromeTrace {
         var end = entry
         end.phase = "e"
         end.arguments = []
-        // Both ends lie in the trace's time: the event's `validate()` has checked that.
+        // The sum cannot overflow: the event's `validate()` has checked the end of each span.
         end.time = span.start - origin + span.duration
         return [entry, end]
     }
@@ -88,7 +88,7 @@ struct ChromeTrace {
             entry.identifier = "\(number)"
             entry.thread = span.thread
             entry.time = span.start - origin
-            // Without it the arrow would end at the next slice that begins.
+            // Without this flag the arrow would end at the next slice that begins.
             entry.bindsToEnclosing = phase == "f"
             return entry
         }

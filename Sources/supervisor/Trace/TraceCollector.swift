@@ -16,7 +16,9 @@ final class TraceCollector: @unchecked Sendable {
         self.capacity = capacity
     }
 
-    /// - Returns: Whether there is room for more.
+    /// Adds the spans of a report, as far as there is room.
+    ///
+    /// - Returns: Whether there is room for more spans.
     func add(_ event: EventsTraced) -> Bool {
         lock.withLock {
             let room = capacity - trace.spans.count
@@ -53,8 +55,9 @@ struct RecordedTrace: Sendable {
     private(set) var spans: [(process: Process, span: TracedSpan)] = []
     private(set) var threads: [Thread: String] = [:]
     private(set) var processes: [Process] = []
-    /// The number of spans that the processes have left out, and of batches that have not come.
+    /// The number of spans that the processes or this trace have left out.
     private(set) var dropped: UInt64 = 0
+    /// The number of batches of spans that have not come.
     var missedBatches = 0
 
     /// - Parameter spans: how many spans there is room for.

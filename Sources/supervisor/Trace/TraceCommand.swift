@@ -15,7 +15,7 @@ struct TraceCommand {
         case hostLost(String)
     }
 
-    /// How long the command waits for the last reports, which are still on their way at the end.
+    /// How long the command waits at the end for reports that are still on their way, in nanoseconds.
     private static let lastMoment: UInt64 = 500_000_000
 
     func run() async throws -> ProgramStatus {
@@ -31,8 +31,8 @@ struct TraceCommand {
             switch requests.next(at: MonotonicClock.now()) {
             case nil: return
             case 1 where isAttached.isSet: end(.asked)
-            // Nothing is recorded yet, or the user asks a second time. The user then does not want to wait for an
-            // output that may take nothing any more.
+            // Either nothing is recorded yet, or this is the second request. After a second request the command no
+            // longer waits for an output, which may be stuck.
             default:
                 output.discard()
                 CurrentProcess.exitImmediately(ProgramStatus.output.rawValue)

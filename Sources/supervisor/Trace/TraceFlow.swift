@@ -1,6 +1,6 @@
 import DomainEvents
 
-/// An arrow of a trace, from one span to a later one; both are spans of threads.
+/// An arrow of a trace, from one span to a later span; both are spans of threads.
 struct TraceFlow: Hashable {
     enum Kind: String {
         /// From where an event was published to where it arrives.
@@ -10,7 +10,7 @@ struct TraceFlow: Hashable {
     }
 
     let kind: Kind
-    /// Positions in the trace.
+    /// The indices of the two spans in the trace.
     let from: Int
     let to: Int
 
@@ -29,7 +29,7 @@ struct TraceFlow: Hashable {
             switch span.stage {
             // A publisher that has to wait for room publishes the event again; the first time is the beginning.
             case .publish: if published[span.id] == nil { published[span.id] = index }
-            // A later attempt runs in another process, or after a restart.
+            // A later attempt of the handling replaces an earlier one here.
             case .handling: handled[Place(process: process, id: span.id)] = index
             case .outbox, .wire, .passing: continue
             }

@@ -2,17 +2,17 @@ import BridgePlatform
 
 /// The place where a trace is written: standard output, or a file that exists as a whole or not at all.
 struct TraceOutput: @unchecked Sendable {
-    // Sendable: one thread writes it once, while no other thread has it; ``discard()`` touches only values that never
-    // change.
+    // Sendable: one thread writes the output once, while no other thread uses it. ``discard()`` touches only values
+    // that never change.
 
     private enum Place {
         case standardOutput
         case file(FileReplacement)
     }
 
-    /// Its name in a sentence.
+    /// The output's name in a sentence.
     let name: String
-    /// The end of the sentence about a trace that could not be written: what is left of it.
+    /// The end of the sentence about a trace that could not be written, on what is left of the trace; may be empty.
     let remainder: String
     private let place: Place
 
@@ -36,7 +36,7 @@ struct TraceOutput: @unchecked Sendable {
 
     /// Writes a trace, on a thread that may wait.
     ///
-    /// - Returns: Why it could not be written; nil if it was.
+    /// - Returns: Why the trace could not be written; nil if it was written.
     func write(_ trace: ChromeTrace) async throws -> SystemFileError? {
         try await withCheckedThrowingContinuation { continuation in
             do {
