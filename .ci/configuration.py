@@ -93,8 +93,8 @@ An editor completes and checks the keys with [the schema](configuration.schema.j
 { "$schema": "docs/reference/configuration.schema.json", workers: [{ name: "canvas", executable: "canvas-worker" }] }
 ```
 
-`supervisor check` finds more than a schema can say: keys that do not fit together, names that stand twice, programs
-that are not there.
+`supervisor check` finds more than a schema can say: keys that contradict each other, duplicate names, missing
+programs.
 """
 
 SECTIONS = [
