@@ -1,11 +1,11 @@
 import CBridgePlatform
 
-/// Where the calling thread stands.
+/// Says which functions the calling thread is in.
 package enum CallPlace {
     /// The functions that the thread is in, innermost first, without the functions of the named modules and of Swift's
     /// own libraries; empty where they are not known.
     ///
-    /// Costs some hundred microseconds, and memory.
+    /// This costs some hundred microseconds, and memory.
     package static func functions(outside modules: [String], atMost limit: Int) -> [String] {
         withUnsafeTemporaryAllocation(of: UnsafeMutableRawPointer?.self, capacity: 64) { addresses in
             guard let start = addresses.baseAddress else { return [] }
@@ -28,14 +28,14 @@ package enum CallPlace {
         }
     }
 
-    /// Whether the function is none of the program's own, or belongs to one of these modules.
+    /// Whether the function is not one of the program's own, or belongs to one of these modules.
     private static func isForeign(_ name: String, _ modules: [String]) -> Bool {
         guard !name.hasPrefix("swift::"), let module = module(of: name) else { return true }
         return (modules + ["Swift", "_Concurrency"]).contains(module)
     }
 
-    /// The module, as in `closure #1 () -> () in static Module.Type.function(Other.Type) -> ()`; nil for a name that is
-    /// not Swift.
+    /// The module of a function, such as `Module` of `closure #1 () -> () in static Module.Type.function(Other.Type) ->
+    /// ()`; nil for a name that is not Swift.
     private static func module(of name: String) -> String? {
         var words = name.split(separator: " ")[...]
         if words.first == "closure" || words.first == "implicit", let last = words.lastIndex(of: "in") {
@@ -49,7 +49,7 @@ package enum CallPlace {
     }
 }
 
-/// Tells of tasks that are handed to Swift's global executor.
+/// Reports tasks that are handed to Swift's global executor.
 package enum GlobalTasks {
     /// Calls `seen`, for good, on each thread that hands a task over, before the task runs; may be called only once.
     ///

@@ -16,13 +16,13 @@ package enum ExitStatus: Equatable, Hashable, Sendable, CustomStringConvertible 
     }
 }
 
-/// What a child process has used in all, with the use of its own children, as far as it waited for them.
+/// The resources that a child process has used in all, including those of its own children for which it waited.
 package struct ResourceUse: Equatable, Sendable {
     package let userMicroseconds: UInt64
     package let systemMicroseconds: UInt64
 
-    /// Nil if the child never had more than this process had when it started the child: Linux counts from before the
-    /// child's program began, in this process's memory.
+    /// The most bytes that the child had in RAM at once; nil if the child never had more than this process had at the
+    /// child's start: Linux counts from before the child's program began, in this process's memory.
     package let peakResidentBytes: UInt64?
 
     package init(userMicroseconds: UInt64, systemMicroseconds: UInt64, peakResidentBytes: UInt64?) {
@@ -36,7 +36,7 @@ package struct ResourceUse: Equatable, Sendable {
 package struct ChildExit: Equatable, Sendable {
     package let status: ExitStatus
 
-    /// `nil` when the child was reaped elsewhere.
+    /// The resources that the child has used; `nil` when the child was reaped elsewhere.
     package let resourceUse: ResourceUse?
 
     package init(status: ExitStatus, resourceUse: ResourceUse?) {

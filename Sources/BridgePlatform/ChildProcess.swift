@@ -177,7 +177,7 @@ package final class ChildProcess: @unchecked Sendable {
         }
     }
 
-    /// Takes the status of a child that has exited; before that, kills what is left of its group if that was asked for.
+    /// Takes the status of a child that has exited, after killing what is left of its group if that was asked for.
     private func collectExit() -> ChildExit? {
         lock.withLock {
             if let exit { return exit }

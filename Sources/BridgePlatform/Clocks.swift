@@ -6,7 +6,7 @@ import Glibc
 import Darwin
 #endif
 
-/// The clock that decides things: it only goes forward, whatever is done to the machine's time.
+/// The clock for deadlines: it only goes forward, whatever is done to the machine's time.
 ///
 /// It stands still while the machine sleeps, so that a suspended machine does not wake up to expired deadlines.
 /// It is the clock that `Condition.wait(untilNanoseconds:)` and `Poller` count on.
@@ -33,6 +33,6 @@ package enum WallClock {
 func nanoseconds(of clock: clockid_t) -> UInt64 {
     var time = timespec()
     clock_gettime(clock, &time)
-    // A machine whose clock stands before 1970 reads 0; the sum wraps in the year 2554.
+    // A machine whose clock is before 1970 reads 0; the sum wraps in the year 2554.
     return UInt64(max(0, time.tv_sec)) &* 1_000_000_000 &+ UInt64(max(0, time.tv_nsec))
 }

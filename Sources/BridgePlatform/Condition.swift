@@ -10,7 +10,7 @@ import Darwin
 ///
 /// Deadlines are points on the monotonic clock, in nanoseconds, as `MonotonicClock.now()` gives them: setting the
 /// machine's wall clock neither shortens nor lengthens a wait. Waits may end for no reason, so they belong in a loop
-/// that looks at the condition itself. In a simulation threads wait on its clock, and the simulation wakes them.
+/// that checks the condition itself. In a simulation threads wait on its clock, and the simulation wakes them.
 ///
 /// `@unchecked Sendable` is sound for the reason given at `Lock`: a constant pointer to memory that only the
 /// thread-safe `pthread_cond_*` calls touch.
@@ -18,7 +18,7 @@ package final class Condition: @unchecked Sendable {
     private let lock: Lock
     private let condition: UnsafeMutablePointer<pthread_cond_t>
 
-    /// A condition whose waits give back `lock` while they last.
+    /// Makes a condition whose waits release `lock` while they last.
     package init(lock: Lock) {
         self.lock = lock
         condition = allocateAlone(pthread_cond_t.self)
@@ -34,7 +34,7 @@ package final class Condition: @unchecked Sendable {
 
     /// Waits for a signal.
     ///
-    /// The lock must be held; it is given back during the wait and held again afterwards.
+    /// The lock must be held; it is released during the wait and held again afterwards.
     package func wait() {
         if let thread = Simulation.thread {
             _ = thread.wait(for: self, holding: lock, until: nil)
@@ -55,7 +55,7 @@ package final class Condition: @unchecked Sendable {
         return result != ETIMEDOUT
     }
 
-    /// Wakes one waiting thread, if there is one.
+    /// Wakes one waiting thread, if any thread waits.
     package func signal() {
         if let thread = Simulation.thread { return thread.wake(self, all: false) }
         pthread_cond_signal(condition)

@@ -4,9 +4,9 @@ import Glibc
 import Darwin
 #endif
 
-/// What programs that measure ask of themselves.
+/// Measurements that programs take of themselves.
 extension CurrentProcess {
-    /// The processor time that all threads of this process have used.
+    /// How many nanoseconds of processor time all threads of this process have used.
     package static func processorNanoseconds() -> UInt64 {
         nanoseconds(of: CLOCK_PROCESS_CPUTIME_ID)
     }

@@ -6,9 +6,9 @@ import Glibc
 import Darwin
 #endif
 
-/// What programs need beside their work: words to their user, an ordinary end, the files they start.
+/// What programs need besides their work: text for their user, an ordinary end, the files they start.
 extension CurrentProcess {
-    /// Whether there is a file of this path that this process may execute.
+    /// Whether there is a file at this path that this process may execute.
     package static func isExecutableFile(_ path: String) -> Bool {
         var status = stat()
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG && access(path, X_OK) == 0
@@ -20,8 +20,8 @@ extension CurrentProcess {
     /// Puts the null device where one of the three standard streams is closed.
     ///
     /// Otherwise a descriptor that is opened later could get the stream's number, and code that means the stream would
-    /// write to it. What is written to the null device is swallowed; to read from there stays an error. Call this
-    /// before anything is opened.
+    /// write to it. What is written to the null device is swallowed; reading from it stays an error. Call this before
+    /// anything is opened.
     package static func fillStandardStreams() {
         for number in STDIN_FILENO...STDERR_FILENO where !FileDescriptor.isOpen(number) {
             // This is the lowest free number, as those below are open by now.
@@ -29,7 +29,7 @@ extension CurrentProcess {
         }
     }
 
-    /// From now on each line that is printed leaves the process at once, also where standard output is a pipe.
+    /// Makes each printed line leave the process at once from now on, even where standard output is a pipe.
     ///
     /// The C library keeps up to 4096 bytes for a pipe until they fill up or the process ends in order.
     package static func printByLine() { cbp_output_by_line() }
@@ -56,7 +56,7 @@ extension CurrentProcess {
         }
     }
 
-    /// From now on the process is killed by SIGXFSZ when it makes a file larger than this.
+    /// Limits the size of files from now on: SIGXFSZ kills the process when it makes a file larger than this.
     package static func limitFileSize(to bytes: UInt) {
         var limit = rlimit(rlim_cur: rlim_t(bytes), rlim_max: rlim_t(bytes))
         #if os(Linux)

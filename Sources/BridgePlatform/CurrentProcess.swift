@@ -8,25 +8,25 @@ package import Glibc
 package import Darwin
 #endif
 
-/// This process: who it is, what it was given, how it ends.
+/// This process: its user, what it was given, what it uses, how it ends.
 package enum CurrentProcess {
     package static var identifier: pid_t { getpid() }
 
     package static var parentIdentifier: pid_t { getppid() }
 
-    /// The user whose rights it has.
+    /// The user whose rights this process has.
     package static var user: UInt32 { geteuid() }
 
     /// The value of an environment variable.
     ///
-    /// Not to be called while another thread changes the environment.
+    /// Do not call this while another thread changes the environment.
     package static func environment(_ name: String) -> String? {
         getenv(name).map { String(cString: $0) }
     }
 
     /// Removes a variable, so that programs started by others do not get it.
     ///
-    /// Not to be called while another thread reads the environment: at the beginning of `main` there is none.
+    /// Do not call this while another thread reads the environment: at the beginning of `main` none runs.
     package static func unsetEnvironment(_ name: String) {
         unsetenv(name)
     }
@@ -92,15 +92,15 @@ package enum CurrentProcess {
 
     /// Raises the soft limit of open descriptors (RLIMIT_NOFILE) to the hard one.
     ///
-    /// Each worker takes six, and the usual soft limit is 1,024. The launcher gives the programs that it starts the
-    /// former limit back: some count on it (`select(2)`), or close as many descriptors as there may be. A program
-    /// decides this, not a library, at the beginning of `main`.
+    /// Each worker takes six descriptors, and the usual soft limit is 1,024. The launcher gives the programs that it
+    /// starts the former limit back: some count on it (`select(2)`), or close as many descriptors as there may be. A
+    /// program decides this, not a library, at the beginning of `main`.
     package static func raiseDescriptorLimit() {
         let before = cbp_raise_descriptor_limit()
         if before >= 0 { softDescriptorLimit.store(Int(before), ordering: .releasing) }
     }
 
-    /// The soft limit of open descriptors before it was raised; nil if it was not.
+    /// The soft limit of open descriptors before it was raised; nil if it was not raised.
     static var descriptorLimitBefore: Int? {
         let limit = softDescriptorLimit.load(ordering: .acquiring)
         return limit < 0 ? nil : limit
@@ -149,5 +149,5 @@ package enum CurrentProcess {
     }
 }
 
-/// 64 bits for identifiers that must not repeat or be guessed.
+/// 64 random bits, for identifiers that must not repeat or be guessed.
 package func randomUInt64() -> UInt64 { Randomness.next() }

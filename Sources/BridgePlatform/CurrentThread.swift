@@ -1,17 +1,17 @@
 import CBridgePlatform
 
-/// The thread that calls.
+/// The calling thread.
 package enum CurrentThread {
-    /// Its number in the operating system, which debuggers and `top` show.
+    /// The thread's number in the operating system, which debuggers and `top` show.
     package static var identifier: UInt64 { cbp_thread_identifier() }
 
-    /// Keeps it and the threads that it starts on one processor from now on; threads that take turns are quickest that
-    /// way.
+    /// Keeps the thread, and the threads that it starts, on one processor from now on; this is quickest for threads
+    /// that take turns.
     ///
-    /// - Parameter turn: says which of the processors that the thread may use.
+    /// - Parameter turn: chooses one of the processors that the thread may use.
     package static func stayOnOneProcessor(turn: UInt64) { cbp_thread_stay_on_one_processor(turn) }
 
-    /// What it is called; on Linux the first 15 bytes, and the program's name where none was set.
+    /// The thread's name; on Linux its first 15 bytes, and the program's name where none was set.
     package static var name: String {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { buffer in
             guard let start = buffer.baseAddress, cbp_thread_name(start, buffer.count) == 0 else { return "" }

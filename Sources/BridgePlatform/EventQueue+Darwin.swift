@@ -3,7 +3,7 @@ import Darwin
 
 /// The kernel's list of descriptors to watch: a kqueue, with an `EVFILT_USER` entry that wakes the one waiting thread.
 ///
-/// Any thread may add, change, remove and wake; one thread waits and then looks at what it got.
+/// Any thread may add, change, remove and wake; one thread waits and then reads the events that came.
 final class EventQueue: PollerQueue, @unchecked Sendable {
     // Sendable although the memory of `ready` changes: only the one waiting thread touches it. The rest never changes.
     private let queue: FileDescriptor
@@ -65,7 +65,7 @@ final class EventQueue: PollerQueue, @unchecked Sendable {
         return max(0, Int(kevent(queue.rawValue, nil, 0, ready, CInt(Self.batch), &time)))
     }
 
-    /// One event of the last wait, `nil` for a wake-up.
+    /// One event of the last wait; `nil` for a wake-up.
     func event(at index: Int) -> (token: UInt64, readiness: Poller.Readiness)? {
         let event = ready[index]
         if event.filter == Int16(EVFILT_USER) { return nil }

@@ -4,7 +4,7 @@ import Glibc
 
 /// The kernel's list of descriptors to watch: epoll, and an eventfd that wakes its one waiting thread.
 ///
-/// Any thread may add, change, remove and wake; one thread waits and then looks at what it got.
+/// Any thread may add, change, remove and wake; one thread waits and then reads the events that came.
 final class EventQueue: PollerQueue, @unchecked Sendable {
     // Sendable although `ready` is mutable: only the one thread that waits touches it. The rest never changes.
     private let queue: FileDescriptor
@@ -20,7 +20,7 @@ final class EventQueue: PollerQueue, @unchecked Sendable {
         ready = .allocate(capacity: Int(cbp_epoll_batch))
         ready.initialize(repeating: cbp_ready(), count: Int(cbp_epoll_batch))
         do throws(SystemError) {
-            // Edge-triggered, so that it need not be read: each write is a new edge.
+            // The eventfd is edge-triggered, so that it need not be read: each write is a new edge.
             try add(wakeUp.rawValue, [.readable, .edgeTriggered], token: Self.wakeToken)
         } catch {
             ready.deallocate()
@@ -54,17 +54,17 @@ final class EventQueue: PollerQueue, @unchecked Sendable {
     /// Ends the wait under way, or the next one.
     func wake() {
         var one: UInt64 = 1
-        // It can fail only when 2^64 - 2 wake-ups are pending.
+        // The write can fail only when 2^64 - 2 wake-ups are pending.
         _ = write(wakeUp.rawValue, &one, MemoryLayout<UInt64>.size)
     }
 
-    /// Waits for events, a wake-up or the time limit in nanoseconds, whichever is first, and says how many it got.
+    /// Waits for events, a wake-up or the time limit in nanoseconds, whichever is first; returns how many events came.
     func wait(atMost limit: UInt64?) -> Int {
         let nanoseconds = limit.map { Int64(clamping: $0) } ?? -1
         return max(0, Int(cbp_epoll_wait(queue.rawValue, ready, nanoseconds)))
     }
 
-    /// One event of the last wait, `nil` for a wake-up.
+    /// One event of the last wait; `nil` for a wake-up.
     func event(at index: Int) -> (token: UInt64, readiness: Poller.Readiness)? {
         let event = ready[index]
         if event.token == Self.wakeToken { return nil }

@@ -45,14 +45,14 @@ package struct FileDescriptor: ~Copyable, Sendable {
 
     /// Makes reads and writes through the same open file return at once.
     ///
-    /// This is shared with duplicates of it.
+    /// Duplicates of the descriptor share this setting.
     package static func setNonBlocking(_ number: CInt) throws(SystemError) {
         try setBlocking(number, false)
     }
 
-    /// Says whether reads and writes through the same open file wait.
+    /// Sets whether reads and writes through the same open file wait.
     ///
-    /// This is shared with duplicates of it.
+    /// Duplicates of the descriptor share this setting.
     package static func setBlocking(_ number: CInt, _ isBlocking: Bool) throws(SystemError) {
         let flags = try SystemError.check("reading the flags of descriptor \(number)") { fcntl(number, F_GETFL) }
         try SystemError.check("making descriptor \(number) \(isBlocking ? "" : "non-")blocking") {
@@ -96,11 +96,11 @@ package struct FileDescriptor: ~Copyable, Sendable {
     }
 }
 
-/// A descriptor that several threads use at once, closed when the last of them lets go.
+/// A descriptor that several threads use at once, closed when the last of them releases it.
 ///
 /// Closing a number while another thread is about to use it would let that thread write into whatever is opened next
 /// under the same number. Here the number stays taken for as long as any code holds the object; to end a connection
-/// before that, shut it down.
+/// earlier, shut it down.
 package final class SharedDescriptor: Sendable {
     private let descriptor: FileDescriptor
 
@@ -110,7 +110,7 @@ package final class SharedDescriptor: Sendable {
 
     /// The number, for messages and for registration.
     ///
-    /// Calls belong into `withRawValue(_:)`.
+    /// System calls belong in `withRawValue(_:)`.
     package var rawValue: CInt { descriptor.rawValue }
 
     /// Makes calls with the number, which stays open until `body` has returned.
@@ -121,7 +121,7 @@ package final class SharedDescriptor: Sendable {
 }
 
 private func closeOnce(_ number: CInt) {
-    // Not repeated after EINTR: Linux has let go of the number by then, and it may already belong to another owner.
+    // Not closed again after EINTR: Linux has freed the number by then, and it may already belong to another owner.
     #if canImport(Glibc)
     _ = Glibc.close(number)
     #else

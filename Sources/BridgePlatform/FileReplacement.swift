@@ -7,17 +7,17 @@ import Darwin
 /// A file that is there as a whole or not at all: it is written under another name in the same directory, and takes its
 /// own name when it is complete.
 ///
-/// Until then what was there before stays. Anything but a regular file, such as a device or a pipe, cannot be replaced
-/// and is written as it is.
+/// Until it is complete, what was there before stays. Anything but a regular file, such as a device or a pipe, cannot
+/// be replaced and is written as it is.
 package final class FileReplacement {
     private let file: SystemFile
-    /// The names of the two; nil if the file is written as it is.
+    /// The temporary and the final name; nil if the file is written as it is.
     private let names: (temporary: String, final: String)?
     private var isSettled = false
 
     /// Begins to write a file.
     ///
-    /// - Throws: Why it cannot be written there; nothing was made then.
+    /// - Throws: The reason why the file cannot be written there; then nothing was made.
     package init(of path: String) throws(SystemFileError) {
         guard !path.utf8.contains(0) else { throw SystemFileError("its name has a NUL character") }
         var status = stat()
@@ -29,7 +29,7 @@ package final class FileReplacement {
             names = nil
             return
         }
-        // For a symbolic link, the file that it leads to, which may be in another directory.
+        // The target of a symbolic link is the file that the link leads to, which may be in another directory.
         let target = isThere ? Self.resolved(path) : path
         let temporary = "\(target).\(String(randomUInt64(), radix: 36)).part"
         file = try Self.open(temporary, O_WRONLY | O_CREAT | O_EXCL)
@@ -44,7 +44,7 @@ package final class FileReplacement {
     /// Whether nothing of the file is left if it is not committed.
     package var leavesNothing: Bool { names != nil }
 
-    /// Writes behind what was written before.
+    /// Writes after what was written before.
     package func append(_ bytes: [UInt8]) throws(SystemFileError) { try file.append(bytes) }
 
     /// Puts the file in its place; a replacement that goes away without this leaves nothing behind.
@@ -75,5 +75,5 @@ package final class FileReplacement {
     }
 }
 
-// The method that makes the call hides it under its own name.
+// Inside the type, a method of the same name hides the system call.
 private func openFile(_ path: String, _ flags: CInt, _ mode: mode_t) -> CInt { open(path, flags, mode) }

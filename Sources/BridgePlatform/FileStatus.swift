@@ -4,7 +4,7 @@ import Glibc
 import Darwin
 #endif
 
-/// What the file system says of a file: its kind, whose it is, and who may do what.
+/// What the file system says of a file: its kind, its owner, and its permissions.
 package struct FileStatus: Equatable, Sendable {
     package enum Kind: Equatable, Sendable {
         case directory
@@ -14,7 +14,7 @@ package struct FileStatus: Equatable, Sendable {
         case other
     }
 
-    /// One file among all, for as long as it exists or is open.
+    /// Identifies one file among all, for as long as the file exists or is open.
     package struct Identity: Hashable, Sendable {
         package let device: UInt64
         package let number: UInt64
@@ -22,11 +22,11 @@ package struct FileStatus: Equatable, Sendable {
 
     package let kind: Kind
     package let owner: UInt32
-    /// The lower nine bits of its mode.
+    /// The lower nine bits of the file's mode.
     package let permissions: UInt32
     /// Whether only their owners may rename or remove what is in this directory.
     package let isSticky: Bool
-    /// How many names it has.
+    /// How many names the file has.
     package let nameCount: UInt64
     package let identity: Identity
 

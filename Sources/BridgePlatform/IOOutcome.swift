@@ -2,7 +2,7 @@
 ///
 /// All but the last two are part of a connection's ordinary life.
 package enum IOOutcome: Equatable, Sendable {
-    /// So many bytes were moved; fewer than asked for is no error.
+    /// This many bytes were moved; fewer than asked for is no error.
     case transferred(Int)
 
     /// Nothing can be moved now, or, on a blocking call, the time limit has passed.

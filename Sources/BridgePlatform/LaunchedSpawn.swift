@@ -4,7 +4,7 @@ import Glibc
 import Darwin
 #endif
 
-/// A spawn by way of `bridge-launcher`: what the launcher is told, and what it tells of how far it came.
+/// A spawn by way of `bridge-launcher`: what the launcher is told, and what it reports of how far it came.
 ///
 /// The kernel starts the launcher, and the launcher starts the program: a program that cannot be started would look
 /// like a program that ended at once. So the launcher writes the error into a pipe. The pipe's end shows that the
@@ -16,16 +16,16 @@ struct LaunchedSpawn {
         static let program: CInt = 3
     }
 
-    /// What a launcher tells at once: four 32-bit numbers.
+    /// What a launcher reports in one piece: four 32-bit numbers.
     private struct Report {
         let stage: CInt
         let code: CInt
         let detail: CInt
-        /// Whether the program begins all the same, without this.
+        /// Whether the program begins all the same, without the part that failed.
         let isLeftOut: Bool
     }
 
-    /// What a look into the pipe finds.
+    /// What a read of the pipe finds.
     private enum Found {
         case report(Report)
         /// The program has begun.
@@ -34,7 +34,8 @@ struct LaunchedSpawn {
         case nothing(CInt)
     }
 
-    /// A launcher takes a millisecond; a launcher that was stopped must not hold up all starts for ever.
+    /// How many milliseconds a launcher may take: it needs one, but a stopped launcher must not hold up all starts for
+    /// ever.
     private static let timeoutMilliseconds: CInt = 60_000
 
     private let asked: SpawnRequest
@@ -139,7 +140,7 @@ struct LaunchedSpawn {
         SystemError(code: code, operation: "\(asked.operation) through \(launcher.path)")
     }
 
-    /// Lets an error about the launcher's file say so; otherwise it would seem to be about the program's.
+    /// Lets an error about the launcher's file say so; otherwise the error would seem to be about the program's file.
     private func explain(_ error: SpawnError) -> SpawnError {
         guard case .failed(let cause) = error, cause.operation == asked.operation,
             [ENOENT, EACCES, ENOEXEC, ENOTDIR, ELOOP, ETXTBSY, EISDIR].contains(cause.code)

@@ -10,12 +10,12 @@ import Darwin
 ///
 /// Neither a flood nor a line without end takes memory beyond one line, or keeps the poller from its other work: each
 /// time the pipe has something, a bounded number of bytes is read. The writer therefore never waits for long, and the
-/// closure decides what is kept of its output.
+/// caller's closure decides what is kept of the output.
 ///
 /// `@unchecked Sendable` is sound: `registration` and `hasEnded` are touched under `lock`; `assembler` is touched on
 /// the poller's thread only.
 package final class LinePipe: @unchecked Sendable {
-    /// A line without its end, or a piece of one that was too long.
+    /// A line without its newline, or a piece of a line that was too long.
     package struct Line: Equatable, Sendable {
         package let bytes: [UInt8]
 
@@ -27,15 +27,15 @@ package final class LinePipe: @unchecked Sendable {
             self.isContinued = isContinued
         }
 
-        /// For people: what is no valid UTF-8 is replaced.
+        /// The line as text for people; bytes that are not valid UTF-8 are replaced.
         package var text: String { String(decoding: bytes, as: UTF8.self) }
     }
 
     package struct Limits: Sendable {
-        /// Bytes in one line; the rest of a longer one comes in further pieces.
+        /// How many bytes a line may have; the rest of a longer line comes in further pieces.
         package var lineLength = 16 * 1024
 
-        /// Bytes read in one go before other handlers of the poller have their turn.
+        /// How many bytes are read before other handlers of the poller have their turn.
         package var bytesPerRound = 64 * 1024
 
         package init() {}
@@ -89,8 +89,8 @@ package final class LinePipe: @unchecked Sendable {
 
     /// Reads what lies in the pipe now, at most one round, hands over an unfinished line, calls `onEnd` and stops.
     ///
-    /// For the time after the writer's death, when one of its own children may hold the pipe open for ever. It happens
-    /// soon, on the poller's thread; after the end it does nothing.
+    /// This is for the time after the writer's death, when one of the writer's children may hold the pipe open for
+    /// ever. The reading happens soon, on the poller's thread; after the end of the pipe this does nothing.
     package func finish() {
         poller.perform { [self] in
             read(upTo: limits.bytesPerRound)

@@ -24,7 +24,7 @@ package final class LockFile: Sendable {
         return FileStatus(status)
     }
 
-    /// Takes the lock until this object goes.
+    /// Takes the lock, and holds it until this object is released.
     ///
     /// - Returns: False if another process has it.
     package func tryLock() throws(SystemError) -> Bool {
@@ -41,7 +41,7 @@ package final class LockFile: Sendable {
         try SystemError.check("writing the lock file \(name)") { pwrite(descriptor.rawValue, text, text.count, 0) }
     }
 
-    /// The process that has signed; nil if none has, or it lives no more.
+    /// The process that has signed; nil if no process has signed, or the process has ended.
     ///
     /// A process that has just taken the lock has not signed yet.
     package func signer() -> pid_t? {

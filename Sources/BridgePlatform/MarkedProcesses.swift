@@ -27,10 +27,10 @@ package enum MarkedProcesses {
         /// The variable's value for one worker.
         package func value(_ number: UInt64) -> String { "\(text).\(number)" }
 
-        /// Whether a value is one of this mark's.
+        /// Whether a value belongs to this mark.
         package func isOn(_ value: String) -> Bool { value.hasPrefix("\(text).") }
 
-        /// How the variable begins for all workers, with its name.
+        /// The beginning of the variable, with its name, that all workers share.
         var beginning: String { "\(Self.variable)=\(text)." }
     }
 
@@ -41,10 +41,10 @@ package enum MarkedProcesses {
         package let command: String
     }
 
-    /// As much of a command as a person wants to read.
+    /// How many bytes of a command are kept: as much as a person wants to read.
     private static let longestCommand = 200
 
-    /// A process that is born while others are being killed is found in the next round.
+    /// The most rounds of a search: a process that is born while others are being killed is found in the next round.
     private static let mostRounds = 10
 
     /// Kills all processes that bear one of these values and are outside the process group named for it.
@@ -72,7 +72,7 @@ package enum MarkedProcesses {
             let number = cbp_process_open(process)
             guard number >= 0 else { continue }
             let handle = FileDescriptor(owning: number)
-            // Looks once more: the number may have been given to another process before the handle was opened.
+            // Checks once more: the number may have been given to another process before the handle was opened.
             guard mark(of: process) == value else { continue }
             guard cbp_process_signal(handle.rawValue, process, SIGKILL) == 0 else { continue }
             found[value, default: []].append(Found(processIdentifier: process, command: command))

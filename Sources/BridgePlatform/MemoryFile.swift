@@ -8,12 +8,12 @@ import Darwin
 
 /// A file without a name that lives as long as a process holds it, for memory that two processes share.
 ///
-/// It takes memory only where it was written. On Linux no process can change its size any more, so that a mapping of it
-/// is safe to touch whatever the other process does; on Darwin there is no such seal.
+/// The file takes memory only where it was written. On Linux no process can change its size any more, so that a mapping
+/// of it is safe to touch whatever the other process does; on Darwin there is no such seal.
 package final class MemoryFile: Sendable {
     private let file: FileDescriptor
     package let byteCount: Int
-    /// The only mapping through which the file can be written; nil if every process can make one.
+    /// The only mapping through which the file can be written; nil if every process can map it for writing.
     package let soleMapping: MemoryMapping?
 
     private init(_ file: consuming FileDescriptor, byteCount: Int, soleMapping: MemoryMapping? = nil) {
@@ -41,7 +41,7 @@ package final class MemoryFile: Sendable {
         return MemoryFile(FileDescriptor(owning: number), byteCount: byteCount, soleMapping: mapping)
     }
 
-    /// Takes ownership of a descriptor from another process; nil, and the descriptor closed, if it is no file.
+    /// Takes ownership of a descriptor from another process; if it is no file, closes it and returns nil.
     package convenience init?(inherited descriptor: consuming FileDescriptor) {
         var status = stat()
         guard fstat(descriptor.rawValue, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
@@ -50,7 +50,7 @@ package final class MemoryFile: Sendable {
         self.init(descriptor, byteCount: byteCount)
     }
 
-    /// Its number, to be handed to another process.
+    /// The number of the file's descriptor, to be handed to another process.
     package var rawValue: CInt { file.rawValue }
 
     /// Copies what lies at `offset`; fewer bytes than asked for mean that the file has no more.
@@ -97,7 +97,7 @@ package final class MemoryMapping: @unchecked Sendable {
         if let address = bytes.baseAddress { _ = cbp_memory_file_unmap(address, bytes.count) }
     }
 
-    /// Copies bytes that another process may be changing meanwhile; `range` lies within the file.
+    /// Copies bytes that another process may be changing at the same time; `range` lies within the file.
     package func copy(_ range: Range<Int>, into buffer: UnsafeMutableRawBufferPointer) {
         guard let source = bytes.baseAddress, let target = buffer.baseAddress, range.lowerBound >= 0,
             range.upperBound <= bytes.count, range.count <= buffer.count
@@ -105,7 +105,7 @@ package final class MemoryMapping: @unchecked Sendable {
         cbp_copy(target, source + range.lowerBound, range.count)
     }
 
-    /// Lets go of the memory that backs these bytes, which are 0 from then on; begin and end lie on page boundaries.
+    /// Gives back the memory behind these bytes, which are 0 afterwards; the range begins and ends on page boundaries.
     package func giveBack(_ range: Range<Int>) {
         guard let address = bytes.baseAddress, range.upperBound <= bytes.count else { return }
         cbp_memory_file_give_back(address + range.lowerBound, range.count)

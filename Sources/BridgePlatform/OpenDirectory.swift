@@ -6,7 +6,7 @@ import Glibc
 import Darwin
 #endif
 
-/// A directory that is held open: another process that renames things meanwhile cannot lead its calls elsewhere.
+/// A directory that is held open: another process that renames things cannot lead its calls elsewhere.
 ///
 /// Names are those of its own entries, without slashes. No symbolic link is followed. Any thread may use it.
 package final class OpenDirectory: Sendable {
@@ -16,7 +16,7 @@ package final class OpenDirectory: Sendable {
         descriptor = FileDescriptor(owning: number)
     }
 
-    /// The directory at the top of all.
+    /// The root directory.
     package static func root() throws(SystemError) -> OpenDirectory {
         OpenDirectory(owning: try SystemError.check("opening /") { cbp_directory_open(AT_FDCWD, "/") })
     }
@@ -35,7 +35,7 @@ package final class OpenDirectory: Sendable {
         return FileStatus(status)
     }
 
-    /// What is there under this name; nil if nothing is.
+    /// The status of the entry of this name; nil if there is no such entry.
     package func status(of name: String) throws(SystemError) -> FileStatus? {
         var status = stat()
         if fstatat(descriptor.rawValue, name, &status, AT_SYMLINK_NOFOLLOW) == 0 { return FileStatus(status) }
@@ -57,7 +57,7 @@ package final class OpenDirectory: Sendable {
 
     /// Makes a directory that is open to this user alone, whatever the umask.
     ///
-    /// - Returns: Whether it was made; false if there is something of this name.
+    /// - Returns: Whether the directory was made; false if there is an entry of this name.
     package func makeDirectory(_ name: String) throws(SystemError) -> Bool {
         if mkdirat(descriptor.rawValue, name, 0o700) != 0 {
             let error = SystemError.current("making the directory \(name)")
@@ -75,17 +75,17 @@ package final class OpenDirectory: Sendable {
         }
     }
 
-    /// Removes an entry that is no directory; it is no error if there is none.
+    /// Removes an entry that is no directory; a missing entry is no error.
     package func remove(_ name: String) throws(SystemError) {
         if unlinkat(descriptor.rawValue, name, 0) == 0 { return }
         let error = SystemError.current("removing \(name)")
         if error.code != ENOENT { throw error }
     }
 
-    /// Opens a file to lock it, and makes the file if there is none.
+    /// Opens a file to lock it, and makes the file if it is missing.
     package func openLock(_ name: String) throws(SystemError) -> LockFile {
         let number = try SystemError.check("opening the lock file \(name)") {
-            // Without waiting: another process may have put a pipe there.
+            // O_NONBLOCK, because another process may have put a pipe there, whose opening would wait.
             openat(descriptor.rawValue, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600)
         }
         return LockFile(FileDescriptor(owning: number), name: name)

@@ -6,7 +6,7 @@ package import Glibc
 package import Darwin
 #endif
 
-/// What a program asks the operating system beside files.
+/// What a program asks the operating system besides files.
 package enum OperatingSystem {
     package static let interrupt = SIGINT
     package static let terminate = SIGTERM
@@ -22,7 +22,7 @@ package enum OperatingSystem {
 
     package static func fileExists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
-    /// What a path leads to; nil if it leads nowhere, or this process cannot see where.
+    /// The status of the file that a path leads to; nil if the path leads nowhere, or this process cannot see where.
     package static func status(of path: String) -> FileStatus? {
         var status = stat()
         return stat(path, &status) == 0 ? FileStatus(status) : nil
@@ -35,9 +35,9 @@ package enum OperatingSystem {
         return count > 0 ? Int(clamping: count) : nil
     }
 
-    /// The name of a user, such as `daemon`; nil for one without.
+    /// The name of a user, such as `daemon`; nil for a user without a name.
     ///
-    /// May ask a directory service, and wait for it.
+    /// This may ask a directory service and wait for the answer.
     package static func name(ofUser user: UInt32) -> String? {
         var entry = passwd()
         var found: UnsafeMutablePointer<passwd>?
@@ -49,7 +49,7 @@ package enum OperatingSystem {
         }
     }
 
-    /// How far local time is ahead of UTC at that second.
+    /// How many seconds local time is ahead of UTC at that second.
     package static func secondsAheadOfUTC(atSecond second: Int) -> Int {
         var time = time_t(second)
         var parts = tm()

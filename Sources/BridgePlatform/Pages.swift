@@ -4,14 +4,14 @@ import Glibc
 import Darwin
 #endif
 
-/// Memory straight from the operating system, which has it back as soon as the caller gives it back.
+/// Memory straight from the operating system, which gets it as soon as the caller gives it back.
 ///
-/// For blocks of hundreds of thousands of bytes that come and go on many threads. An allocator keeps such blocks for
-/// their next use, apart for each thread, and so a process that was once busy stays large.
+/// This is for blocks of hundreds of thousands of bytes that come and go on many threads. An allocator keeps such
+/// blocks for their next use, separately for each thread, and so a process that was once busy stays large.
 package enum Pages {
     /// Fresh memory, all 0.
     ///
-    /// It takes room only where it is written. Ends the program if there is none, as an allocation does.
+    /// The memory takes room only where it is written. If there is no room, the program ends, as with an allocation.
     package static func take(_ byteCount: Int) -> UnsafeMutableRawPointer {
         let address = mmap(nil, byteCount, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0)
         guard let address, address != MAP_FAILED else {

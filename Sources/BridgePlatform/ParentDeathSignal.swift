@@ -11,10 +11,10 @@ package enum ParentDeathSignal {
     package enum Outcome: Equatable, Sendable {
         case armed
 
-        /// The parent had died before the signal was armed, so that it will never come: end now.
+        /// The parent had died before the signal was armed, so the signal will never come: the caller should end now.
         case parentIsGone
 
-        /// This system has no such signal: only the end of the connection tells that the parent has died.
+        /// This system has no such signal: only the end of the connection shows that the parent has died.
         case unsupported
     }
 
@@ -29,7 +29,7 @@ package enum ParentDeathSignal {
             if error.code == ENOTSUP { return .unsupported }
             throw error
         }
-        // Looked at after arming: a parent that died in between has sent nothing.
+        // The parent is checked after the arming, because a parent that died earlier sends no signal.
         return getppid() == expectedParent ? .armed : .parentIsGone
     }
 }

@@ -7,26 +7,26 @@ package import Darwin
 /// The descriptors that a service manager has opened and passes to a process that it starts: systemd's protocol,
 /// sd_listen_fds(3).
 package struct PassedDescriptors: Equatable, Sendable {
-    /// In the order of the manager's configuration.
+    /// The numbers of the descriptors, in the order of the manager's configuration.
     package let numbers: Range<CInt>
-    /// What the manager calls them, as far as it says so.
+    /// The manager's names for the descriptors, as far as it gives names.
     package let names: [String]
 
-    /// Beyond the standard streams.
+    /// The first number after those of the standard streams.
     private static let first: CInt = 3
 
     private static let processVariable = "LISTEN_PID"
     private static let countVariable = "LISTEN_FDS"
     private static let namesVariable = "LISTEN_FDNAMES"
 
-    /// The variables by which the manager tells a process of them; other processes must not get these, as they would
-    /// take the descriptors for theirs.
+    /// The variables by which the manager describes the descriptors to a process; other processes must not get these
+    /// variables, as they would take the descriptors for theirs.
     package static let variables = [processVariable, countVariable, namesVariable, "LISTEN_PIDFDID"]
 
     /// - Parameters:
     ///   - environment: reads a variable.
     ///   - process: the number of this process.
-    /// - Returns: nil if there are none.
+    /// - Returns: The descriptors; nil if none were passed.
     package init?(environment: (String) -> String?, process: pid_t) throws(PassedDescriptorsError) {
         guard let stated = environment(Self.processVariable), let text = environment(Self.countVariable) else {
             return nil
@@ -47,13 +47,13 @@ package struct PassedDescriptors: Equatable, Sendable {
 
     /// Removes ``variables`` from the environment of this process.
     ///
-    /// Not to be called while another thread reads the environment: at the beginning of `main` there is none.
+    /// Do not call this while another thread reads the environment: at the beginning of `main` none runs.
     package static func forget() {
         for variable in variables { CurrentProcess.unsetEnvironment(variable) }
     }
 }
 
-/// Why nothing is taken of what a service manager passes.
+/// The reason why none of the descriptors that a service manager passes is taken.
 package enum PassedDescriptorsError: Error, Equatable, Sendable, CustomStringConvertible {
     case malformed(String, found: String)
     case forAnotherProcess(pid_t, own: pid_t)

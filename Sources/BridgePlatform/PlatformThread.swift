@@ -3,9 +3,9 @@ import Locks
 
 /// Threads of the operating system, for loops that block: pollers, link readers, the spawner.
 ///
-/// All signals that could go to another thread as well are blocked in them from their first moment, so that a
-/// program's signals land where the program expects them. The signals of a thread's own faults (SIGSEGV, SIGBUS,
-/// SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGXFSZ) stay open, so that crash reporters still see them.
+/// These threads block all signals that another thread could take, from their first moment, so that a program's signals
+/// land where the program expects them. The signals of a thread's own faults (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP,
+/// SIGABRT, SIGSYS, SIGXFSZ) stay open, so that crash reporters still see them.
 package final class PlatformThread: Sendable {
     private let handle: Handle
     private let lock = Lock()
@@ -110,7 +110,7 @@ private final class ThreadStart {
     }
 }
 
-/// Linux refuses a name of more than 15 bytes altogether.
+/// The name cut to 15 bytes: Linux refuses a longer name altogether.
 private func shortened(_ name: String) -> String {
     var result = ""
     for character in name where result.utf8.count + character.utf8.count <= 15 { result.append(character) }

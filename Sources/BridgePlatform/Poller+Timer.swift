@@ -3,7 +3,7 @@ extension Poller {
     ///
     /// `@unchecked Sendable` is sound: the mutable properties are touched under the poller's lock only.
     package final class Timer: @unchecked Sendable {
-        /// On the monotonic clock, in nanoseconds.
+        /// The deadline in nanoseconds of the monotonic clock.
         package let deadline: UInt64
         private let poller: Poller
         var body: Work?
@@ -28,7 +28,7 @@ extension Poller {
     }
 
     /// Timers with the earliest deadline on top: a binary heap in which each timer knows its position, so that a
-    /// cancelled one leaves at once instead of lying there until its deadline.
+    /// cancelled timer leaves at once instead of lying there until its deadline.
     struct TimerHeap {
         private var timers: [Timer] = []
         private var lastOrder: UInt64 = 0
@@ -43,7 +43,7 @@ extension Poller {
             rise(from: timers.count - 1)
         }
 
-        /// Takes the timer out, if it is in.
+        /// Takes the timer out, if it is in the heap.
         mutating func remove(_ timer: Timer) {
             guard let position = timer.position else { return }
             timer.position = nil
@@ -55,7 +55,7 @@ extension Poller {
             sink(from: last.position ?? position)
         }
 
-        /// Takes all timers out: one that is cancelled later finds that it is in no heap.
+        /// Takes all timers out: a timer that is cancelled later finds that it is in no heap.
         mutating func removeAll() -> [Timer] {
             let all = timers
             for timer in all { timer.position = nil }

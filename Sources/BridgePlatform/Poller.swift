@@ -29,13 +29,13 @@ package final class Poller: @unchecked Sendable {
         /// The peer has shut down its writing side.
         package static let peerHangUp = Interest(rawValue: 4)
 
-        /// Calls once for each change instead of for as long as it lasts; `update` counts as a change.
+        /// Calls the handler once for each change, and not as long as a condition lasts; `update` counts as a change.
         package static let edgeTriggered = Interest(rawValue: 32)
     }
 
-    /// What was found.
+    /// What a wait has found on a descriptor.
     ///
-    /// It may report more than what holds: calls on the descriptor must be ready to block.
+    /// A readiness may report more than is true: calls on the descriptor must be ready to block.
     package struct Readiness: OptionSet, Sendable {
         package let rawValue: UInt8
         package init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -89,8 +89,8 @@ package final class Poller: @unchecked Sendable {
     /// Calls `handler` on the poller's thread whenever `descriptor` has what `interest` asks for.
     ///
     /// The descriptor must stay open until the registration has been cancelled, and can be registered once. The
-    /// registration lasts until then even if the caller does not keep it. The handler may be called before this
-    /// returns.
+    /// registration lasts until its cancellation even if the caller does not keep it. The handler may be called before
+    /// this returns.
     package func register(
         _ descriptor: CInt,
         interest: Interest,
@@ -125,7 +125,7 @@ package final class Poller: @unchecked Sendable {
     }
 
     func cancel(_ registration: Registration, waiting: Bool) {
-        // Released after the lock is given back: what a closure holds may come back here in its deinit.
+        // The handler is released after the lock: what a closure holds may call this poller in its deinit.
         let released: Handler? = lock.withLock {
             if registrations.removeValue(forKey: registration.token) != nil, registration.interest.isWatching {
                 queue.remove(registration.descriptor)
@@ -140,8 +140,8 @@ package final class Poller: @unchecked Sendable {
 
     /// Calls `body` on the poller's thread once the monotonic clock has reached `deadline`.
     ///
-    /// Timers are called in the order of their deadlines, equal ones in the order in which they were made.
-    /// On a stopped poller nothing is ever called.
+    /// Timers are called in the order of their deadlines, timers of the same deadline in the order in which they were
+    /// made. On a stopped poller nothing is ever called.
     @discardableResult
     package func schedule(at deadline: UInt64, _ body: @escaping Work) -> Timer {
         // A deadline in the past counts as now: otherwise a timer that makes another such timer each time would hold up
@@ -192,10 +192,10 @@ package final class Poller: @unchecked Sendable {
         return isAccepted
     }
 
-    /// Ends the thread and lets go of all handlers, timers and work.
+    /// Ends the thread and releases all handlers, timers and work.
     ///
-    /// Work that `perform` has accepted still runs; timers do not. From another thread this waits for the end, from
-    /// the poller's own it returns at once and the thread ends after its turn.
+    /// Work that `perform` has accepted still runs; timers do not. On another thread this waits for the end; on the
+    /// poller's own thread it returns at once, and the thread ends after its turn.
     package func stop() {
         let (ending, wakes) = lock.withLock {
             isStopping = true
@@ -206,7 +206,7 @@ package final class Poller: @unchecked Sendable {
         ending?.join()
     }
 
-    /// Whether the caller must wake the thread: it sleeps, and no wake-up was sent yet.
+    /// Claims the wake-up, and returns whether the caller must send it: the thread sleeps, and none was sent yet.
     private func claimWakeUp() -> Bool {
         if sleepsUntil == nil || isWakeUpSent { return false }
         isWakeUpSent = true
@@ -271,7 +271,8 @@ extension Poller {
     }
 
     private func call(_ token: UInt64, _ readiness: Readiness) {
-        // Looked up by token: a registration cancelled earlier in this turn is not found, whatever has its number now.
+        // Found by token: a registration cancelled earlier in this turn is not found, whatever has its descriptor's
+        // number now.
         let handler: Handler? = lock.withLock {
             guard let registration = registrations[token] else { return nil }
             callee = registration
@@ -327,6 +328,6 @@ extension Poller {
 }
 
 extension Poller.Interest {
-    /// Edge triggering is a manner of watching, not a thing to watch.
+    /// Whether there is something to watch; edge triggering is only a manner of watching.
     fileprivate var isWatching: Bool { !subtracting(.edgeTriggered).isEmpty }
 }

@@ -8,7 +8,7 @@ import Darwin
 
 /// What a poller's thread waits on: a list of descriptors, and a wake-up.
 ///
-/// Any thread may add, change, remove and wake; one thread waits and then looks at what it got.
+/// Any thread may add, change, remove and wake; one thread waits and then reads the events that came.
 protocol PollerQueue: AnyObject, Sendable {
     func add(_ descriptor: CInt, _ interest: Poller.Interest, token: UInt64) throws(SystemError)
     func change(_ descriptor: CInt, _ interest: Poller.Interest, token: UInt64) throws(SystemError)
@@ -17,10 +17,10 @@ protocol PollerQueue: AnyObject, Sendable {
     /// Ends the wait under way, or the next one.
     func wake()
 
-    /// Waits for events, a wake-up or the time limit in nanoseconds, whichever is first, and says how many it got.
+    /// Waits for events, a wake-up or the time limit in nanoseconds, whichever is first; returns how many events came.
     func wait(atMost limit: UInt64?) -> Int
 
-    /// One event of the last wait, `nil` for a wake-up.
+    /// One event of the last wait; `nil` for a wake-up.
     func event(at index: Int) -> (token: UInt64, readiness: Poller.Readiness)?
 }
 

@@ -4,11 +4,11 @@ import Glibc
 import Darwin
 #endif
 
-/// A directory for what exists only while this process does: of a name of its own, and open to this user alone.
+/// A directory for files that exist only while this process does; it has its own name and is open to this user alone.
 package struct PrivateDirectory: Sendable {
     package let path: String
 
-    /// Makes one in `TMPDIR`, or in `/tmp`.
+    /// Makes a directory in `TMPDIR`, or in `/tmp`.
     package static func make(named name: String) throws(SystemError) -> PrivateDirectory {
         let stated = CurrentProcess.environment("TMPDIR") ?? ""
         let parent = stated.hasPrefix("/") ? stated : "/tmp"
@@ -19,6 +19,6 @@ package struct PrivateDirectory: Sendable {
         return PrivateDirectory(path: String(decoding: path.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self))
     }
 
-    /// Removes it; a directory that has something in it stays.
+    /// Removes the directory, unless it has something in it.
     package func remove() { rmdir(path) }
 }

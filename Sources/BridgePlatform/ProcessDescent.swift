@@ -6,9 +6,10 @@ import Glibc
 import Darwin
 #endif
 
-/// Whose child a process is, as far as the system tells.
+/// Finds whose child a process is, as far as the system says.
 package enum ProcessDescent {
-    /// A longer line is not real: the system gave numbers out again while this code followed the line.
+    /// The most processes in a real line; in a longer line, the system gave numbers out again while this code followed
+    /// it.
     private static let longest = 64
 
     /// The process, its parent, the parent's parent, and so on up to the first process of the system.

@@ -17,14 +17,15 @@ package final class ProcessGuard: @unchecked Sendable {
     /// The guard's number for its end of the connection.
     private static let connection: CInt = 3
 
-    /// A guard that takes longer to end is killed: another process holds the connection, and nothing is left to guard.
+    /// How many nanoseconds a guard may take to end before it is killed; by then nothing is left to guard, and another
+    /// process holds the connection.
     private static let endNanoseconds: UInt64 = 1_000_000_000
 
     private let lock = Lock()
-    /// Launchers get copies of it; when the last one is closed, the guard has nothing left to wait for.
+    /// The connection to the guard; launchers get copies, and the guard ends its wait when the last copy is closed.
     private var connection: SharedDescriptor?
     private var child: ChildProcess?
-    /// Whether there is, or soon will be, a process.
+    /// Whether the guard's process runs, or soon will.
     private var isAlive = true
     private var waiters: [@Sendable () -> Void] = []
 
@@ -33,14 +34,14 @@ package final class ProcessGuard: @unchecked Sendable {
     }
 
     deinit {
-        // This ends the guard, so it comes before the wait for that end.
+        // Closing the connection ends the guard, so it comes before the wait for that end.
         connection = nil
         guard isAlive, let child else { return }
         // Without the thread the guard stays in the process table as long as this process lives.
         try? PlatformThread.start(name: "guard", stackSize: 128 << 10) { _ = child.waitForExit() }
     }
 
-    /// Starts a guard without waiting for it: what launchers tell it meanwhile waits for it.
+    /// Starts a guard without waiting for it: what launchers send before it runs waits for it.
     ///
     /// - Parameters:
     ///   - launcher: the path of `bridge-launcher`.

@@ -8,11 +8,11 @@ import Darwin
 
 /// Whether a debugger, or another tracer, holds a process, which may then stand still for any length of time.
 package enum ProcessTracing {
-    /// Whether the process is traced; false also if that cannot be told.
+    /// Whether the process is traced; false also if that is not known.
     package static func isTraced(_ process: Int32) -> Bool {
         #if os(Linux)
         guard let file = try? SystemFile.open(reading: "/proc/\(process)/status"),
-            // Its beginning is enough: the line stands among the first ten.
+            // The beginning of the file is enough: the line is among the first ten.
             let bytes = try? file.read(upTo: 4_096)
         else { return false }
         return tracer(in: bytes) != 0

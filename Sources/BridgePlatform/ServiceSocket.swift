@@ -8,14 +8,14 @@ import Darwin
 
 /// The socket on which the service manager of this process listens for its state: systemd's protocol, sd_notify(3).
 package struct ServiceSocket: Sendable, Hashable {
-    /// A path, or "@" with a name that lies in no file system.
+    /// The path of the socket, or "@" with a name that lies in no file system.
     private let name: String
 
-    /// How long a manager may take to make room for a message, in milliseconds.
+    /// How many milliseconds a manager may take to make room for a message.
     private static let sendTimeout: CInt = 1_000
 
     /// - Parameter name: the value of `NOTIFY_SOCKET`; nil if there is none.
-    /// - Returns: nil if no manager asks, or it asks by means that are not for us (`vsock:`).
+    /// - Returns: nil if no manager asks, or its address is of a kind that is not supported (`vsock:`).
     package init?(name: String?) {
         guard let name, name.hasPrefix("/") || name.hasPrefix("@"), name.utf8.count > 1,
             name.utf8.count <= UnixSocket.maximumPathLength

@@ -26,10 +26,10 @@ package final class SignalSource: @unchecked Sendable {
 
     /// Calls `handler` with the signal's number for each arrival.
     ///
-    /// Arrivals so close that the kernel merges them are one.
+    /// Arrivals so close that the kernel merges them count as one.
     ///
-    /// A signal can have one source at a time; a second is refused with EBUSY. SIGHUP stays ignored if the process was
-    /// started that way, as `nohup` does.
+    /// A signal can have one source at a time; a second source is refused with EBUSY. SIGHUP stays ignored if the
+    /// process was started that way, as `nohup` does.
     package static func install(
         _ signals: [CInt],
         on poller: Poller,
@@ -115,7 +115,7 @@ private final class SignalPipes: @unchecked Sendable {
     func pipe(for signal: CInt) throws(SystemError) -> (reading: CInt, writing: CInt) {
         try lock.withLock { () throws(SystemError) in
             if let pipe = pipes[signal] {
-                // What a former source has not read is not meant for this one.
+                // Arrivals that a former source has not read are not meant for this source.
                 while takeArrivals(from: pipe.reading) > 0 {}
                 return pipe
             }

@@ -11,7 +11,7 @@ import Darwin
 package struct SpawnBox: Equatable, Sendable {
     /// A limit of the operating system, by the number that the launcher has for it.
     package enum Limit: Int32, CaseIterable, Sendable {
-        /// Bytes that can be written and are shared with no other process.
+        /// Bytes of memory that can be written and that no other process shares.
         case memory
         case processorSeconds
         case openFiles
@@ -60,15 +60,15 @@ package struct SpawnBox: Equatable, Sendable {
     /// The bits that new files do not get.
     package var mask: Int?
 
-    /// What can be touched beside what every program needs; `nil` for everything.
+    /// The files that can be touched besides those that every program needs; `nil` for all files.
     package var files: Files?
 
     package var refusesNetwork = false
 
-    /// Whether sockets of this machine cannot be connected to either; only without network.
+    /// Whether the process cannot connect to sockets of this machine either; possible only without network.
     package var refusesConnections = false
 
-    /// Whether the process begins even where the system lacks something of this.
+    /// Whether the process begins even where the system lacks a part of the box.
     package var isBestEffort = false
 
     package init() {}

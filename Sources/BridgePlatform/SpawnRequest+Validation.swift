@@ -3,7 +3,7 @@ extension SpawnRequest {
     /// start of the process.
     package static let maximumChildDescriptor: CInt = 255
 
-    /// Refuses what would otherwise reach the new process changed, or not at all.
+    /// Refuses values that would otherwise reach the new process changed, or not at all.
     func validate() throws(SpawnError) {
         if executable.isEmpty { throw .invalidArgument(name: "executable", reason: "the path is empty") }
         try refuseNUL(in: executable, named: "executable")

@@ -4,14 +4,14 @@ import Glibc
 import Darwin
 #endif
 
-/// Everything that a new process is to have, and nothing else: it does not get what is not named here.
+/// Everything that a new process is to have: the process does not get what is not named here.
 package struct SpawnRequest: Sendable {
     /// Where one of the three standard streams leads.
     package enum Stream: Equatable, Sendable {
-        /// Reads nothing, swallows everything.
+        /// A stream that reads nothing and swallows everything.
         case nullDevice
 
-        /// Shares the same stream of this process; the null device if that one is closed.
+        /// The same stream of this process, shared; the null device if this process's stream is closed.
         case inherit
 
         /// A descriptor of this process, which stays this process's own.
@@ -20,7 +20,7 @@ package struct SpawnRequest: Sendable {
 
     /// A further descriptor of the child.
     package struct Passed: Equatable, Sendable {
-        /// Its number in the child, from 3 to 255.
+        /// The descriptor's number in the child, from 3 to 255.
         package let child: CInt
 
         /// A descriptor of this process, which stays this process's own.
@@ -34,13 +34,13 @@ package struct SpawnRequest: Sendable {
 
     /// The program `bridge-launcher`, which is started in the child's place and becomes the child's program.
     package struct Launcher: Equatable, Sendable {
-        /// Its path.
+        /// The launcher's path.
         package let path: String
 
         /// The descriptor by which a `ProcessGuard` hears of the child; `nil` if there is no guard.
         package let guardDescriptor: CInt?
 
-        /// What the child may use up and touch; `nil` for whatever this process may.
+        /// What the child may use up and touch; `nil` for everything that this process may use up and touch.
         package let box: SpawnBox?
 
         package init(path: String, guardDescriptor: CInt? = nil, box: SpawnBox? = nil) {
@@ -55,7 +55,7 @@ package struct SpawnRequest: Sendable {
     /// It is not searched for in PATH, and a script without `#!` is refused.
     package var executable: String
 
-    /// What the program is told as its own name; the path if `nil`.
+    /// The program's own name, as it is told to the program; the path if `nil`.
     package var name: String?
 
     /// The arguments after the name.
@@ -71,18 +71,18 @@ package struct SpawnRequest: Sendable {
     package var standardOutput = Stream.nullDevice
     package var standardError = Stream.nullDevice
 
-    /// Descriptors beside the standard streams.
+    /// Descriptors besides the standard streams.
     ///
     /// All others are closed in the child.
     package var descriptors: [Passed] = []
 
-    /// Whether what the child leaves behind in its process group is killed when the child's exit is noticed.
+    /// Whether the processes that the child leaves in its process group are killed when the child's exit is noticed.
     ///
-    /// It happens before the child is reaped, while its number cannot belong to another process. Processes that have
-    /// left the group, with setsid for instance, are not reached.
+    /// They are killed before the child is reaped, while its number cannot belong to another process. Processes that
+    /// have left the group, with setsid for instance, are not reached.
     package var killsGroupOnExit = true
 
-    /// How the child is tied to this process's life before its program begins; `nil` if it is not, or ties itself.
+    /// Ties the child to this process's life before its program begins; `nil` if the child is not tied, or ties itself.
     package var launcher: Launcher?
 
     package init(executable: String) {
@@ -98,7 +98,7 @@ package enum SpawnError: Error, Equatable, Sendable, CustomStringConvertible {
     /// The operating system refused. The error names the path.
     case failed(SystemError)
 
-    /// This system does not have what the box of the process needs: a sentence.
+    /// This system does not have what the box of the process needs; the sentence says what.
     case boxUnavailable(String)
 
     package var description: String {

@@ -16,11 +16,11 @@ import Darwin
 final class Spawner: @unchecked Sendable {
     typealias Completion = @Sendable (Result<ChildProcess, SpawnError>) -> Void
 
-    /// A request, and the closures that are told.
+    /// A request, and the closures that the spawner calls.
     struct Order: Sendable {
         let request: SpawnRequest
         let completion: Completion
-        /// Called when the spawner has let go of what it gave to `completion`.
+        /// Called when the spawner has released what it gave to `completion`.
         let afterwards: @Sendable () -> Void
     }
 
@@ -38,7 +38,7 @@ final class Spawner: @unchecked Sendable {
     /// Starts a process on the spawner's thread, and calls the closures of `order` there.
     func spawn(_ order: Order) throws(SystemError) {
         try lock.withLock { () throws(SystemError) in
-            // Tried again at the next request if the system has no thread left now.
+            // If the system has no thread left now, the next request tries this again.
             if !isRunning { try PlatformThread.start(name: "spawner") { [self] in run() } }
             isRunning = true
             requests.append(order)
@@ -64,7 +64,7 @@ final class Spawner: @unchecked Sendable {
         }
     }
 
-    /// - Parameter asked: the request that errors speak of.
+    /// - Parameter asked: the request that errors name.
     private func startDirectly(_ request: SpawnRequest, for asked: SpawnRequest) throws(SpawnError) -> ChildProcess {
         let arguments = try CStringArray([request.name ?? request.executable] + request.arguments)
         let environment = try CStringArray(request.environment.map { "\($0.key)=\($0.value)" })
@@ -96,7 +96,8 @@ final class Spawner: @unchecked Sendable {
         }
     }
 
-    /// The kernel gives one error number for the program and the directory: look which of them it means.
+    /// The error of a failed start; the kernel's number fits the program and the directory, so this checks which it
+    /// means.
     private func explain(_ code: CInt, _ request: SpawnRequest) -> SystemError {
         if let directory = request.workingDirectory, [ENOENT, ENOTDIR, EACCES, ELOOP, ENAMETOOLONG].contains(code) {
             let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -140,7 +141,7 @@ private struct DescriptorPlan {
             taken.insert(passed.child)
             try addDuplicate(of: passed.parent, as: passed.child)
         }
-        // Numbers below the highest one that the child does not get; closing from there on does not reach them.
+        // The child gets a higher number, but not these; closing from `closesFrom` on does not reach them.
         for hole in 0..<closesFrom where !taken.contains(hole) { add(cbp_spawn_close, 0, hole) }
     }
 

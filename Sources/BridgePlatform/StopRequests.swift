@@ -1,15 +1,15 @@
 import Locks
 
-/// Counts the signals that ask for an end, from 1; a command that asks for it counts only if it is the first.
+/// Counts the signals that ask for an end, from 1; a command that asks for an end counts only if it comes first.
 package final class StopRequests: @unchecked Sendable {
     // Sendable: guarded by `lock`.
 
-    /// What asks for an end: a service manager, the keyboard, and a terminal that goes away.
+    /// The signals that ask for an end: from a service manager, the keyboard, and a terminal that goes away.
     ///
     /// For `supervisor run`, which belongs to no terminal, the last one means to read the configuration again.
     package static let signals = [OperatingSystem.terminate, OperatingSystem.interrupt, OperatingSystem.hangUp]
 
-    /// How long after a request a signal belongs to the same request, in nanoseconds.
+    /// How many nanoseconds after a request a signal still belongs to the same request.
     ///
     /// Programs such as `timeout` send the signal to the process and to its group, in one go.
     package static let distance: UInt64 = 100_000_000
@@ -20,7 +20,7 @@ package final class StopRequests: @unchecked Sendable {
 
     package init() {}
 
-    /// The number of a request that came at this time, in nanoseconds; nil if it belongs to the request before.
+    /// Counts a request at this time, in nanoseconds, and returns its number; nil if it belongs to the request before.
     package func next(at now: UInt64) -> Int? {
         lock.withLock {
             if count > 0, now < last + Self.distance { return nil }
@@ -30,7 +30,7 @@ package final class StopRequests: @unchecked Sendable {
         }
     }
 
-    /// Counts a request at this time, in nanoseconds, if there was none.
+    /// Counts a request at this time, in nanoseconds, if it is the first; returns whether it is.
     package func isFirst(at now: UInt64) -> Bool {
         lock.withLock {
             guard count == 0 else { return false }

@@ -14,9 +14,9 @@ package final class StorageDirectory: Sendable {
     package enum FileSystem: Sendable, Hashable {
         /// What was written once can be written again, however full the file system is: a mapped page never faults.
         case inPlace
-        /// Of this machine, but it may need room to write what is there already.
+        /// A file system of this machine that may need room to write what is there already.
         case local
-        /// Of another machine, or of a program that may ask one.
+        /// A file system of another machine, or of a program that may ask another machine.
         case remote
 
         /// The kind with this number on Linux.
@@ -35,8 +35,8 @@ package final class StorageDirectory: Sendable {
 
     /// Opens the directory at this path.
     ///
-    /// - Parameter makes: whether a missing directory is made, open to this user alone; the one above it has to be
-    ///   there.
+    /// - Parameter makes: whether a missing directory is made, open to this user alone; the directory above it has to
+    ///   be there.
     package init(at path: String, makes: Bool) throws(SystemError) {
         // A NUL would end the name early for the kernel, and another directory would be opened.
         guard !path.utf8.contains(0) else { throw SystemError(code: EINVAL, operation: "opening the directory") }
@@ -47,7 +47,7 @@ package final class StorageDirectory: Sendable {
             openat(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         }
         descriptor = FileDescriptor(owning: number)
-        // Otherwise a power cut may take the directory, with all files that were synchronized in it.
+        // Without this, a power cut may take the directory, with all files that were synchronized in it.
         if isNew { try synchronizeParent() }
     }
 
@@ -70,7 +70,7 @@ package final class StorageDirectory: Sendable {
 
     /// The names of all entries, sorted.
     package func names() throws(SystemError) -> [String] {
-        // A stream reads from where its descriptor stands, so this one gets an open directory of its own.
+        // A stream reads from its descriptor's position, so this stream gets an open directory of its own.
         let number = try SystemError.check("opening the directory to list it") {
             openat(descriptor.rawValue, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         }
@@ -100,7 +100,7 @@ package final class StorageDirectory: Sendable {
         try file(name, forWriting ? O_RDWR : O_RDONLY)
     }
 
-    /// Makes a file that only this user may read and write; it is an error if there is one of this name.
+    /// Makes a file that only this user may read and write; an existing file of this name is an error.
     package func create(_ name: String) throws(SystemError) -> StorageFile {
         let made = try file(name, O_RDWR | O_CREAT | O_EXCL)
         // The umask may have taken the owner's own permissions away.
@@ -112,7 +112,7 @@ package final class StorageDirectory: Sendable {
 
     private func file(_ name: String, _ flags: CInt) throws(SystemError) -> StorageFile {
         let number = try SystemError.check("opening \(name)") {
-            // Without waiting: another process may have put a pipe there.
+            // O_NONBLOCK, because another process may have put a pipe there, whose opening would wait.
             openat(descriptor.rawValue, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600)
         }
         return try StorageFile(FileDescriptor(owning: number), name: name)
@@ -124,7 +124,7 @@ package final class StorageDirectory: Sendable {
         }
     }
 
-    /// Removes a file; it is no error if there is none.
+    /// Removes a file; a missing file is no error.
     package func remove(_ name: String) throws(SystemError) {
         if unlinkat(descriptor.rawValue, name, 0) == 0 { return }
         let error = SystemError.current("removing \(name)")
@@ -136,10 +136,10 @@ package final class StorageDirectory: Sendable {
         try SystemError.check("synchronizing the directory") { fsync(descriptor.rawValue) }
     }
 
-    /// Opens a file to lock it, and makes the file if there is none.
+    /// Opens a file to lock it, and makes the file if it is missing.
     package func openLock(_ name: String) throws(SystemError) -> LockFile {
         let number = try SystemError.check("opening the lock file \(name)") {
-            // Without waiting: another process may have put a pipe there.
+            // O_NONBLOCK, because another process may have put a pipe there, whose opening would wait.
             openat(descriptor.rawValue, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600)
         }
         return LockFile(FileDescriptor(owning: number), name: name)

@@ -78,7 +78,7 @@ package final class StorageFile: Sendable {
         try SystemError.check("cutting \(name)") { ftruncate(descriptor.rawValue, off_t(byteCount)) }
     }
 
-    /// Maps the first `byteCount` bytes, which are there, for reading and writing.
+    /// Maps the first `byteCount` bytes, which must be there, for reading and writing.
     ///
     /// What is stored there outlives the process from the moment of the store. The file must not become shorter while
     /// it is mapped, and the file system has to be one that writes in place.

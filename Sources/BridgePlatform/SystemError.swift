@@ -23,13 +23,13 @@ package struct SystemError: Error, Equatable, Sendable, CustomStringConvertible 
 
     /// The error of the call just made on this thread.
     ///
-    /// `operation` is made into a string only after `errno` has been read, as that may itself make calls.
+    /// `operation` is made into a string only after `errno` has been read, as making the string may itself make calls.
     package static func current(_ operation: @autoclosure () -> String) -> SystemError {
         let code = errno
         return SystemError(code: code, operation: operation())
     }
 
-    /// Whether descriptors or memory were short, which passes.
+    /// Whether descriptors or memory were short, a shortage that passes.
     package var isShortage: Bool { [EMFILE, ENFILE, ENOMEM, ENOBUFS].contains(code) }
 
     /// Whether a connection was refused because too many connections wait to be accepted.
@@ -43,7 +43,7 @@ package struct SystemError: Error, Equatable, Sendable, CustomStringConvertible 
 
     static let fullDisk = [ENOSPC, EDQUOT, EFBIG]
 
-    /// `spawn of /x failed: No such file or directory (ENOENT)`.
+    /// A sentence such as `spawn of /x failed: No such file or directory (ENOENT)`.
     package var description: String {
         let text = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
             buffer.baseAddress.map { String(cString: cbp_errno_text(code, $0, buffer.count)) } ?? "Unknown error"
@@ -70,7 +70,7 @@ package struct SystemError: Error, Equatable, Sendable, CustomStringConvertible 
 
 /// Returns when a descriptor is ready for one of these events, or at its end; the call that follows says which.
 ///
-/// - Parameter limit: how long this waits; -1 for ever.
+/// - Parameter limit: how many milliseconds this waits; -1 for ever.
 /// - Returns: False if the time was over first.
 @discardableResult
 func waitUntilReady(_ descriptor: CInt, for events: CInt, milliseconds limit: CInt = -1) -> Bool {

@@ -10,10 +10,10 @@ package final class SystemFile: Sendable {
     package static let standardOutput = SystemFile(inherited: STDOUT_FILENO)
     package static let standardError = SystemFile(inherited: STDERR_FILENO)
 
-    /// Nil for a standard stream, which is not ours to close.
+    /// The descriptor to close; nil for a standard stream, which this object must not close.
     private let owned: SharedDescriptor?
     private let number: CInt
-    /// Whether it was opened by the name of a pipe: then it begins when the first process opens it for writing.
+    /// Whether the file was opened by the name of a pipe, which begins when the first process opens it for writing.
     private let isNamedPipe: Bool
 
     private init(inherited number: CInt) {
@@ -35,7 +35,7 @@ package final class SystemFile: Sendable {
 
     /// Opens a file for reading; a directory is refused here and not at the first read.
     ///
-    /// This does not wait. Of a named pipe that no process has opened for writing yet, the first ``read(upTo:)`` waits.
+    /// This does not wait. If no process has opened a named pipe for writing yet, the first ``read(upTo:)`` waits.
     package static func open(reading path: String) throws(SystemFileError) -> SystemFile {
         // A NUL would end the name early for the kernel, and another file would be opened.
         guard !path.utf8.contains(0) else { throw SystemFileError("its name has a NUL character") }
@@ -70,7 +70,7 @@ package final class SystemFile: Sendable {
         !isNamedPipe || waitUntilReady(number, for: POLLIN, milliseconds: limit)
     }
 
-    /// Opens a file for writing: a new file, or an old one whose content is gone with this.
+    /// Opens a file for writing; makes the file if it is missing, and empties it otherwise.
     package static func create(_ path: String) throws(SystemFileError) -> SystemFile {
         guard !path.utf8.contains(0) else { throw SystemFileError("its name has a NUL character") }
         let number = retryingInterrupted { createFile(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666) }
@@ -80,19 +80,19 @@ package final class SystemFile: Sendable {
 
     package var isTerminal: Bool { Terminal.isTerminal(number) }
 
-    /// How many columns it has, if it is a terminal that says so.
+    /// How many columns the terminal has; nil if the file is no terminal, or the terminal does not know.
     package var terminalWidth: Int? { Terminal.width(of: number) }
 
-    /// How many columns and rows it shows; nil if it is no terminal or does not know.
+    /// How many columns and rows the terminal has; nil if the file is no terminal, or the terminal does not know.
     package var terminalSize: (columns: Int, rows: Int)? {
         guard let columns = Terminal.width(of: number), let rows = Terminal.height(of: number) else { return nil }
         return (columns, rows)
     }
 
-    /// Calls `body` on the poller's thread when no process reads what is written any more; only a pipe tells that
+    /// Calls `body` on the poller's thread when no process reads what is written any more; only a pipe shows that
     /// before a write fails.
     ///
-    /// - Returns: The registration, to be cancelled; nil if it is no pipe.
+    /// - Returns: The registration, to be cancelled; nil if the file is no pipe.
     package func whenReaderGoes(on poller: Poller, _ body: @escaping @Sendable () -> Void) -> Poller.Registration? {
         var status = stat()
         guard fstat(number, &status) == 0, status.st_mode & S_IFMT == S_IFIFO else { return nil }
@@ -106,9 +106,9 @@ package final class SystemFile: Sendable {
         return fstat(number, &status) == 0 ? FileStatus(status).identity : nil
     }
 
-    /// Reads what there is, waiting for the first byte; nothing at the end.
+    /// Reads what there is, waiting for the first byte; returns no bytes at the end.
     package func read(upTo count: Int) throws(SystemFileError) -> [UInt8] {
-        // Such a pipe reads as if it were at its end before a process has opened it for writing.
+        // Before a process has opened a named pipe for writing, the pipe reads as if it were at its end.
         if isNamedPipe { waitUntilReady(number, for: POLLIN) }
         var failure: CInt?
         let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
@@ -136,13 +136,13 @@ package final class SystemFile: Sendable {
     package enum WriteOutcome: Sendable, Hashable {
         /// All of them are written.
         case written
-        /// Why the rest is not written, and how many bytes are.
+        /// Why the rest is not written, and how many bytes were written.
         case failed(SystemFileError, after: Int)
     }
 
-    /// Writes all of the bytes behind what was written before, however long that takes.
+    /// Writes all of the bytes after what was written before, however long that takes.
     ///
-    /// - Throws: Why the rest cannot be written; some of the bytes may have been.
+    /// - Throws: The reason why the rest cannot be written; some of the bytes may have been written.
     package func append(_ bytes: [UInt8]) throws(SystemFileError) {
         if case .failed(let failure, _) = write(bytes) { throw failure }
     }
@@ -151,7 +151,7 @@ package final class SystemFile: Sendable {
     package func synchronize() throws(SystemFileError) {
         guard retryingInterrupted({ fsync(number) }) != 0 else { return }
         let failure = errno
-        // A pipe, a terminal.
+        // A pipe or a terminal has no medium.
         if failure != EINVAL, failure != ENOTSUP, failure != EROFS { throw SystemFileError(failure) }
     }
 
@@ -199,7 +199,7 @@ package struct SystemFileError: Error, Sendable, Hashable, CustomStringConvertib
     }
 }
 
-// The methods that make the calls hide them under their own names.
+// Inside the type, methods of the same names hide the system calls.
 private func openFile(_ path: String, _ flags: CInt) -> CInt { open(path, flags) }
 
 private func createFile(_ path: String, _ flags: CInt, _ mode: mode_t) -> CInt { open(path, flags, mode) }

@@ -20,7 +20,7 @@ package enum TerminalText {
         return String(result)
     }
 
-    /// The same for several lines.
+    /// Does the same as ``harmless(_:)`` for each of several lines.
     package static func harmlessLines(_ text: String) -> String {
         text.split(separator: "\n", omittingEmptySubsequences: false).map { harmless(String($0)) }.joined(
             separator: "\n"

@@ -14,11 +14,11 @@ extension UnixSocket {
     /// Creates a socket file at `path`, which must not exist; no process can connect before
     /// ``startListening(_:backlog:)``.
     ///
-    /// Where the system lets us, its permissions are this user's alone from the first moment.
+    /// Where the system allows it, the file is open to this user alone from the first moment.
     package static func bind(to path: String) throws(SystemError) -> FileDescriptor {
         try checkPath(path)
         let socket = try create()
-        // Only Linux takes this call, at a moment when there is no file yet.
+        // Only Linux accepts this call before there is a file.
         _ = fchmod(socket.rawValue, 0o600)
         try SystemError.check("binding a socket to \(path)") { cbp_unix_bind(socket.rawValue, path) }
         return socket
@@ -49,11 +49,11 @@ extension UnixSocket {
     /// Which process listens at a path.
     package enum Listener: Equatable, Sendable {
         case noListener
-        /// Its number, where it is known.
+        /// The process's number; nil where it is not known.
         case process(pid_t?)
     }
 
-    /// Looks whether a process accepts connections at `path`, without waiting for it to do so.
+    /// Checks whether a process accepts connections at `path`, without waiting for it to do so.
     package static func listener(at path: String) throws(SystemError) -> Listener {
         try checkPath(path)
         let socket = try create()
@@ -64,7 +64,7 @@ extension UnixSocket {
         let error = SystemError.current("connecting to \(path)")
         switch error.code {
         case ECONNREFUSED, ENOENT: return .noListener
-        // Its backlog is full.
+        // The listener's backlog is full.
         case EAGAIN: return .process(nil)
         default: throw error
         }
@@ -81,7 +81,7 @@ extension UnixSocket {
 
     /// Waits for bytes and receives them, and says if the peer has passed descriptors along with them.
     ///
-    /// Those are not installed here either: the kernel closes them.
+    /// The descriptors are not installed here either: the kernel closes them.
     package static func receiveNoticingDescriptors(
         _ socket: CInt,
         into buffer: UnsafeMutableRawBufferPointer

@@ -13,15 +13,15 @@ extension UnixSocket {
         /// Connections of a stream can be accepted; the path is nil if it has no name in the file system.
         case listening(path: String?)
         case notListening
-        /// Of datagrams or of packets.
+        /// A socket of datagrams or of packets.
         case notStream
-        /// Of another family, such as TCP's.
+        /// A socket of another family, such as TCP's.
         case notLocal
         case noSocket
         case notOpen
     }
 
-    /// Looks at a descriptor that another process has passed.
+    /// The kind of a descriptor that another process has passed.
     package static func kind(of number: CInt) throws(SystemError) -> Kind {
         guard FileDescriptor.isOpen(number) else { return .notOpen }
         guard FileDescriptor.isSocket(number) else { return .noSocket }

@@ -4,7 +4,7 @@ package import Glibc
 package import Darwin
 #endif
 
-/// The hot path: one system call each, no allocation, interrupted calls repeated.
+/// The hot path: each function makes one system call, repeats it if a signal interrupts it, and allocates nothing.
 ///
 /// Nothing here gives the kernel a control buffer, so the kernel closes descriptors that a peer passes along, instead
 /// of installing them in this process.

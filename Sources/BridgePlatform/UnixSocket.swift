@@ -12,7 +12,7 @@ package import Darwin
 package enum UnixSocket {
     /// The process at the other end, as the kernel noted it when the connection was made.
     package struct PeerCredentials: Equatable, Sendable {
-        /// A hint only: the process may be gone and its number used again.
+        /// The process's number, a hint only: the process may be gone and its number used again.
         package let processIdentifier: pid_t
         package let user: uid_t
         package let group: gid_t
@@ -56,7 +56,7 @@ package enum UnixSocket {
 
     /// Takes one waiting connection.
     ///
-    /// - Returns: `nil` when a non-blocking listener has none, or the connection that waited has gone.
+    /// - Returns: `nil` when no connection waits at a non-blocking listener, or the connection that waited has gone.
     package static func accept(from listener: CInt) throws(SystemError) -> FileDescriptor? {
         let connection = retryingInterrupted { cbp_accept(listener) }
         if connection >= 0 { return FileDescriptor(owning: connection) }

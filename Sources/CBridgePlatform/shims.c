@@ -638,7 +638,7 @@ int cbp_process_open(int32_t pid) {
     EV_SET(&change, pid, EVFILT_PROC, EV_ADD, NOTE_EXIT, 0, NULL);
     if (kevent(queue, &change, 1, NULL, 0, NULL) == 0) return queue;
     if (errno == ESRCH) {
-        // The child is dead already, and the kernel will not tell: make the queue readable by hand.
+        // The child is dead already, and the kernel will not report it: make the queue readable by hand.
         struct kevent triggers[2];
         EV_SET(&triggers[0], 1, EVFILT_USER, EV_ADD, 0, 0, NULL);
         EV_SET(&triggers[1], 1, EVFILT_USER, 0, NOTE_TRIGGER, 0, NULL);
@@ -747,17 +747,17 @@ static char *read_environment(int32_t pid, size_t *length) {
 
 /// The state of a process whose environment was read as empty.
 enum bareness {
-    /// It has none, and gets none: it has ended, or is a thread of the kernel.
+    /// The process has no environment, and gets none: it has ended, or is a thread of the kernel.
     bare_for_good,
-    /// Its old environment is gone, and the new one is not there yet: it is becoming another program.
+    /// The old environment is gone, and the new one is not there yet: the process is becoming another program.
     bare_for_now,
-    /// It has one after all, even if that one is empty.
+    /// The process has an environment after all, even if an empty one.
     bare_no_more,
 };
 
 /// Reads what the system says of a process.
 ///
-/// Returns the text behind the process's name, or NULL if there is no such process. The name stands in parentheses, and
+/// Returns the text after the process's name, or NULL if there is no such process. The name stands in parentheses, and
 /// may itself contain parentheses and spaces.
 static const char *read_status(int32_t pid, char *text, size_t size) {
     char path[40];
@@ -794,7 +794,8 @@ static char *read_whole_environment(int32_t pid, size_t *length) {
     static const useconds_t pause = 500;
     // A fifth of a second: with more, the caller would wait too long for a process that is stuck.
     static const int most_pauses = 400;
-    // Between two looks one such moment may end and another begin. A process without one at every look has none.
+    // Between two checks one such moment may end and another begin. A process without an environment each time has
+    // none.
     static const int most_looks = 8;
     char *text = read_environment(pid, length);
     int pauses = 0, looks = 0;
@@ -844,7 +845,7 @@ int32_t cbp_process_parent(int32_t pid) {
     char text[1024];
     const char *field = read_status(pid, text, sizeof text);
     long parent = 0;
-    // Behind the name come a letter, which is the process's state, and the number of its parent.
+    // After the name come a letter, which is the process's state, and the number of its parent.
     if (field == NULL || sscanf(field, ") %*c %ld", &parent) != 1) return 0;
     return (int32_t)parent;
 #else
@@ -932,7 +933,7 @@ int cbp_epoll_wait(int queue, cbp_ready *ready, int64_t nanoseconds) {
 }
 #endif
 
-// MARK: Where a thread stands
+// MARK: Call stacks
 
 int cbp_callers(void **addresses, int capacity) {
 #if defined(__GLIBC__) || defined(__APPLE__)

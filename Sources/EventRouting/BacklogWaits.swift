@@ -4,8 +4,7 @@ import Locks
 ///
 /// A peer's event stays unacknowledged while the events that its receiver publishes cannot leave the receiver. So a
 /// slow receiver at the end of a chain slows the peer at its beginning. Peers that publish for each other could all
-/// wait in this way. A wait that would close such a circle does not begin: that peer's event is taken, and the others
-/// go on.
+/// wait in this way, in a circle. The wait that would close the circle is left out, and so all these peers go on.
 final class BacklogWaits: Sendable {
     private struct Wait: Hashable {
         let sender: ObjectIdentifier
@@ -41,7 +40,7 @@ final class BacklogWaits: Sendable {
 
     /// Whether `target` waits for `sender`, directly or through others.
     ///
-    /// With the lock held.
+    /// The caller holds the lock.
     private func isAwaited(_ sender: ObjectIdentifier, by target: ObjectIdentifier) -> Bool {
         var reached: Set<ObjectIdentifier> = [target]
         var next = [target]

@@ -12,10 +12,10 @@ package struct ControlNames: Sendable {
     /// Names of events from the host to the peer that asked.
     let answers: Set<EventName>
 
-    /// Names of events that stay in their process; they are neither sent nor asked for.
+    /// Names of events that stay in their process: no event of such a name is sent to a peer or asked of one.
     let local: Set<EventName>
 
-    /// Makes the value; without names, every event may pass.
+    /// Makes the value; if all sets are empty, every event may pass.
     package init(commands: Set<EventName> = [], answers: Set<EventName> = [], local: Set<EventName> = []) {
         self.commands = commands
         self.answers = answers
@@ -28,15 +28,15 @@ package struct ControlNames: Sendable {
         return answers.contains(name) ? .answer : .open
     }
 
-    /// Between which processes the events of a name pass.
+    /// The processes between which the events of a name pass.
     enum Scope: Sendable, Hashable {
-        /// Between all processes that want them.
+        /// The events pass between all processes that want them.
         case open
         case command
         case answer
         case local
 
-        /// The refusal for a peer that must not send such events; nil if it may.
+        /// The refusal for a peer that must not send events of this scope; nil if the peer may send them.
         func refusal(of name: String, from peer: Peer) -> EventDisposition? {
             switch self {
             case .open: return nil
@@ -52,7 +52,7 @@ package struct ControlNames: Sendable {
             }
         }
 
-        /// Whether a peer that wants such events may get them.
+        /// Whether a peer that wants events of this scope may get them.
         func reaches(_ peer: Peer) -> Bool {
             switch self {
             case .open: true
@@ -61,7 +61,7 @@ package struct ControlNames: Sendable {
             }
         }
 
-        /// The peers among `attached` whose question this answers.
+        /// The peers among `attached` whose question the event of this context answers.
         func requesters(_ context: EventContext, among attached: [Peer]) -> [Peer] {
             attached.filter { $0.peerName == context.root.origin }
         }

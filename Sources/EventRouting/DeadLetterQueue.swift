@@ -3,13 +3,13 @@ package import DomainEvents
 
 /// An event that was given up for one process, and the reasons.
 package struct DeadLetterRecord: Sendable {
-    /// Counts the letters of a bridge; a letter that is put back into the queue keeps it.
+    /// The letter's number among all letters of the bridge; a letter that is put back into the queue keeps its number.
     package let number: UInt64
     /// The process that the event was for.
     package let receiver: String
     package let event: UndeliveredEvent
     package let cause: EventDeadLettered.Cause
-    /// The reasons of its strikes, then any other reason.
+    /// The reasons of the event's strikes, then any other reason.
     package let reasons: [String]
     /// When the event was given up, in nanoseconds since 1970.
     package let nanosecondsSinceEpoch: UInt64
@@ -17,7 +17,7 @@ package struct DeadLetterRecord: Sendable {
     var charge: Int { LinkLimits.charge(forFrameOf: event.payload.count) }
 }
 
-/// How many dead letters are kept, and what happens when there are that many.
+/// How many dead letters are kept at most, and whether a further letter evicts the oldest.
 package struct DeadLetterBounds: Sendable, Hashable {
     package var letters: Int
     package var bytes: Int
@@ -43,7 +43,7 @@ struct DeadLetterQueue: Sendable {
     /// Whether no further letter should come; the queue still takes a letter that cannot be avoided.
     var isFull: Bool { !bounds.evictsOldest && (letters.count >= bounds.letters || bytes >= bounds.bytes) }
 
-    /// - Returns: The letters that were evicted for it.
+    /// Adds a letter, and returns the letters that were evicted to make room.
     mutating func add(_ letter: DeadLetterRecord) -> [DeadLetterRecord] {
         var evicted: [DeadLetterRecord] = []
         while bounds.evictsOldest, let oldest = letters.first,

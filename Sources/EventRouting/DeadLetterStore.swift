@@ -5,12 +5,12 @@ import Locks
 
 /// Keeps the dead letters of a bridge, announces them, and pauses peers that cause more of them than it can keep.
 package final class DeadLetterStore: @unchecked Sendable {
-    // Sendable: everything mutable is guarded by `lock`, which is taken before any peer's or link's.
+    // Sendable: everything mutable is guarded by `lock`, which is taken before the lock of any peer or link.
     private let reports: ReportStrand
     private let lock = Lock()
     private var queue: DeadLetterQueue
     private var lastNumber: UInt64 = 0
-    /// The peers that get no events until there is room again.
+    /// The peers that get no events until there is room for another letter.
     private var paused: [Peer] = []
 
     package init(bounds: DeadLetterBounds, reports: ReportStrand) {
@@ -23,8 +23,8 @@ package final class DeadLetterStore: @unchecked Sendable {
 
     // MARK: - Coming
 
-    /// Keeps an event that `peer` got and could not handle, even beyond the bounds; pauses the peer if the queue is
-    /// full then.
+    /// Keeps an event that `peer` got and could not handle, even beyond the bounds; if the queue is full afterwards,
+    /// pauses the peer.
     func add(_ event: UndeliveredEvent, cause: EventDeadLettered.Cause, reasons: [String], from peer: Peer) {
         let (letter, evicted, full): (DeadLetterRecord, [DeadLetterRecord], DeadLettersFull?) = lock.withLock {
             let (letter, evicted) = put(event, for: peer.peerName, cause, reasons)
@@ -40,13 +40,11 @@ package final class DeadLetterStore: @unchecked Sendable {
         reports.publish(full)
     }
 
-    /// Keeps an event, if there is room.
+    /// Keeps an event for a receiver that cannot be paused, if there is room.
     ///
-    /// This is for receivers that cannot be paused.
-    ///
-    /// - Parameter isKept: whether the event was a dead letter before; then there is room, as for a letter that is put
-    ///   back.
-    /// - Returns: Whether the store has kept it.
+    /// - Parameter isKept: whether the event was a dead letter before; if so, it is kept even when the queue is full,
+    ///   like a letter that is put back.
+    /// - Returns: Whether the store has kept the event.
     func addIfRoom(
         _ event: UndeliveredEvent,
         for receiver: String,
@@ -62,7 +60,7 @@ package final class DeadLetterStore: @unchecked Sendable {
         return true
     }
 
-    /// With the lock held.
+    /// The caller holds the lock.
     private func put(
         _ event: UndeliveredEvent,
         for receiver: String,

@@ -2,18 +2,18 @@ import BridgeProtocol
 import BridgeTransport
 import DomainEvents
 
-/// An event on its way out: its places in outboxes, and the work that is left when it has left them.
+/// An event on its way out: its places in outboxes, and the work that remains after its release.
 struct Departure: HeldEvent {
     let name: String
     let context: EventContext
     let router: EventRouter
     /// The places in outboxes that keep the event until it is released.
     var places: [Peer.Place] = []
-    /// The events that policies have taken out for it.
+    /// The events that overflow policies have taken out to make room for this event.
     var evicted: [(peer: Peer, event: Evicted)] = []
-    /// The peers that have not taken it.
+    /// The peers that have not taken the event.
     var losses: [Topic.Loss] = []
-    /// Whether losses that are not kept as dead letters are announced; otherwise the caller is told.
+    /// Whether losses that are not kept as dead letters are announced; if false, only the caller learns of them.
     var announcesLosses = true
     /// Whether one of the links is busy.
     private var isGathered = false
@@ -34,7 +34,7 @@ struct Departure: HeldEvent {
     func flush() {
         for place in places { place.link.flush(at: context.nanosecondsSinceEpoch, isGathered: isGathered) }
         for (peer, event) in evicted { router.wasEvicted(event, at: peer) }
-        // The report of a dead letter tells of the event, so it comes after the event.
+        // The report of a dead letter names the event, so the report comes after the event.
         for loss in losses {
             let isKept = router.keeps(loss)
             if !isKept, announcesLosses { router.announce(loss, of: name) }

@@ -43,20 +43,21 @@ package final class TypedKeyFinder<E: DomainEvent>: EventKeyFinder {
     }
 
     package func place(of payload: UnsafeRawBufferPointer) -> KeyPlace? {
-        // The receiver of the event reports what is wrong with it.
+        // The receiver of the event reports why it cannot be decoded.
         guard let event = try? PayloadScratch.decode(payload, by: coder) else { return nil }
         return place(ofEvent: event)
     }
 }
 
-/// The place of a key among all keys, evenly spread; the same for the same value, in every encoding and process.
+/// The place of a key among all keys; places are spread evenly, and a value has the same place in every encoding and
+/// process.
 package struct KeyPlace: Sendable, Hashable {
     private let hash: UInt64
 
-    /// How many bytes of a key count; for a longer key, its length counts too.
+    /// How many bytes of a key are hashed at most; the key's length counts too.
     private static let hashedBytes = 1_024
 
-    /// Nil for null and undefined, which are no keys, and for bytes that are no CBOR item.
+    /// Makes the place of a key; nil for null and undefined, which are no keys, and for bytes that are no CBOR item.
     ///
     /// - Parameter key: the key, encoded.
     package init?(_ key: UnsafeRawBufferPointer) {
@@ -74,10 +75,10 @@ package struct KeyPlace: Sendable, Hashable {
         }
     }
 
-    /// One of `count` places.
+    /// An index below `count`; equal places have equal indices.
     func index(among count: Int) -> Int { Int(hash.multipliedFullWidth(by: UInt64(count)).high) }
 
-    /// FNV-1a, as keys are short.
+    /// Hashes bytes by FNV-1a, as keys are short.
     private static func hash(_ bytes: Slice<UnsafeRawBufferPointer>, startingFrom start: UInt64) -> UInt64 {
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325 ^ start
         for byte in bytes.prefix(hashedBytes) { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
@@ -109,8 +110,8 @@ private final class KeyScratch {
         return made
     }
 
-    /// Calls `body` with the scratch, or with a temporary one if it is in use: the user's code that finds a key may
-    /// publish.
+    /// Calls `body` with the scratch, or with a temporary scratch if the scratch is in use: the user's code that finds
+    /// a key may publish.
     func withBuffer<R>(_ body: (CBOREncoder, CBORBuffer) -> R) -> R {
         guard !isInUse else { return KeyScratch().withBuffer(body) }
         isInUse = true

@@ -5,20 +5,20 @@ import Locks
 /// The topics of all event names that this process and its peers use; each name keeps its topic and its number for
 /// good.
 final class EventNames: @unchecked Sendable {
-    // Sendable: everything mutable is guarded by `lock`, but for `numbers`, which has a rule of its own.
+    // Sendable: everything mutable is guarded by `lock`, except `numbers`, whose rule is in ``TopicTable``.
 
-    /// How many names attached peers may bring, all together and for good; enough are left for workers and this
+    /// How many names all attached peers together may bring, for good; enough names are left for workers and this
     /// process.
     private static let maximumAttached = EventRouter.maximumNames / 4
 
     private let control: ControlNames
     private let lock = Lock()
     private var byText: [EventName: Topic] = [:]
-    /// How many of these names attached peers have brought.
+    /// How many of the names in `byText` attached peers have brought.
     private var attached = 0
-    /// Position is number minus 1; number 0 is ``EventName/everything``.
+    /// The topics in the order of their numbers, from 1; number 0 is ``EventName/everything``.
     private var byNumber: [Topic] = []
-    /// The same topics, for the event path.
+    /// The same topics by number, for the event path.
     private let numbers = TopicTable(capacity: EventRouter.maximumNames)
 
     init(control: ControlNames) {
@@ -31,11 +31,11 @@ final class EventNames: @unchecked Sendable {
     /// The topic with this number, which lives as long as the table; nil if the number was not given out.
     subscript(number: UInt64) -> Unmanaged<Topic>? { numbers[number] }
 
-    /// The topic of a name, if there is one already.
+    /// The topic of a name; nil if the name has no topic yet.
     func known(_ name: String) -> Topic? { lock.withLock { byText[EventName(name)] } }
 
-    /// The topic of a name, made if there is none; nil if the table is full, because peers have made up more names than
-    /// any program has.
+    /// The topic of a name, made at the first call; nil if the table is full, because peers have made up more names
+    /// than any program has.
     func topic(of name: String) -> Topic? {
         lock.withLock {
             if let known = byText[EventName(name)] { return known }
@@ -49,7 +49,7 @@ final class EventNames: @unchecked Sendable {
         }
     }
 
-    /// The topic of a name that a peer brings, made if there is none; nil if the table is full.
+    /// The topic of a name that a peer brings, made at the first call; nil if the table is full.
     func topic(of name: String, broughtBy peer: Peer) throws(LinkViolation) -> Topic? {
         let known =
             try lock.withLock { () throws(LinkViolation) in

@@ -37,7 +37,7 @@ protocol EventReceiver: AnyObject, Sendable {
     /// - Parameters:
     ///   - kept: the subscribers that the previous event had.
     ///   - passOn: puts the event into the outboxes of other processes, held if `held` is not nil; returns whether the
-    ///     subscribers here get it too. Called once, whatever becomes of the event here.
+    ///     subscribers here get it too. The receiver calls this once, whatever becomes of the event here.
     func receive(
         _ payload: UnsafeRawBufferPointer,
         context: EventContext,
@@ -52,8 +52,8 @@ protocol EventReceiver: AnyObject, Sendable {
 final class TypedReceiver<E: DomainEvent>: EventReceiver {
     private let channel: EventChannel<E>
     private let coder: PayloadCoder<E>
-    // Unmanaged: only the router calls the receiver, and it holds the publisher for good. Counting references to the
-    // publisher is slow, because some of them are weak.
+    // Unmanaged: only the router calls the receiver, and the router holds the publisher for good. Counting references
+    // to the publisher is slow, because some of them are weak.
     private let publisher: Unmanaged<EventPublisher>
 
     init(channel: EventChannel<E>, coder: PayloadCoder<E>, publisher: EventPublisher) {

@@ -10,9 +10,9 @@ extension EventRouter {
 
     /// Judges the crash of a worker's incarnation; blames an event if there is exactly one to blame.
     ///
-    /// Call it before the next incarnation is started.
+    /// Call this before the next incarnation is started.
     ///
-    /// - Parameter suspects: the events that may be to blame, if they are known; nil for all open events.
+    /// - Parameter suspects: the events that may be to blame; nil if they are not known, and so all open events may be.
     package func workerCrashed(
         _ peer: Peer,
         over link: Link,
@@ -33,7 +33,7 @@ extension EventRouter {
         return verdict
     }
 
-    /// Announces that a peer has refused an event, and keeps the event as a dead letter if it can.
+    /// Announces that a peer has refused an event, and keeps the event as a dead letter if this process keeps any.
     package func eventRefused(
         _ head: EventHead,
         payload: UnsafeRawBufferPointer,
@@ -85,7 +85,8 @@ extension EventRouter {
         )
     }
 
-    /// The action for a handler that throws later; it holds a copy of the event, whose bytes are valid only now.
+    /// The action for a handler that throws later, with a copy of the event, whose bytes are valid only now; nil if
+    /// this process keeps no dead letters.
     func refusedLater(
         _ topic: Topic,
         payload: UnsafeRawBufferPointer,
@@ -96,12 +97,12 @@ extension EventRouter {
         return { [weak self] reason in self?.refusalSettled(event.name, by: nil, reason: reason) { event } }
     }
 
-    /// Decides what becomes of a refused event, which is settled then; no other code decides this.
+    /// Settles a refused event by deciding whether it becomes a dead letter; no other code decides this.
     ///
     /// - Parameters:
-    ///   - receiver: the peer that refused it; nil for the handlers of this process.
-    ///   - isKept: whether the event was a dead letter before; then it becomes one again, even beyond the bounds.
-    ///   - event: makes the event; not called if it is not kept.
+    ///   - receiver: the peer that refused the event; nil for the handlers of this process.
+    ///   - isKept: whether the event was a dead letter before; if so, it becomes one again, even beyond the bounds.
+    ///   - event: makes the event; not called if the event is not kept.
     func refusalSettled(
         _ name: String,
         by receiver: Peer?,
@@ -149,7 +150,7 @@ extension EventRouter {
         return UndeliveredEvent(name: name, context: context, attempts: 0, payload: payload)
     }
 
-    /// Keeps a lost event as a dead letter if it has to be kept and there is room; returns whether it did.
+    /// Keeps a lost event as a dead letter if the event has to be kept and there is room; returns whether it was kept.
     func keeps(_ loss: Topic.Loss) -> Bool {
         guard let deadLetters, let event = loss.event else { return false }
         return deadLetters.addIfRoom(

@@ -5,13 +5,13 @@ package import DomainEvents
 
 /// Events whose type this process does not know, published from their encoded form.
 extension EventRouter {
-    /// Publishes an event from its encoded form, without its type, and returns when every handler of it has returned,
-    /// here and in every process that gets it.
+    /// Publishes an event from its encoded form, without its type, and returns when all its handlers have returned,
+    /// here and in every process that gets the event.
     ///
     /// - Parameters:
     ///   - context: made by the publisher for this event.
     ///   - limit: how long the call waits in all, including for room.
-    /// - Throws: As `EventPublisher.deliver`.
+    /// - Throws: The errors of `EventPublisher.deliver`.
     /// - Returns: How many handlers the event had in each process.
     package func deliver(
         name: String,
@@ -75,7 +75,7 @@ extension EventRouter {
     /// Publishes an event whose type this process does not know, from its encoded form.
     ///
     /// - Parameter context: made by the publisher for this event, if the caller needs its identity beforehand.
-    /// - Returns: How many peers it went to, plus 1 if subscribers here got it; or why it failed.
+    /// - Returns: How many peers the event went to, plus 1 if subscribers here got it; or the error.
     package func publish(
         name: String,
         payload: UnsafeRawBufferPointer,
@@ -149,16 +149,16 @@ extension EventRouter {
         return topic
     }
 
-    /// Returns when every peer that wants the events of this name has room for one more, or will never have any.
+    /// Returns when every peer that wants the events of this name has room for another event, or will never have room.
     package func waitForRoom(name: String) async {
         guard let topic = names.known(name) else { return }
-        // A peer that takes no more events does not keep the caller waiting: publishing then gives the reason.
+        // A peer that takes no more events does not keep the caller waiting: publishing the event gives the reason.
         for target in topic.targets where !target.hasRoom(for: name) {
             try? await target.waitForRoom(for: name)
         }
     }
 
-    /// Whether every peer that wants the events of this name has room for one more.
+    /// Whether every peer that wants the events of this name has room for another event.
     package func hasRoom(name: String) -> Bool {
         names.known(name)?.hasRoom ?? true
     }

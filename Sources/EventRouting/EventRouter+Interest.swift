@@ -3,8 +3,8 @@ package import BridgeTransport
 package import DomainEvents
 import Locks
 
-/// Interest: the names that each peer asks for, and the names that the router asks of it for other peers and this
-/// process.
+/// Interest: the names that each peer asks for, and the names that the router asks of that peer for other peers and
+/// this process.
 extension EventRouter: InterestObserver {
     package var isBridge: Bool { true }
 
@@ -15,7 +15,7 @@ extension EventRouter: InterestObserver {
     /// Adds a peer; from now on, events in its specification are kept for it.
     package func add(_ peer: Peer) { exchange(adding: [peer]) }
 
-    /// The peer of this name.
+    /// The peer of this name; nil if no peer has it.
     func peer(to name: String) -> Peer? { lock.withLock { peers.first { $0.peerName == name } } }
 
     /// Whether events of this name are reports of the bridge about itself.
@@ -38,14 +38,14 @@ extension EventRouter: InterestObserver {
                 told.announced.insert(named.number)
                 interest.wanted.append(Interest.Name(number: named.number, name: named.name))
             }
-            // Even if it is empty: a worker runs none of its own code before it knows what the host wants.
+            // An empty interest is sent too: a worker runs none of its own code before it knows what the host wants.
             link.queue(.interest(interest))
         }
         updateTargets()
         link.pump()
     }
 
-    /// Takes in a peer's wishes; ignores those of a process that another one replaces.
+    /// Takes a peer's wishes; ignores the wishes of a process that another process replaces.
     ///
     /// - Parameter replacesWishes: whether these wishes replace all earlier ones.
     package func interestReceived(
@@ -99,8 +99,8 @@ extension EventRouter: InterestObserver {
         updateTargets(of: names.all)
     }
 
-    /// Does the same as ``updateTargets()`` if only this peer's wishes have changed; with many peers, it is much
-    /// quicker.
+    /// Does the same as ``updateTargets()`` for a change of only this peer's wishes, and much quicker if there are many
+    /// peers.
     private func updateTargets(changedBy peer: Peer) {
         updateTargets(of: names.all, changedBy: peer)
     }
@@ -112,7 +112,7 @@ extension EventRouter: InterestObserver {
     /// Works out the targets of these topics; called under `lock`.
     ///
     /// - Parameter changed: the only peer whose wishes have changed; nil if other peers' wishes may have changed too.
-    /// - Returns: The links that have been told something.
+    /// - Returns: The links in which changes were queued.
     func changeTargets(of topics: [Topic], changedBy changed: Peer?) -> [Link] {
         guard !isStopped else { return [] }
         for topic in topics {
@@ -144,10 +144,10 @@ extension EventRouter: InterestObserver {
         tap != nil && tapsUnwanted && !selfReports.contains(EventName(name))
     }
 
-    /// Queues the changes for each peer; called under `lock`.
+    /// Queues the changes for each peer, and returns the links in which some were queued; called under `lock`.
     private func updateInterest(in topics: [Topic]) -> [Link] {
         var touched: [Link] = []
-        // Looked up once for all peers.
+        // The wishes are looked up once for all peers.
         let wishes = topics.map(wish(for:))
         for peer in peers {
             // A link learns of changes only after it has been told everything.
@@ -162,7 +162,7 @@ extension EventRouter: InterestObserver {
         return touched
     }
 
-    /// The changes for a peer since it was last told; nil if there are none.
+    /// The changes since the peer was last told of its interest; nil if there are none.
     private func change(of wishes: [Wish], for peer: Peer, _ told: LinkInterest) -> Interest? {
         var interest = Interest()
         for wish in wishes {
@@ -180,7 +180,7 @@ extension EventRouter: InterestObserver {
         return interest.wanted.isEmpty && interest.unwanted.isEmpty ? nil : interest
     }
 
-    /// What this process and the peers want of the events of one name.
+    /// The wishes of this process and of the peers for the events of one name.
     private struct Wish {
         let topic: Topic
         let isWantedHere: Bool

@@ -17,8 +17,8 @@ extension EventRouter {
             peers += new
             if trace.isOn { for peer in new { peer.setTrace(trace.recorder) } }
             for name in new.flatMap(\.specified) where name != EventName.everything { _ = named(name.text) }
-            // The lock is kept until then: an update for only one of these peers would leave the others' events without
-            // a receiver.
+            // The lock is kept until the targets have changed: an update for only one of these peers would leave the
+            // others' events without a receiver.
             return changeTargets(of: names.all, changedBy: nil)
         }
         tell(touched)
@@ -59,20 +59,20 @@ extension EventRouter {
         updateTargets()
     }
 
-    /// From now on the wishes of the process that will take the present one's place count, if there is one.
+    /// Counts the wishes of the peer's successor from now on, if the peer has a successor.
     ///
     /// The present process is still told what is wanted of it: it may publish until its end.
     package func successorCutsOver(_ peer: Peer) {
         if lock.withLock({ peer.interest.cutOver() }) { updateTargets() }
     }
 
-    /// Called when the former process has ended and the one beside it is the present one.
+    /// Called when the former process has ended and its successor is the present process.
     package func successorTookOver(_ peer: Peer) {
         successorCutsOver(peer)
         lock.withLock { peer.interest.forgetFormer() }
     }
 
-    /// Called when the process that was to take the present one's place has ended.
+    /// Called when the successor has ended before it took the present process's place.
     package func successorEnded(_ peer: Peer) {
         lock.withLock { peer.interest.forgetNext() }
     }

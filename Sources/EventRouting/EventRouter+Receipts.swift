@@ -4,7 +4,7 @@ package import DomainEvents
 
 /// Receipts of processes, for publishers that wait for them.
 extension EventRouter {
-    /// - Parameter sent: nil if the event was passed on to no peer.
+    /// - Parameter sent: the event's outcome at the other peers; nil if the event was passed on to no peer.
     func receipt(of id: EventID, _ sent: Topic.Sent?) -> Settlement.Receipt {
         Settlement.Receipt(
             id: id,
@@ -14,7 +14,7 @@ extension EventRouter {
         )
     }
 
-    /// Takes a receipt of a peer, or one that the peer passes on.
+    /// Takes a receipt that a peer sends or passes on.
     package func receiptReceived(_ receipt: Receipt, over link: Link) {
         guard let id = link.eventID(of: receipt.id) else { return }
         if receipts.receive(receipt, of: id) { return }
@@ -30,12 +30,12 @@ extension EventRouter {
         )
     }
 
-    /// The link to the process that offered an event, if it still runs.
+    /// The link to the process that offered an event; nil if that process no longer runs.
     private func link(to id: EventID) -> Link? {
         peer(to: id.origin)?.link(toPeerOf: id)
     }
 
-    /// Ends the waits of publishers for this peer's receipts: it sends none until it is started again.
+    /// Ends the waits of publishers for this peer's receipts: the peer sends none until it is started again.
     package func peerIsUnavailable(_ peer: Peer) {
         let reason = "worker \"\(peer.peerName)\" is unavailable: \(peer.closedReason ?? "it has ended")"
         for id in peer.link.awaitedEvents { tell(id, .unavailable, at: peer, because: reason) }
@@ -46,7 +46,7 @@ extension EventRouter {
         for id in ids { tell(id, .handled, at: peer, because: "") }
     }
 
-    /// Gives a waiting publisher a receipt in the place of a peer that will not send one any more.
+    /// Gives a waiting publisher the receipt that a peer will no longer send.
     ///
     /// - Returns: Whether a publisher in this process waited; whether one in another process did is not known.
     @discardableResult

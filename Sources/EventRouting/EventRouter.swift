@@ -24,8 +24,6 @@ package final class EventRouter: @unchecked Sendable {
     private let backlogs = BacklogWaits()
     private let isIntakeClosed = Atomic<Bool>(false)
     /// Sees every event that passes.
-    ///
-    /// Set before anything runs.
     package let tap: (@Sendable (PassingEvent) -> Void)?
     /// Whether the tap also sees events of this process that no peer wants.
     let tapsUnwanted: Bool
@@ -42,14 +40,13 @@ package final class EventRouter: @unchecked Sendable {
 
     /// Serialises changes of interest; taken before any peer's or link's lock.
     let lock = Lock()
-    /// Whether the router has let go of the publisher: a peer that leaves afterwards changes nothing; guarded by
-    /// `lock`.
+    /// Whether ``stop(refusing:)`` was called, so that a peer that leaves changes nothing; guarded by `lock`.
     var isStopped = false
     var peers: [Peer] = []
     /// The names of self-reports that this process knows.
     ///
-    /// A peer that asks for everything gets none of them. `EventsTraced` counts as one even before this process has
-    /// used it.
+    /// A peer that asks for everything gets none of them. `EventsTraced` counts as a self-report even before this
+    /// process has used it.
     var selfReports: Set<EventName> = [EventName(EventsTraced.eventName)]
 
     /// The topics of all event names.
@@ -57,7 +54,7 @@ package final class EventRouter: @unchecked Sendable {
 
     /// - Parameters:
     ///   - reports: the strand of the bridge's reports; nil to make one for this router.
-    ///   - processName: what the process calls itself in its trace; nil for the publisher's origin.
+    ///   - processName: the name of the process in its trace; nil for the publisher's origin.
     package init(
         publisher: EventPublisher,
         poller: Poller,
@@ -91,28 +88,28 @@ package final class EventRouter: @unchecked Sendable {
     /// Begins to forward the publisher's events.
     package func start() {
         publisher.addInterestObserver(self)
-        // If the router was stopped meanwhile, nothing else would take it out of the publisher.
+        // If the router was stopped during this call, nothing else would take it out of the publisher.
         if lock.withLock({ isStopped }) { publisher.removeInterestObserver(self) }
     }
 
-    /// Takes no more events without a cause: from now on only events that handlers publish pass.
+    /// Stops taking events without a cause: from now on only events that handlers publish pass.
     package func closeIntake() {
         isIntakeClosed.store(true, ordering: .relaxed)
         // A worker that is down may never be started again, and so never make room.
         recoveryGate.open()
     }
 
-    /// Whether the router takes no more events without a cause.
+    /// Whether ``closeIntake()`` was called, so that the router takes only events with a cause.
     package var hasClosedIntake: Bool { isIntakeClosed.load(ordering: .relaxed) }
 
-    /// What keeps the link of a gone peer from ending, as a phrase such as `a handler of BoxProvisioned`; nil if it is
-    /// nothing in particular.
+    /// A phrase for what keeps the link of a gone peer from ending, such as `a handler of BoxProvisioned`; nil if
+    /// nothing in particular does.
     package func whatKeeps(_ link: Link, of peer: Peer) -> String? {
         if let target = recoveryGate.awaited(by: peer) { return "room at worker \"\(target.peerName)\"" }
         return named(link.nameInHand).map { "a handler of \($0.name)" }
     }
 
-    /// Why the router does not take an event of this process; nil if it takes it.
+    /// The error for an event of this process that the router does not take; nil if the router takes the event.
     func refusal(of name: String, _ context: EventContext) -> DeliveryError? {
         context.cause == nil ? refusalOfWaiting(name)?.identified(by: context.id) : nil
     }
@@ -125,8 +122,8 @@ package final class EventRouter: @unchecked Sendable {
         return DeliveryError(.shuttingDown, of: name, "\(name) was not taken: the bridge is shutting down")
     }
 
-    /// Calls `body` once all reports and losses so far have been delivered: at once if they have been, and after
-    /// ``ReportStrand/waitLimit`` at the latest.
+    /// Calls `body` when all reports and losses so far have been delivered, or after ``ReportStrand/waitLimit``; at
+    /// once if none is left.
     package func whenReported(_ body: @escaping @Sendable () -> Void) {
         losses.announce()
         reports.whenPassed(body)
@@ -143,7 +140,7 @@ package final class EventRouter: @unchecked Sendable {
         trace.turn(on: nil)
     }
 
-    /// Lets go of the publisher, and lets all recoveries pass the gate.
+    /// Stops forwarding the publisher's events, and lets all recoveries pass the gate.
     ///
     /// - Parameter refusal: the error text for callers that publish events which the peers wanted; nil if the publisher
     ///   is of use without the peers.
@@ -166,9 +163,9 @@ package final class EventRouter: @unchecked Sendable {
 
     package static let maximumNames = 65_536
 
-    /// Works out which peers get the events of a new name: those that want everything want it too.
+    /// Works out which peers get the events of a new name: the peers that want everything want this name too.
     ///
-    /// Called for each event, because the thread that made the name's topic may not have done it yet.
+    /// Called for each event, because the thread that made the name's topic may not have called this yet.
     func ensureTargets(of topic: Topic) {
         if !topic.hasTargets { updateTargets(of: [topic]) }
     }
@@ -346,7 +343,7 @@ package final class EventRouter: @unchecked Sendable {
         )
     }
 
-    /// What the link is told of an event after all its receivers have got it.
+    /// The disposition of an event that the link gets after all receivers have got the event.
     private func settled(
         _ outcome: LocalOutcome,
         _ topic: Topic,

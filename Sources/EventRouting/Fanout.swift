@@ -11,7 +11,7 @@ final class Fanout: Sendable {
     let receiver: (any EventReceiver)?
     /// The only target, if an event needs nothing more than to be put into its outbox and written; nil otherwise.
     ///
-    /// ``targets`` hold it, so the reference is not counted.
+    /// ``targets`` hold the peer, so the reference is not counted.
     let sole: Unmanaged<Peer>?
 
     init(targets: [Peer], attached: [Peer], pooled: PooledTargets?, receiver: (any EventReceiver)?) {

@@ -1,6 +1,6 @@
 public import DomainEvents
 
-// Where the small half of Foundation exists, it is its own module; elsewhere there is only the whole.
+// On some systems the small half of Foundation is a module of its own; the others have only the whole.
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
 #else
@@ -10,20 +10,20 @@ public import Foundation
 // These conformances are here and not beside the types. Every process of a bridge has the small half of Foundation for
 // its dates; a program that only publishes within itself starts without it.
 
-/// The same sentence for a program that shows errors by their `localizedDescription`.
+/// Gives a program that shows errors by their `localizedDescription` the same sentence as `description`.
 extension DeliveryError: LocalizedError {
-    /// What ``DeliveryError/description`` says.
+    /// The same sentence as ``DeliveryError/description``.
     public var errorDescription: String? { description }
 }
 
-/// The same sentence for a program that shows errors by their `localizedDescription`.
+/// Gives a program that shows errors by their `localizedDescription` the same sentence as `description`.
 extension EventsMissed: LocalizedError {
-    /// What ``EventsMissed/description`` says.
+    /// The same sentence as ``EventsMissed/description``.
     public var errorDescription: String? { description }
 }
 
-/// The same sentence for a program that shows errors by their `localizedDescription`.
+/// Gives a program that shows errors by their `localizedDescription` the same sentence as `description`.
 extension RequestFailed: LocalizedError {
-    /// What ``RequestFailed/description`` says.
+    /// The same sentence as ``RequestFailed/description``.
     public var errorDescription: String? { description }
 }

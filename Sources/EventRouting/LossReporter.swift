@@ -12,7 +12,7 @@ final class LossReporter: @unchecked Sendable {
         var order: (String, String) { (link, event.text) }
     }
 
-    /// How long losses are gathered.
+    /// How many nanoseconds losses are gathered for.
     private static let interval: UInt64 = 100_000_000
 
     private let publisher: EventPublisher
@@ -53,7 +53,7 @@ final class LossReporter: @unchecked Sendable {
         _ = poller.schedule(after: Self.interval) { self.announce() }
     }
 
-    /// Announces the losses gathered so far, behind earlier reports.
+    /// Announces the losses gathered so far, after earlier reports.
     func announce() {
         let isWanted = publisher.isReached(by: EventsDropped.self)
         let hasNews = lock.withLock {

@@ -5,6 +5,6 @@ package struct PassingEvent {
     package let name: String
     package let context: EventContext
     package let payload: UnsafeRawBufferPointer
-    /// The peer that it came from; nil if it was published here.
+    /// The peer that the event came from; nil if the event was published here.
     package let sender: String?
 }

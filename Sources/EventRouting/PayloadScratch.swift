@@ -5,7 +5,8 @@ import Locks
 
 /// A thread's encoder, decoder and buffer, kept from one event to the next.
 ///
-/// Encoding and decoding run user code, which may publish. A call that finds the scratch in use makes a temporary one.
+/// Encoding and decoding run user code, which may publish. A call that finds the scratch in use makes a temporary
+/// scratch.
 final class PayloadScratch {
     private let encoder = CBOREncoder()
     private let decoder = CBORDecoder()
@@ -13,7 +14,7 @@ final class PayloadScratch {
     @exclusivity(unchecked) private var isEncoding = false
     @exclusivity(unchecked) private var isDecoding = false
 
-    /// A buffer that has grown beyond this is not kept.
+    /// How many bytes a buffer may have to be kept for the next event.
     private static let keptBytes = 4 << 20
 
     private static let slot = ThreadSpecific<PayloadScratch>()
@@ -35,7 +36,7 @@ final class PayloadScratch {
         try current._withUnsafeGuaranteedRef { try $0.withEncoded(event, by: coder, body) }
     }
 
-    /// Makes an event of its payload.
+    /// Decodes an event from its payload.
     ///
     /// - Throws: `CBORError`.
     static func decode<E: DomainEvent>(_ payload: UnsafeRawBufferPointer, by coder: PayloadCoder<E>) throws -> E {

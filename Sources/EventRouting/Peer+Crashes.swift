@@ -14,16 +14,16 @@ extension Peer {
 
     /// Judges the crash of an incarnation.
     ///
-    /// Call it before the next incarnation is started.
+    /// Call this before the next incarnation is started.
     ///
-    /// - Returns: The verdict, and the event that is not sent again, if there is one; it is taken out of the outbox.
+    /// - Returns: The verdict, and the event that was taken out of the outbox and is not sent again; nil if none was.
     func incarnationCrashed(
         _ ended: Link,
         because reason: String,
         suspects known: [EventID]? = nil
     ) -> (verdict: CrashLedger.Verdict, event: UndeliveredEvent?) {
         incarnationEnded(ended)
-        // The events now lie in the link of the next incarnation, where they are judged.
+        // This moves the events to the link of the next incarnation, where they are judged.
         renew(after: ended)
         let suspects = known ?? ended.unfinished
         let (verdict, event, retired): (CrashLedger.Verdict, UndeliveredEvent?, Link?) = lock.withLock {

@@ -3,12 +3,13 @@ package import BridgeTransport
 import DomainEvents
 import Locks
 
-/// How a peer changes from one process to another that has come up beside it.
+/// How a peer changes from its present process to a successor that has come up beside it.
 ///
-/// The other process has its own link from the beginning, over which no event leaves yet. When the present process has
-/// ended, the peer moves the events in its outbox to that link, in the same way as from one incarnation to the next.
+/// The successor has its own link from the beginning, but no event leaves over that link yet. When the present process
+/// has ended, the peer moves the events in its outbox to the successor's link, in the same way as from one incarnation
+/// to the next.
 extension Peer {
-    /// Makes the link of a process that will take the place of the present one.
+    /// Makes the link of a successor.
     package func makeSuccessor() -> Link {
         lock.withLock {
             let made = makeLink()
@@ -17,7 +18,7 @@ extension Peer {
         }
     }
 
-    /// Forgets this link if it is the successor's: its process has ended before it took the present one's place.
+    /// Forgets the link of a successor that has ended before it took the present one's place; ignores other links.
     package func forgetSuccessor(_ link: Link) {
         lock.withLock {
             guard successor === link else { return }
@@ -26,11 +27,11 @@ extension Peer {
         }
     }
 
-    /// Whether this link's process will take the place of the present one.
+    /// Whether this is the link of the successor.
     func isSuccessor(_ link: Link) -> Bool { lock.withLock { successor === link } }
 
-    /// Puts the link of a process that is ready in the place of the present link, whose process has ended, and moves
-    /// the events to it.
+    /// Puts the link of a successor that is ready in the place of the present link, whose process has ended, and moves
+    /// the events to the new link.
     ///
     /// If the new link has just ended too, nothing is moved: no process is left, and the next start gets all events.
     package func succeed(by next: Link) {
@@ -48,7 +49,7 @@ extension Peer {
         releaseEvents(over: next)
     }
 
-    /// The link of the process that offered an event, which is the present process or the one beside it; nil if that
+    /// The link of the process that offered an event, which is the present process or its successor; nil if that
     /// process does not run.
     func link(toPeerOf id: EventID) -> Link? {
         let (current, successor) = lock.withLock { (self.current, self.successor) }

@@ -20,7 +20,7 @@ extension Peer {
             if !link.hasEnded { break }
             renew(after: link)
         }
-        // If such events go to other peers now, publishing the event finds those peers.
+        // If events of this name go to other peers now, publishing the event finds those peers.
         if let closed = lock.withLock({ hasLeftNow(name) ? nil : closure?.reason }) {
             throw DeliveryError(
                 .workerUnavailable,
@@ -64,7 +64,7 @@ extension Peer {
         if closedReason != nil { link.wakeWaiters() }
     }
 
-    /// Calls `body` once, when the outbox has an event for the peer, which is down; at once if it has one already.
+    /// Calls `body` once, when the outbox of the peer, which is down, has an event, perhaps at once.
     package func whenDemanded(_ body: @escaping @Sendable () -> Void) {
         let link = self.link
         link.whenDemanded { [weak self] in
@@ -81,8 +81,8 @@ extension Peer {
         return mayWait && link.isOverfull
     }
 
-    /// Calls `body` once the outbox is below the limit where waiting begins, the peer takes no more events, the peer
-    /// is paused, or it does not start by itself; in rare cases twice.
+    /// Calls `body` once the outbox is below the limit where waiting begins, the peer takes no more events, the peer is
+    /// paused, or the peer does not start by itself; in rare cases calls `body` twice.
     func whenNotOverfull(for sender: Peer, _ body: @escaping @Sendable () -> Void) {
         let mayWait = lock.withLock {
             let mayWait = !isPaused && startsByItself
@@ -97,7 +97,7 @@ extension Peer {
         whenRoom(body)
     }
 
-    /// Says whether the peer runs, or is started without waiting for another peer's end.
+    /// Sets whether the peer runs, or is started without waiting for another peer's end.
     ///
     /// Otherwise the peer may start only after the recovery of another peer's events, and a recovery that waited for
     /// this peer's room would wait for ever.

@@ -8,7 +8,7 @@ extension Peer {
     /// What happens to an event for the peer.
     private enum Taker {
         case link(Link)
-        /// Such events go to other peers now.
+        /// Events of this name go to other peers now.
         case left
         /// The peer takes no events, for this reason.
         case closed(String)
@@ -28,14 +28,14 @@ extension Peer {
         let sequence: UInt64
         /// Whether the event lies beyond the limit where waiting begins.
         let isCrowded: Bool
-        /// The events that a policy has taken out for it, or the event itself if it was dropped.
+        /// The events that a policy has taken out to make room, or the new event itself if the policy dropped it.
         let evicted: [Evicted]
     }
 
     /// Keeps room for an event in the outbox.
     ///
-    /// - Returns: The room; or a refusal, because such events go to other peers now, or because waiting has begun and
-    ///   `ifThereIsRoom` is set.
+    /// - Returns: The room; or a refusal, because events of this name go to other peers now, or because waiting has
+    ///   begun and `ifThereIsRoom` is set.
     func reserve(
         for payload: UnsafeRawBufferPointer,
         name: String,
@@ -98,7 +98,7 @@ extension Peer {
     /// Puts an event into the outbox; a held event stays there until the link releases it.
     ///
     /// - Parameter reservation: the room that was kept for it.
-    /// - Returns: Nil if the peer is leaving, so that such events go to other peers now.
+    /// - Returns: The outcome; nil if the peer is leaving, so that events of this name go to other peers now.
     func enqueue(
         _ context: EventContext,
         name: String,
@@ -156,7 +156,7 @@ extension Peer {
     /// An event that is not taken counts as never offered.
     ///
     /// - Parameter ifThereIsRoom: whether the outbox refuses the event once waiting has begun.
-    /// - Returns: Nil if the peer is leaving, so that such events go to other peers now.
+    /// - Returns: The outcome; nil if the peer is leaving, so that events of this name go to other peers now.
     func send(
         _ context: EventContext,
         name: Topic,

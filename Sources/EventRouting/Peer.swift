@@ -6,21 +6,21 @@ import Locks
 
 /// One peer, over all its incarnations: its wishes, and the link of its present or next incarnation.
 package final class Peer: @unchecked Sendable {
-    // Sendable: everything mutable is guarded by `lock`, but for the links' interest, which the router's lock guards.
+    // Sendable: everything mutable is guarded by `lock`, except the links' interest, which the router's lock guards.
 
     package let peerName: String
     private let role: LinkPhaseMachine.Role
     private let ownSource: EventSource
     package let limits: LinkLimits
     let poller: Poller
-    /// Whether a new link follows one that has ended.
+    /// Whether a new link takes the place of a link that has ended.
     let isRenewed: Bool
     /// Whether the peer has attached, and so nothing waits for it: see `Peer+Attached.swift`.
     let isAttached: Bool
 
     let lock = Lock()
     @exclusivity(unchecked) var current: Link
-    /// Why no events are taken for the peer; nil while it takes them.
+    /// Why no events are taken for the peer; nil while events are taken.
     @exclusivity(unchecked) var closure: Closure?
     /// The pool in which the peer shares events; set before the router knows the peer.
     package var pool: PeerPool?
@@ -34,15 +34,15 @@ package final class Peer: @unchecked Sendable {
     /// Recoveries that wait for the peer's room, with the peer that left the events; called when this peer is paused,
     /// or does not start by itself.
     var recoveriesWaiting: [(sender: Peer, body: @Sendable () -> Void)] = []
-    /// Decides whether the peer or an event pays for a crash.
+    /// Decides whether the peer or an event is to blame for a crash.
     var ledger: CrashLedger
 
-    /// How many unknown event names its incarnations have brought.
+    /// How many unknown event names the peer's incarnations have brought.
     ///
-    /// Guarded by the router's lock for look-ups.
+    /// Guarded by the lock of ``EventNames``.
     var newNames = 0
 
-    /// The link of a process that will take the place of the present one; no event leaves over it yet.
+    /// The link of the process that will take the present one's place; no event leaves over this link yet.
     var successor: Link?
     /// Links that ended while a thread was putting an event into them and other outboxes: see ``releaseEvents(over:)``.
     private(set) var departed: [Link] = []
@@ -52,13 +52,13 @@ package final class Peer: @unchecked Sendable {
     ///
     /// Guarded by the router's lock.
     var isLeaving = false
-    /// The names that its links no longer take; nil if the peer is not leaving.
+    /// The names whose events the peer's links no longer take; nil if the peer is not leaving.
     @exclusivity(unchecked) private var leftNames: LeftNames?
-    /// The peers that wait for an answer of this one; the recovery of the events that it left does not wait for their
-    /// room (see `RecoveryGate`).
+    /// The peers that wait for an answer of this peer; the recovery of this peer's events does not wait for room at
+    /// these peers (see `RecoveryGate`).
     var requesters: Set<ObjectIdentifier> = []
 
-    /// What the peer wants, and what it was asked for.
+    /// The names that the peer wants, and the names that it was asked for.
     var interest = PeerInterest()
 
     /// Why no events are taken for the peer.
@@ -99,7 +99,7 @@ package final class Peer: @unchecked Sendable {
     /// The link of the present incarnation, or of the next while the peer is down.
     package var link: Link { lock.withLock { current } }
 
-    /// Puts a new link in the place of one that has ended, and moves its undelivered events there.
+    /// Puts a new link in the place of a link that has ended, and moves the undelivered events to the new link.
     ///
     /// Any number of threads may call this.
     package func renew(after ended: Link) {
@@ -114,7 +114,7 @@ package final class Peer: @unchecked Sendable {
 
     /// Makes another link the present one; the events were moved there.
     ///
-    /// With the lock held.
+    /// The caller holds the lock.
     func putInPlace(_ next: Link) {
         counts.ended.add(current.tally.tally)
         // The link has ended, so no more events are put into it.
@@ -126,8 +126,8 @@ package final class Peer: @unchecked Sendable {
     /// Lets events leave over `link` once no thread is still putting an event of an earlier link into the outboxes of
     /// several peers.
     ///
-    /// Such an event was moved to `link` without being held, so the peer could answer it before the others have it. A
-    /// publishing thread needs microseconds for this, unless it loses its processor.
+    /// Such an event was moved to `link` without being held, so the peer could answer it before the other peers have
+    /// it. A publishing thread needs microseconds to reach all outboxes, unless it loses its processor.
     package func releaseEvents(over link: Link) {
         let isHeld = lock.withLock {
             departed.removeAll { !$0.isHolding }
@@ -137,7 +137,7 @@ package final class Peer: @unchecked Sendable {
         poller.schedule(after: Self.holdingTime) { [self] in releaseEvents(over: link) }
     }
 
-    /// How many nanoseconds pass until the next look whether the event lies in all outboxes.
+    /// How many nanoseconds pass until the next check whether the event lies in all outboxes.
     private static let holdingTime: UInt64 = 50_000
 
     /// The counts of the peer's events so far.
@@ -158,7 +158,7 @@ package final class Peer: @unchecked Sendable {
         }
     }
 
-    /// With the lock held.
+    /// The caller holds the lock.
     func makeLink() -> Link {
         let made = Link(peerName: peerName, role: role, ownSource: ownSource, limits: limits, poller: poller)
         if isPaused { made.setPaused(true) }
@@ -182,15 +182,15 @@ package final class Peer: @unchecked Sendable {
         }
     }
 
-    /// Whether events of this name go to other peers now, because this one is leaving or has gone.
+    /// Whether events of this name go to other peers now, because this peer is leaving or has gone.
     func hasLeft(_ name: String) -> Bool { lock.withLock { hasLeftNow(name) } }
 
-    /// With the lock held.
+    /// The caller holds the lock.
     func hasLeftNow(_ name: String) -> Bool { leftNames?.contains(name) ?? false }
 
-    /// Begins to note the spans of events, or ceases to.
+    /// Starts or stops noting the spans of events.
     ///
-    /// - Parameter recorder: nil to cease.
+    /// - Parameter recorder: notes the spans; nil to stop.
     func setTrace(_ recorder: SpanRecorder?) {
         lock.withLock {
             self.recorder = recorder
@@ -199,7 +199,7 @@ package final class Peer: @unchecked Sendable {
         }
     }
 
-    /// Takes no more events for the peer: it was given up or has stopped for good.
+    /// Takes no more events for the peer: the peer was given up or has stopped for good.
     ///
     /// Events in the outbox are kept.
     ///
@@ -229,14 +229,14 @@ package final class Peer: @unchecked Sendable {
 
     /// Whether the peer wants the events of this name.
     ///
-    /// Under the router's lock.
+    /// The caller holds the router's lock.
     func wants(_ name: String, isSelfReport: Bool) -> Bool {
         if isLeaving { return has(asked: name) && !isSpecified(name, isSelfReport: isSelfReport) }
         return isSpecified(name, isSelfReport: isSelfReport) || has(asked: name)
             || (!isSelfReport && has(asked: EventName.everything.text))
     }
 
-    /// Under the router's lock.
+    /// The caller holds the router's lock.
     private func has(asked name: String) -> Bool { interest.present?.asked.contains(EventName(name)) == true }
 
     /// The names that the peer's specification subscribes to; their events are kept while the peer is down.

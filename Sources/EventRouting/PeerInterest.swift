@@ -6,9 +6,9 @@ import BridgeTransport
 struct PeerInterest {
     /// The record of the present process, or of the last one.
     private(set) var present: LinkInterest?
-    /// The record of the process that will take the present one's place.
+    /// The record of the successor, the process that will take the present one's place.
     private var next: LinkInterest?
-    /// The record of the process before the present one; it may still publish.
+    /// The record of the process before the present one; that process may still publish.
     private var former: LinkInterest?
 
     /// Notes the record of a link whose peer was told for the first time.
@@ -16,9 +16,9 @@ struct PeerInterest {
         if isSuccessor { next = told } else { present = told }
     }
 
-    /// From now on the wishes of the process that will take the present one's place count.
+    /// Counts the wishes of the successor from now on.
     ///
-    /// - Returns: Whether there is such a process.
+    /// - Returns: Whether there is a successor.
     mutating func cutOver() -> Bool {
         guard let next else { return false }
         (former, present, self.next) = (present, next, nil)
@@ -28,10 +28,10 @@ struct PeerInterest {
     /// Called when the process before the present one has ended.
     mutating func forgetFormer() { former = nil }
 
-    /// Called when the process that was to take the present one's place has ended.
+    /// Called when the successor has ended before it took the present process's place.
     mutating func forgetNext() { next = nil }
 
-    /// The record of this link, if its wishes count or will count.
+    /// The record of this link; nil if its wishes count neither now nor later.
     func told(over link: Link) -> LinkInterest? {
         if present?.link === link { return present }
         return next?.link === link ? next : nil

@@ -4,13 +4,13 @@ import DomainEvents
 import Locks
 import Synchronization
 
-/// Peers of one specification that share its events: each event goes to one member, always the same one for the same
-/// key.
+/// Peers of one specification that share its events: each event goes to one member, always to the same member for the
+/// same key.
 package final class PeerPool: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`, or atomic.
 
     package let name: String
-    /// How many members the pool has, down or not; a key's member depends on this and the key.
+    /// How many members the pool has, down or not; a key's member depends on this number and the key.
     package let count: Int
     /// The keys by event name; `*` stands for all other names.
     private let keys: [EventName: EventKey]
@@ -29,12 +29,12 @@ package final class PeerPool: @unchecked Sendable {
 
     func key(of name: String) -> EventKey { keys[EventName(name)] ?? keys[EventName.everything] ?? .anyMember }
 
-    /// Whether this is the first event of its name that has no key.
+    /// Notes that an event of this name has no key, and returns whether it is the first one.
     func isNews(keyMissingOf name: String) -> Bool { lock.withLock { reported.insert(EventName(name)).inserted } }
 
     /// How busy a member is.
     struct Load: Comparable {
-        /// A few large events also fill an outbox.
+        /// Whether the member's outbox is full; a few large events fill it too.
         let isFull: Bool
         let events: Int
 
@@ -43,7 +43,8 @@ package final class PeerPool: @unchecked Sendable {
         }
     }
 
-    /// Of the members that take events, the one for which the fewest wait; a member with room comes before a full one.
+    /// The member with the fewest waiting events, among those that take events; members with room come before full
+    /// ones.
     func leastBusy(of members: [Peer]) -> Peer {
         let start = Int(UInt(bitPattern: turns.wrappingAdd(1, ordering: .relaxed).oldValue) % UInt(members.count))
         var best = members[start]
@@ -78,7 +79,7 @@ final class PooledTargets: Sendable {
     /// Publishes reports about the events.
     private let reports: ReportStrand
 
-    /// Nil if none of the targets share the events.
+    /// Makes the targets; nil if none of them share the events.
     ///
     /// - Parameter targets: the peers that want the events.
     init?(_ targets: [Peer], name: String, isSelfReport: Bool, reports: ReportStrand) {
@@ -102,7 +103,7 @@ final class PooledTargets: Sendable {
         self.reports = reports
     }
 
-    /// Whether another peer wants the events and does not share them with this one.
+    /// Whether another peer wants the events and does not share them with this peer.
     func isWanted(otherThan peer: Peer) -> Bool {
         plain.contains { $0 !== peer } || groups.contains { $0.pool !== peer.pool }
     }
@@ -166,7 +167,7 @@ final class PooledTargets: Sendable {
         }
     }
 
-    /// Reports the name and not the event, which has not been taken yet, and may never be.
+    /// Reports the name whose key is missing, and not the event, which may never be taken.
     private func report(_ group: Group) {
         reports.publish(
             EventKeyMissing(event: eventName, worker: group.pool.name, member: group.members[0].peerName)
@@ -177,15 +178,15 @@ final class PooledTargets: Sendable {
 extension Peer {
     /// The pool in which the peer shares the events of this name; nil if it gets each of them.
     ///
-    /// If a member asks for events beyond its specification, such as answers to its requests, it alone gets them.
-    /// Called under the router's lock.
+    /// If a member asks for events beyond its specification, such as answers to its requests, that member alone gets
+    /// them. Called under the router's lock.
     func pool(sharing name: String, isSelfReport: Bool) -> PeerPool? {
         guard let pool, isSpecified(name, isSelfReport: isSelfReport) else { return nil }
         if case .everyMember = pool.key(of: name) { return nil }
         return pool
     }
 
-    /// How much waits for the peer or is with it; nil if the peer takes no events.
+    /// How busy the peer is; nil if the peer takes no events.
     fileprivate var load: PeerPool.Load? {
         let (link, isClosed) = lock.withLock { (current, closure != nil) }
         if isClosed { return nil }

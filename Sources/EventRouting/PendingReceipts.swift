@@ -19,7 +19,7 @@ final class PendingReceipts: @unchecked Sendable {
         withExtendedLifetime(removed) {}
     }
 
-    /// - Returns: Whether a publisher here waits for the receipt.
+    /// Takes a receipt, and returns whether a publisher here waits for it.
     func receive(_ receipt: Receipt, of id: EventID) -> Bool {
         guard let ledger = lock.withLock({ ledgers[id] }) else { return false }
         ledger.receive(ProcessReceipt(receipt, of: ledger))

@@ -2,14 +2,14 @@ import BridgePlatform
 import BridgeTransport
 import Locks
 
-/// Where the events that dead workers left wait until their receivers have room.
+/// Holds the events that dead workers left until their receivers have room.
 ///
 /// A window slows a living worker that publishes too much for another. The events that a dead worker left have no
-/// window: the thread that recovers them waits here. In three cases it goes on, beyond the receiver's limit:
+/// window: the thread that recovers them waits here. In three cases the thread goes on, beyond the receiver's limit:
 ///
 /// - The wait would close a circle. Two workers that died with events for each other would wait for ever, as neither is
 ///   started again before its recovery is over.
-/// - The receiver is started only after others have ended, such as a member of a group that is still going down.
+/// - The receiver is started only after other workers have ended, such as a member of a group that is still going down.
 /// - A living process of the receiver waits for an answer of the dead worker. Its handlers may make room only when that
 ///   worker has been started again.
 final class RecoveryGate: @unchecked Sendable {
@@ -36,7 +36,7 @@ final class RecoveryGate: @unchecked Sendable {
             return true
         }
         guard mayWait else { return }
-        // After the wait was noted: from here on ``wasAsked(_:by:)`` tells what `target` asks.
+        // The wait was noted before this check, so that ``wasAsked(_:by:)`` reports what `target` asks later.
         if sender.isAsked(by: target) { pass(turn) } else { target.whenNotOverfull(for: sender) { self.pass(turn) } }
         lock.withLock {
             while !isOpen, !turn.hasCome { changed.wait() }

@@ -1,11 +1,11 @@
 /// What became of a dead letter whose event was offered again; the letter no longer exists.
 package struct Redelivery: Sendable, Hashable {
     package enum Outcome: Sendable, Hashable {
-        /// It waits for its receiver, or the receiver is handling it.
+        /// The event waits for its receiver, or the receiver is handling it.
         case accepted
         /// The handlers of this process have returned.
         case handled
-        /// A handler of this process has refused it again, which made a new letter.
+        /// A handler of this process has refused the event again, which made a new letter.
         case refused(String)
     }
 

@@ -1,6 +1,6 @@
 import DomainEvents
 
-/// Replaces the forwarder to a peer that is gone for good; `send` and its like fail, and the error says why.
+/// Replaces the forwarder to a peer that is gone for good; each call that publishes fails, and the error says why.
 final class RefusingForwarder: EventForwarder {
     private let error: DeliveryError
 

@@ -19,7 +19,7 @@ package final class ReportStrand: @unchecked Sendable {
     /// calls together once, and not each call anew.
     package static let waitLimit: UInt64 = 5_000_000_000
 
-    /// How many bytes a report counts for besides its variable part.
+    /// How many bytes each report is charged besides its variable part.
     private static let reportBytes = 256
     /// How many bytes may wait: 65,536 reports, or fewer if workers print much.
     ///
@@ -31,7 +31,7 @@ package final class ReportStrand: @unchecked Sendable {
     private static let threadPause: UInt64 = 100_000_000
 
     private struct Entry {
-        /// How much of the room it takes.
+        /// How many bytes of the room the entry takes.
         var bytes = 0
         let body: @Sendable () -> Void
     }
@@ -74,13 +74,14 @@ package final class ReportStrand: @unchecked Sendable {
 
     // MARK: - Reporting
 
-    /// Publishes a report behind all earlier ones; it gets its identity and its time now.
+    /// Publishes a report after all earlier reports; the report gets its identity and its time now.
     ///
-    /// A report that nothing wants at this moment is left out. A report finds no room if a handler of earlier ones does
-    /// not return. It is then dropped, counted, and announced (`EventsDropped`) behind the reports that found room.
+    /// A report that nothing wants at this moment is left out. A report finds no room if an earlier report's handler
+    /// does not return. The report is then dropped, counted, and announced (`EventsDropped`) after the reports that
+    /// found room.
     /// - Parameters:
     ///   - cause: the event that the report is about, if the report names it as its cause.
-    ///   - bytes: the size of its variable part, such as a line that a worker has printed.
+    ///   - bytes: the bytes of the report's variable part, such as a line that a worker has printed.
     /// - Returns: Whether the report is wanted.
     @discardableResult
     package func publish<E: DomainEvent & SelfReport>(
@@ -106,18 +107,18 @@ package final class ReportStrand: @unchecked Sendable {
         return true
     }
 
-    /// Runs `body` behind all earlier reports.
+    /// Runs `body` after all earlier reports.
     ///
-    /// This is for reports that their caller gathers. The caller makes sure that the strand never has more than one of
-    /// a kind.
+    /// This is for reports that their caller gathers. The caller makes sure that the strand never has more than one
+    /// body of a kind.
     package func perform(_ body: @escaping @Sendable () -> Void) {
         let starts = lock.withLock { append(Entry(body: body)) }
         if starts { startThread() }
     }
 
-    /// - Returns: Whether a thread has to be started.
+    /// Appends an entry, and returns whether a thread has to be started.
     ///
-    /// With the lock held.
+    /// The caller holds the lock.
     private func append(_ entry: Entry) -> Bool {
         queue.append(entry)
         changed.signal()
@@ -146,8 +147,7 @@ package final class ReportStrand: @unchecked Sendable {
 
     // MARK: - Waiting
 
-    /// Calls `body` once all earlier reports have been delivered: at once if they have been, and after ``waitLimit`` at
-    /// the latest.
+    /// Calls `body` when all earlier reports have been delivered, or after ``waitLimit``; at once if none is left.
     package func whenPassed(_ body: @escaping @Sendable () -> Void) {
         let now = MonotonicClock.now()
         let once = FirstCall(body)
@@ -233,7 +233,7 @@ private final class FirstCall: @unchecked Sendable {
         body?()
     }
 
-    /// Cancels the timer when the body is called, or now if it has been.
+    /// Cancels the timer when the body is called, or now if the body was called already.
     func cancelLater(_ timer: Poller.Timer) {
         let isOver = lock.withLock {
             if body != nil { self.timer = timer }

@@ -4,14 +4,14 @@ import DomainEvents
 import Locks
 
 /// The end of a peer's event here: its handlers have returned, it lies in the outboxes of all peers that want it, and
-/// those have room again.
+/// these peers have room again.
 ///
 /// Until then the event stays unacknowledged and fills its sender's window. This slows a process that publishes faster
 /// than another can take, and no other process.
 final class Settlement: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
-    /// What the sender wants to know of the event.
+    /// What the sender's receipt says of the event.
     struct Receipt {
         let id: EventID
         let process: String
@@ -53,7 +53,7 @@ final class Settlement: @unchecked Sendable {
 
     /// The completion for handlers that have not returned yet.
     ///
-    /// - Parameter refused: called with the error's text if one of them throws.
+    /// - Parameter refused: called with the error's text if a handler throws.
     func completion(handlers: Int, refused: (@Sendable (String) -> Void)?) -> any HandlingCompletion {
         Completion(settlement: self, handlers: handlers, refused: refused)
     }

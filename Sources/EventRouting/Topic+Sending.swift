@@ -6,13 +6,13 @@ import DomainEvents
 extension Topic {
     /// The outcome of an event at the peers that want it.
     struct Sent {
-        /// The peers that did not take it, and why.
+        /// The peers that did not take the event, and why.
         var losses: [Loss] = []
-        /// The peers that took it beyond the limit where waiting begins.
+        /// The peers that took the event beyond the limit where waiting begins.
         var crowded: [Peer] = []
-        /// The peers that took it; only if they were asked for receipts.
+        /// The peers that took the event, if they were asked for receipts; otherwise empty.
         var reached: [String] = []
-        /// Whether no peer wanted it.
+        /// Whether no peer wanted the event.
         var isUnwanted = true
     }
 
@@ -20,7 +20,7 @@ extension Topic {
         let peer: Peer
         let id: EventID
         let error: DeliveryError
-        /// The event, if it has to become a dead letter.
+        /// The event; nil if it does not have to become a dead letter.
         let event: UndeliveredEvent?
 
         var peerName: String { peer.peerName }
@@ -95,7 +95,7 @@ extension Topic {
         return sent.losses.first.map { .failed($0.error) } ?? .taken
     }
 
-    /// Sends the event again after a target has left meanwhile; works out the targets anew.
+    /// Works out the targets anew, and sends the event again, after a target has left during the first attempt.
     private func sendToThoseWhoStay(
         _ payload: UnsafeRawBufferPointer,
         _ context: EventContext,
@@ -122,7 +122,7 @@ extension Topic {
         case everywhere([Link.Reservation])
         /// No room was kept: `ifThereIsRoom` is set, and waiting has begun at one target.
         case awaitsRoom
-        /// No room was kept: such events no longer go to one of the targets.
+        /// No room was kept: events of this name no longer go to one of the targets.
         case targetLeft
     }
 
@@ -150,9 +150,9 @@ extension Topic {
     ///
     /// - Parameters:
     ///   - origin: the peer that sent the event; it does not get its own events back.
-    ///   - attached: the attached peers that also get it, as far as they keep up.
-    ///   - reservations: the room that was kept at each target; empty if none was.
-    ///   - announcesLosses: whether this announces that peers did not take it; otherwise the caller does.
+    ///   - attached: the attached peers that also get the event, as far as they keep up.
+    ///   - reservations: the room that was kept at each target; empty if no room was kept.
+    ///   - announcesLosses: whether this method announces that peers did not take the event; if false, the caller does.
     ///   - held: as in ``EventForwarder``.
     func send(
         _ payload: UnsafeRawBufferPointer,

@@ -11,7 +11,7 @@ final class Topic: @unchecked Sendable {
     let name: String
     /// The number that stands for the name in this process's interest, on every link.
     let number: UInt64
-    /// Between which processes the events pass.
+    /// The processes between which the events pass.
     let scope: ControlNames.Scope
     /// Whether these are the events that report traces, which leave no trace themselves.
     let isTrace: Bool
@@ -21,7 +21,7 @@ final class Topic: @unchecked Sendable {
 
     private let lock = Lock()
     @exclusivity(unchecked) private var current: Fanout
-    /// The address of `current`, changed with it.
+    /// The address of `current`; the two change together.
     let address: Atomic<UInt>
     /// The ``PayloadCoder`` of the one type with this name, owned here; nil until the type is known.
     private let coder = Atomic<UnsafeRawPointer?>(nil)
@@ -43,7 +43,7 @@ final class Topic: @unchecked Sendable {
 
     /// The receivers of the events; `run` keeps them alive until it holds other receivers.
     func fanout(in run: inout EventRun) -> Unmanaged<Fanout> {
-        // While receivers are held, no others can have their address.
+        // While a run holds receivers, no other receivers can have their address.
         if let kept = UnsafeRawPointer(bitPattern: run.receiversAddress),
             run.receiversAddress == address.load(ordering: .acquiring)
         {
@@ -57,7 +57,8 @@ final class Topic: @unchecked Sendable {
     /// Puts other receivers in the place of the present ones; called under `lock`.
     ///
     /// - Returns: The former receivers, which the caller releases without the lock. They live until the topic has
-    ///   another address: if released before, they could leave theirs to other receivers, which a run may hold.
+    ///   another address: if released earlier, they could leave their address to others, which a run would take for
+    ///   them.
     func put(_ fanout: Fanout) -> Fanout {
         let former = current
         current = fanout
@@ -112,8 +113,8 @@ final class Topic: @unchecked Sendable {
     }
 
     private func makeCoder<E: DomainEvent>(of type: E.Type) -> UnsafeRawPointer {
-        // Without the lock, as the type's own code makes its layout. If two threads each make a coder, the first one
-        // stays.
+        // The coder is made without the lock, as the type's own code makes its layout. If two threads each make a
+        // coder, the first one stays.
         let made = Unmanaged.passRetained(PayloadCoder<E>())
         let (isFirst, known) = coder.compareExchange(
             expected: nil,
@@ -183,7 +184,7 @@ final class Topic: @unchecked Sendable {
 
     /// Puts an event into the outbox of the only peer that gets it.
     ///
-    /// - Returns: Nil if the caller has to send it again in the general way, which also reports losses.
+    /// - Returns: The outcome; nil if the caller has to send the event in the general way, which also reports losses.
     private func send(
         _ payload: UnsafeRawBufferPointer,
         _ context: EventContext,
@@ -195,8 +196,8 @@ final class Topic: @unchecked Sendable {
         return sent
     }
 
-    /// - Parameter triesAlone: whether to offer the event in the short way if one peer alone gets it; false if the peer
-    ///   has just not taken it so.
+    /// - Parameter triesAlone: whether to try the short way if one peer alone gets the event; false if the short way
+    ///   has just failed.
     private func forward(
         _ payload: UnsafeRawBufferPointer,
         _ context: EventContext,

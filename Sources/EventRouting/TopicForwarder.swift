@@ -2,10 +2,10 @@ import DomainEvents
 
 /// Carries the events of one name from the publisher to its router.
 ///
-/// The publisher holds the forwarder as long as the name is forwarded, and a publishing thread holds it until it is
-/// done. The forwarder owns the router, and the router does not own the forwarder. So a delayed publishing thread still
-/// finds the router, even if the bridge is gone. A router that stops takes its forwarders out of the publisher, and is
-/// released with the last such thread.
+/// The publisher holds the forwarder as long as the name is forwarded, and a publishing thread holds the forwarder
+/// until its event is published. The forwarder owns the router, and the router does not own the forwarder. So a delayed
+/// publishing thread still finds the router, even if the bridge is gone. A router that stops takes its forwarders out
+/// of the publisher, and is released when the last publishing thread is done.
 final class TopicForwarder: EventForwarder {
     private let topic: Topic
     /// The receivers of the events; if they change, the publisher gets another forwarder.

@@ -20,7 +20,7 @@ final class TopicTable: @unchecked Sendable {
         topics.deallocate()
     }
 
-    /// Adds a topic under the next number; the caller makes sure that no other thread adds one meanwhile.
+    /// Adds a topic under the next number; the caller makes sure that no other thread adds a topic at the same time.
     func append(_ topic: Topic) {
         let position = count.load(ordering: .relaxed)
         precondition(position < capacity, "no more names are given out than the table has room for")
@@ -28,7 +28,7 @@ final class TopicTable: @unchecked Sendable {
         count.store(position + 1, ordering: .releasing)
     }
 
-    /// The topic with this number, counted from 1, which lives as long as the table; nil if it was not given out.
+    /// The topic with this number, from 1, which lives as long as the table; nil if the number was not given out.
     subscript(number: UInt64) -> Unmanaged<Topic>? {
         guard number > 0, number <= UInt64(count.load(ordering: .acquiring)) else { return nil }
         return .passUnretained(topics[Int(number) - 1])

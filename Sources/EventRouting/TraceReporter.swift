@@ -5,7 +5,7 @@ import Locks
 
 /// Publishes the spans of events in batches, from time to time, while a subscriber or a peer wants them.
 ///
-/// It publishes on the thread of the reports, so a thread that notes a span does not wait.
+/// The reporter publishes on the thread of the reports, so a thread that notes a span does not wait.
 final class TraceReporter: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
@@ -21,10 +21,10 @@ final class TraceReporter: @unchecked Sendable {
     private var hasTimer = false
     /// Whether a report of spans waits in the strand of the reports; it will include all spans up to its turn.
     private var isQueued = false
-    /// The source under which others know this process's events; nil if it is the publisher's own.
+    /// The source under which other processes know this process's events; nil if it is the publisher's own.
     private var knownSource: EventSource?
 
-    /// How long spans are gathered.
+    /// How many nanoseconds spans are gathered for.
     private static let interval: UInt64 = 20_000_000
 
     init(process: String, publisher: EventPublisher, reports: ReportStrand, poller: Poller) {
@@ -37,12 +37,12 @@ final class TraceReporter: @unchecked Sendable {
     /// Whether a subscriber or a peer wants the spans.
     var isOn: Bool { recorder.isOn }
 
-    /// The time, if a subscriber or a peer wants the spans of this event; otherwise 0.
+    /// The time now, if a subscriber or a peer wants the spans of this event; otherwise 0.
     func start(of topic: Topic) -> UInt64 { recorder.isOn && !topic.isTrace ? MonotonicClock.now() : 0 }
 
-    /// Begins to note spans, or ceases to; ``startTimer()`` has to follow.
+    /// Starts or stops noting spans; ``startTimer()`` has to follow.
     ///
-    /// - Parameter wanted: the name's topic; nil to cease.
+    /// - Parameter wanted: the name's topic; nil to stop.
     func turn(on wanted: Topic?) {
         lock.withLock { topic = wanted }
         recorder.turn(on: wanted != nil)
@@ -110,7 +110,7 @@ final class TraceReporter: @unchecked Sendable {
         } while !rest.isEmpty
     }
 
-    /// Called when other processes know this process's events as those of this source.
+    /// Called when other processes know this process's events as events of this source.
     func othersKnow(_ source: EventSource) {
         lock.withLock { knownSource = source }
     }
@@ -175,7 +175,7 @@ final class TraceReporter: @unchecked Sendable {
         }
 
         func handlersReturned(failure: ThrownError?) {
-            // Noted before the sender can learn that the event was handled.
+            // The span is noted before the sender can learn that the event was handled.
             recorder.note(.handling, of: event, context, from: start, isOwn: false, peer: peer)
             completion.handlersReturned(failure: failure)
         }
@@ -188,7 +188,7 @@ extension EventRouter {
 
     /// Turns tracing on or off, depending on whether a subscriber or a peer wants it.
     ///
-    /// With `lock` held.
+    /// The caller holds `lock`.
     func updateTrace(_ topic: Topic) {
         let fanout = topic.fanout
         let isWanted = publisher.isWanted(topic.name) || !fanout.targets.isEmpty || !fanout.attached.isEmpty

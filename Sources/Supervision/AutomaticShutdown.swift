@@ -17,7 +17,7 @@ public enum AutomaticShutdown: String, Hashable, Sendable, CaseIterable {
 }
 
 extension AutomaticShutdown {
-    /// Finds every mistake in how this and the children fit together, each as a sentence; empty if there is none.
+    /// Finds every mistake in how this value and the children fit together, each as a sentence; empty if there is none.
     package func mistakes(among children: [ChildSpecification]) -> [String] {
         let significant = children.filter(\.isSignificant)
         if self == .never {

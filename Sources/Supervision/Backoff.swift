@@ -23,7 +23,7 @@ public struct Backoff: Hashable, Sendable {
     /// Makes a back-off that doubles from one duration to another.
     ///
     /// - Parameters:
-    ///   - initial: the wait after the first failure; 100 ms by default, which is not felt and does not burn a core.
+    ///   - initial: the wait after the first failure; 100 ms by default, which is not noticed and keeps no core busy.
     ///   - maximum: the longest wait; 30 s by default, short enough to notice that the cause is mended.
     ///   - jitter: the largest part taken off at random; 0.2 by default, so a wait is 80 to 100 % of its nominal
     ///     length.
@@ -60,7 +60,7 @@ public struct Backoff: Hashable, Sendable {
         return mistakes
     }
 
-    /// The wait after so many failures in a row, counted from 1.
+    /// The wait after this number of failures in a row, counted from 1.
     package func delay(afterFailures failures: Int, using random: inout some RandomNumberGenerator) -> Duration {
         let doublings = failures - (startsAtOnce ? 2 : 1)
         guard doublings >= 0 else { return .zero }
@@ -73,7 +73,7 @@ public struct Backoff: Hashable, Sendable {
         guard initial > .zero, maximum > .zero else { return .zero }
         var delay = min(initial, maximum)
         for _ in 0..<doublings {
-            // Compared before it is doubled: the longest possible duration cannot be doubled.
+            // The delay is compared before it is doubled: the longest possible duration cannot be doubled.
             if delay >= maximum - delay { return maximum }
             delay += delay
         }

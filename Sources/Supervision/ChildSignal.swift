@@ -9,7 +9,7 @@ public enum ChildSignal: Hashable, Sendable, CaseIterable {
     /// SIGABRT: ends the child and leaves a core, where the system writes cores.
     case abort
 
-    /// SIGKILL: ends the child in any case, even a stopped one.
+    /// SIGKILL: ends the child in any case, even a stopped child.
     case kill
 }
 

@@ -12,39 +12,39 @@ public struct ChildSpecification: Hashable, Sendable {
     /// The child's name; unique among its siblings.
     public var name: String
 
-    /// Where its program is found.
+    /// Where the child's program is found.
     public var executable: ExecutableLocation
 
     /// The arguments that follow the program's name.
     public var arguments: [String]
 
-    /// Variables that are added to a small clean environment; the supervisor's own is not passed on.
+    /// Variables that are added to a small clean environment; the supervisor's own environment is not passed on.
     public var environment: [String: String]
 
     /// The directory that the child starts in; nil for the supervisor's own.
     public var workingDirectory: String?
 
-    /// The ends after which it is started again.
+    /// The ends after which the child is started again.
     public var restart: RestartType
 
-    /// Whether an end of its own accord may end all of its siblings, as `AutomaticShutdown` says.
+    /// Whether the child's end of its own accord may end all of its siblings, as `AutomaticShutdown` says.
     public var isSignificant: Bool
 
-    /// Whether, and how, it runs only while there is something for it to do; nil if it runs all the time.
+    /// How the child runs only while there is something for it to do; nil if the child runs all the time.
     public var onDemand: OnDemand?
 
     /// How long the supervisor waits before it starts the child again.
     public var backoff: Backoff
 
-    /// The time from its start until it has to be ready.
+    /// The time from the child's start until it has to be ready.
     ///
-    /// A child that is not ready then is stopped, and that counts as a crash.
+    /// A child that is not ready after this time is stopped, and that counts as a crash.
     public var handshakeTimeout: Duration
 
-    /// How often it has to show that it is alive.
+    /// How often the child has to show that it is alive.
     public var heartbeat: Heartbeat
 
-    /// How it is stopped.
+    /// How the child is stopped.
     public var shutdown: ShutdownSequence
 
     /// Describes a child.
@@ -95,7 +95,7 @@ public struct ChildSpecification: Hashable, Sendable {
 extension ChildSpecification {
     /// Finds every mistake in this specification, each as a sentence that names the child; empty if there is none.
     ///
-    /// It does not look whether the program exists, as that may change until the child starts.
+    /// This does not check whether the program exists, as that may change until the child starts.
     public func validate() -> [String] {
         var mistakes: [String] = []
         if name.isEmpty { mistakes.append("the name is empty") }
@@ -123,7 +123,7 @@ extension ChildSpecification {
     ///
     /// - Parameters:
     ///   - specifications: the siblings.
-    ///   - automaticShutdown: the group's, which has to fit the significant children among them.
+    ///   - automaticShutdown: the group's automatic shutdown, which has to fit the significant siblings.
     public static func validate(
         _ specifications: [ChildSpecification],
         automaticShutdown: AutomaticShutdown = .never
@@ -155,7 +155,7 @@ extension ChildSpecification {
         return mistakes
     }
 
-    /// Texts that the system call for a start would silently cut short or misread.
+    /// A sentence for each text that the system call for a start would silently cut short or misread.
     private func textMistakes() -> [String] {
         var mistakes: [String] = []
         let texts =

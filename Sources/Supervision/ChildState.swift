@@ -1,33 +1,33 @@
 /// Says where a child is in its life.
 public enum ChildState: Hashable, Sendable {
-    /// It was never started.
+    /// The child was never started.
     case notStarted
 
-    /// Its process is being started, or has started and is not ready yet.
+    /// The child's process is being started, or has started and is not ready yet.
     case starting
 
-    /// It has finished its handshake and does its work.
+    /// The child has finished its handshake and does its work.
     case ready
 
-    /// It was asked to finish what it has and to say goodbye.
+    /// The child was asked to finish what it has and to say goodbye.
     case draining
 
-    /// Signals are ending it, or it has said goodbye and is about to end.
+    /// Signals are ending the child, or the child has said goodbye and is about to end.
     case stopping
 
-    /// It is down and will be started again, at this time of the supervisor's monotonic clock.
+    /// The child is down and will be started again, at this time of the supervisor's monotonic clock.
     ///
-    /// The attempt counts its failures in a row. The time is nil while siblings that restart with it are still being
-    /// stopped.
+    /// The attempt counts the child's failures in a row. The time is nil while siblings that restart with it are still
+    /// being stopped.
     case backingOff(attempt: Int, until: Duration?)
 
-    /// It is on demand, and down until something comes for it.
+    /// The child is on demand, and down until something comes for it.
     case dormant
 
-    /// It is down and stays so: it was asked to stop, or it has ended and its restart type does not bring it back.
+    /// The child is down and stays so: it was asked to stop, or has ended and its restart type does not bring it back.
     case stopped
 
-    /// It is down and stays so because further starts were of no use.
+    /// The child is down and stays so because further starts were of no use.
     case gaveUp(reason: String)
 
     /// Whether the child is down and only a request brings it back.

@@ -3,28 +3,28 @@ public struct ChildStatus: Hashable, Sendable {
     /// The child's name.
     public var name: String
 
-    /// Where it is in its life.
+    /// Where the child is in its life.
     public var state: ChildState
 
-    /// The process id, while there is a process.
+    /// The id of the child's process; nil while there is no process.
     public var pid: Int32?
 
-    /// How often it was started; the number of its present or last start, counted from 1.
+    /// How often the child was started; the number of its present or last start, counted from 1.
     public var starts: Int
 
-    /// How often it was started again without a request.
+    /// How often the child was started again without a request.
     public var restarts: Int
 
-    /// How its last incarnation ended.
+    /// How the child's last incarnation ended.
     public var lastExit: ExitReason?
 
-    /// Its last deaths, the oldest first, at most `deathTallyLimit` of them.
+    /// The child's last deaths, the oldest first, at most `deathTallyLimit` of them.
     public var deaths: [ChildDeath]
 
-    /// The fault that it is being ended for: it did what it must not do, or showed no sign of life; nil otherwise.
+    /// The fault that the child is being ended for, such as a broken protocol or no sign of life; nil if there is none.
     public var fault: ExitReason?
 
-    /// How its process has ended, while the host still handles what the process has left, such as events; nil
+    /// How the child's process has ended, while the host still handles what the process has left, such as events; nil
     /// otherwise.
     ///
     /// When the host has finished, the child is down and may be started again.
@@ -73,13 +73,13 @@ public struct ChildStatus: Hashable, Sendable {
 ///
 /// While ``isReady`` is true, the present process finishes what it has.
 public struct ChildReplacement: Hashable, Sendable {
-    /// Which start of the child it is, counted from 1.
+    /// Which start of the child this process is, counted from 1.
     public var start: Int
 
-    /// The process id, once there is a process.
+    /// The process id; nil until there is a process.
     public var pid: Int32?
 
-    /// Whether it is ready, and waits for the end of the present process.
+    /// Whether this process is ready, and waits for the end of the present process.
     public var isReady: Bool
 
     /// Makes a snapshot.
@@ -92,19 +92,19 @@ public struct ChildReplacement: Hashable, Sendable {
 
 /// One entry of a child's death tally: which incarnation ended, when, and why.
 public struct ChildDeath: Hashable, Sendable {
-    /// When it ended, or failed to start, on the supervisor's monotonic clock.
+    /// When the incarnation ended, or failed to start, on the supervisor's monotonic clock.
     public var time: Duration
 
-    /// Which start it was, counted from 1.
+    /// Which start of the child the incarnation was, counted from 1.
     public var start: Int
 
-    /// Why it ended.
+    /// Why the incarnation ended.
     public var reason: ExitReason
 
-    /// Whether it was stopped on request, or along with a sibling: then the end says nothing about its health.
+    /// Whether the child was stopped on request, or along with a sibling: such an end says nothing about its health.
     public var wasAsked: Bool
 
-    /// What its process had used; nil if there was no process, or if that is not known.
+    /// The resources that the process had used; nil if there was no process, or if its use is not known.
     public var usage: ResourceUsage?
 
     /// Makes an entry.

@@ -1,4 +1,4 @@
-/// Durations as they stand in sentences, and the checks that every configured duration has to pass.
+/// Durations as sentences show them, and the checks that every configured duration has to pass.
 extension Duration {
     /// The longest duration that a specification may hold; sums of such times stay far from overflow.
     package static let longestAllowed = Duration.seconds(366 * 24 * 3600)

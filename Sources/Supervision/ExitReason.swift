@@ -2,45 +2,46 @@
 ///
 /// If the supervisor killed a child for a fault, the reason is the fault and not the signal.
 public enum ExitReason: Hashable, Sendable {
-    /// It ended by itself with this status; 0 is a normal end.
+    /// The child ended by itself with this status; 0 is a normal end.
     case exited(status: Int32)
 
-    /// A signal of this number killed it, and it left a core or not.
+    /// A signal of this number killed the child, which left a core or not.
     case signaled(number: Int32, coreDumped: Bool)
 
-    /// It could not be started: what was tried, and the error number of the operating system, if there was one.
+    /// The child could not be started: what was tried, and the operating system's error number; nil if it gave none.
     case spawnFailed(String, errno: Int32?)
 
-    /// It did not become ready within this time; with what it last said of itself, if it said anything.
+    /// The child did not become ready within this time; the text is what it last said of itself, if anything.
     case handshakeTimedOut(after: Duration, saying: String? = nil)
 
-    /// It was not started, because its box needs what this system lacks; the sentence says what that is.
+    /// The child was not started, because its box needs what this system lacks; the sentence says what that is.
     case boxUnavailable(String)
 
-    /// It ended like this while it was at a limit that was set for it; the text says which, such as `512 MiB`.
+    /// The child ended like this while it was at a limit set for it; the text is the limit's value, such as `512 MiB`.
     ///
-    /// The limit is likely the reason; that cannot be told for certain.
+    /// The limit is likely the reason, but that is not certain.
     indirect case atLimit(ResourceLimit, of: String, ExitReason)
 
-    /// Its handshake was refused, for a reason that a new start would not change, such as another protocol version.
+    /// The child's handshake was refused, for a reason that no new start would change, such as another protocol
+    /// version.
     case handshakeRejected(String)
 
-    /// It broke the protocol: what was found, and what was expected.
+    /// The child broke the protocol: what was found, and what was expected.
     case protocolViolation(String)
 
-    /// It gave no sign of life for this time; with the event that it was handling, if that is known.
+    /// The child gave no sign of life for this time; the text is the event that it was handling, if known.
     case unresponsive(after: Duration, busyWith: String? = nil)
 
-    /// It had not finished this event after this time, the deadline that was set for its handlers.
+    /// The child had not finished this event after this time, the deadline that was set for its handlers.
     case handlerTimedOut(event: String, after: Duration)
 
-    /// It ended, but something else in this process took its exit status.
+    /// The child ended, but something else in this process took its exit status.
     case reapedElsewhere
 
-    /// It was stopped on request.
+    /// The child was stopped on request.
     case requested
 
-    /// Whether this alone makes the end a normal one.
+    /// Whether this reason alone makes the end a normal one.
     ///
     /// A child that said goodbye ends normally with any status.
     public var isNormal: Bool {
@@ -53,8 +54,8 @@ public enum ExitReason: Hashable, Sendable {
     /// Whether another start would only fail in the same way.
     ///
     /// For a spawn failure this holds when the program is missing, cannot be executed, or was given too much. A program
-    /// that ran before may be missing only while it is replaced on disk. The caller knows whether it ran, and has to
-    /// consider that too.
+    /// that ran before may be missing only while it is replaced on disk. The caller knows whether the program ran
+    /// before, and has to consider that too.
     package var isPermanent: Bool {
         switch self {
         case .handshakeRejected, .boxUnavailable: true
@@ -65,10 +66,10 @@ public enum ExitReason: Hashable, Sendable {
 }
 
 extension ExitReason {
-    /// The limit for which the operating system has killed it; nil for another reason, or an unknown one.
+    /// The limit for which the operating system has killed the child; nil if the reason is another or unknown.
     ///
     /// For memory this is never certain. A process that gets no memory has to end itself, and a system without memory
-    /// kills by SIGKILL, as any process can. This names memory if the process was at its own memory limit:
+    /// kills by SIGKILL, as any process can. The value is memory if the process was at its own memory limit:
     /// ``atLimit(_:of:_:)``.
     public var exceededLimit: ResourceLimit? {
         switch self {
@@ -78,7 +79,7 @@ extension ExitReason {
         }
     }
 
-    /// The name of the signal that it was killed by, such as `SIGKILL`.
+    /// The name of the signal that killed the child, such as `SIGKILL`; nil if no signal did.
     public var signalName: String? {
         switch self {
         case .signaled(let number, _): SystemConstants.signalName(number)

@@ -1,16 +1,16 @@
 /// Decides when a child has had an event in its handlers for too long.
 ///
-/// The caller looks several times within the deadline, and says which events the child is at. The time of an event
-/// counts from the look that first finds it. So an event always has the full deadline, and at most a quarter more.
-/// After this process, or the machine, has stood still, every event has its full time again.
+/// The caller checks several times within the deadline, and says which events the child is handling. The time of an
+/// event counts from the check that first finds the event. So an event always has the full deadline, and at most a
+/// quarter more. After this process, or the machine, has stood still, every event has its full time again.
 package struct HandlerWatch: Hashable, Sendable {
-    /// What a child was at when the caller looked; the numbers tell its events apart, and rise.
+    /// The events that a child was handling when the caller checked; each event has a number, and the numbers rise.
     package struct Work: Hashable, Sendable {
         /// The event whose handlers run on the child's reading thread.
         package var inline: UInt64?
         /// The oldest event that has begun and is not finished, wherever its handlers run.
         ///
-        /// Younger events may be waiting for their turn behind it, and their time does not count.
+        /// Younger events may be waiting for their turn after this event, and their time does not count.
         package var oldest: UInt64?
 
         package init(inline: UInt64? = nil, oldest: UInt64? = nil) {
@@ -44,7 +44,7 @@ package struct HandlerWatch: Hashable, Sendable {
 
     private static let looksPerDeadline = 4
     private static let shortestInterval = Duration.milliseconds(1)
-    /// By how much a look may be late on a machine that is merely busy.
+    /// How late a check may be on a machine that is merely busy.
     private static let shortestSlack = Duration.milliseconds(50)
 
     private let deadline: Duration
@@ -58,12 +58,12 @@ package struct HandlerWatch: Hashable, Sendable {
         clock = LookClock(every: interval, slack: max(interval / 2, Self.shortestSlack), from: now)
     }
 
-    /// When to look again.
+    /// When to check again.
     package var nextLook: Duration { clock.nextLook }
 
-    /// The caller has looked.
+    /// Notes what a check has found, and returns the events whose time is over.
     ///
-    /// - Parameter work: what the child is at; nil if that cannot be told.
+    /// - Parameter work: what the child is handling; nil if that is not known.
     /// - Returns: What is overdue, the surest first.
     package mutating func looked(at now: Duration, work: Work?) -> [Overdue] {
         let isInTime = clock.looked(at: now)

@@ -1,4 +1,4 @@
-/// Says how often a child has to show that it is alive, and how often it may fail to.
+/// Says how often a child has to show that it is alive, and how many heartbeats in a row it may miss.
 public struct Heartbeat: Hashable, Sendable {
     /// The time between two heartbeats.
     public var every: Duration
@@ -6,7 +6,7 @@ public struct Heartbeat: Hashable, Sendable {
     /// The number of heartbeats in a row that may be missed; after that the child is taken for unresponsive.
     public var tolerance: Int
 
-    /// Makes a heartbeat; by default every second with 3 missed, so a stopped or stuck child is found within 4 s.
+    /// Makes a heartbeat; by default each second, and 3 may be missed, so a stopped or stuck child is found within 4 s.
     public init(every: Duration = .seconds(1), tolerance: Int = 3) {
         self.every = every
         self.tolerance = tolerance

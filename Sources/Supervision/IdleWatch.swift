@@ -1,8 +1,8 @@
 /// Decides when a child that is on demand has had nothing to do for its idle time.
 ///
-/// The caller looks four times within the idle time, so that a child is stopped between one and one and a quarter idle
+/// The caller checks four times within the idle time, so that a child is stopped between one and one and a quarter idle
 /// times after its last work. After this process, or the machine, has stood still, the time begins anew: what came
-/// meanwhile has yet to be read.
+/// during the standstill has yet to be read.
 package struct IdleWatch: Hashable, Sendable {
     private struct Seen: Hashable, Sendable {
         let activity: UInt64
@@ -11,7 +11,7 @@ package struct IdleWatch: Hashable, Sendable {
 
     private static let looksPerIdleTime = 4
     private static let shortestInterval = Duration.milliseconds(1)
-    /// By how much a look may be late on a machine that is merely busy.
+    /// How late a check may be on a machine that is merely busy.
     private static let shortestSlack = Duration.milliseconds(50)
 
     private let idleTime: Duration
@@ -25,10 +25,10 @@ package struct IdleWatch: Hashable, Sendable {
         clock = LookClock(every: interval, slack: max(interval / 2, Self.shortestSlack), from: now)
     }
 
-    /// When to look again.
+    /// When to check again.
     package var nextLook: Duration { clock.nextLook }
 
-    /// The caller has looked.
+    /// Notes what a check has found, and returns whether the child has been idle for long enough.
     ///
     /// - Parameter activity: a number that grows with everything that goes to the child or comes from it; nil while
     ///   something is on its way or being worked on.

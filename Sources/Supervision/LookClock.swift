@@ -1,20 +1,20 @@
-/// When to look at another process again and again, and whether a look comes in time.
+/// Says when to check another process again, and whether a check comes in time.
 ///
-/// A late look says that this process, or the whole machine, stood still meanwhile. What was seen before then says
-/// nothing about the other process, which may have stood still too, or has waited for this one. So everything counts
-/// afresh from the late look.
+/// A late check means that this process, or the whole machine, stood still. Earlier checks then say nothing about the
+/// other process, which may have stood still too, or has waited for this process. So everything counts afresh from the
+/// late check.
 ///
-/// Pure: the caller that looks reads the clock, which has to be monotonic.
+/// This type reads no clock: the caller gives the time, which has to be monotonic.
 struct LookClock: Hashable, Sendable {
     private let interval: Duration
     private let slack: Duration
 
-    /// When the next look is due.
+    /// When the next check is due.
     private(set) var nextLook: Duration
     /// Nothing before this moment counts.
     private(set) var countsFrom: Duration
 
-    /// - Parameter slack: by how much a look may be late.
+    /// - Parameter slack: how late a check may be.
     init(every interval: Duration, slack: Duration, from now: Duration) {
         self.interval = interval
         self.slack = slack
@@ -22,9 +22,9 @@ struct LookClock: Hashable, Sendable {
         countsFrom = now
     }
 
-    /// The caller looks.
+    /// Notes a check.
     ///
-    /// - Returns: Whether the look comes in time.
+    /// - Returns: Whether the check comes in time.
     mutating func looked(at now: Duration) -> Bool {
         let isInTime = now <= nextLook + slack
         if !isInTime { countsFrom = now }

@@ -1,12 +1,12 @@
 /// Decides when a child has made no progress for too long with what it has begun: a frame, or its end.
 ///
-/// The owner looks several times within the deadline, and gives a number that changes with each progress of the child.
-/// The time counts from the look that first finds the number. So the child always has the full deadline, and at most a
+/// The owner checks several times within the deadline, and gives a number that changes with each progress of the child.
+/// The time counts from the check that first finds the number. So the child always has the full deadline, and at most a
 /// quarter more. After this process, or the machine, has stood still, the time counts afresh.
 package struct ProgressWatch: Hashable, Sendable {
     private static let looksPerDeadline = 4
     private static let shortestInterval = Duration.milliseconds(1)
-    /// By how much a look may be late on a machine that is merely busy.
+    /// How late a check may be on a machine that is merely busy.
     private static let shortestSlack = Duration.milliseconds(50)
 
     private let deadline: Duration
@@ -20,12 +20,12 @@ package struct ProgressWatch: Hashable, Sendable {
         clock = LookClock(every: interval, slack: max(interval / 2, Self.shortestSlack), from: now)
     }
 
-    /// When to look again.
+    /// When to check again.
     package var nextLook: Duration { clock.nextLook }
 
-    /// The owner has looked.
+    /// Notes what a check has found, and returns whether the child has made no progress for too long.
     ///
-    /// - Parameter progress: nil if nothing has begun, or if nothing waits for the rest of it.
+    /// - Parameter progress: the number; nil if nothing has begun, or if nothing waits for the rest of it.
     /// - Returns: Whether the time is over.
     package mutating func looked(at now: Duration, progress: UInt64?) -> Bool {
         let isInTime = clock.looked(at: now)

@@ -1,6 +1,6 @@
 /// Asks for another process in a child's place.
 package struct ReplacementRequest: Hashable, Sendable {
-    /// The caller is told the outcome by this number; never used twice.
+    /// The number of the request, under which the outcome is reported; never used twice.
     package var number: Int
 
     /// The specification of the new process and of every one after it; valid, and of the same name.
@@ -24,20 +24,20 @@ package enum ReplacementOutcome: Hashable, Sendable {
     /// The child was down, or on its way there: its next start uses the new specification.
     case exchanged
 
-    /// The child does its work as before, or will do so; a phrase says why.
+    /// The replacement failed, for this reason; the child does its work as before, or will do so.
     case failed(String)
 }
 
 /// The process that comes up beside a child's present one, to take its place.
 struct Replacement: Sendable {
     let request: ReplacementRequest
-    /// The number of its start.
+    /// The number of the process's start.
     let start: Int
-    /// How long it has for its start.
+    /// How long the process has for its start.
     var time: TimeLimit
     var phase = Phase.spawning
     var pid: Int32?
-    /// The outcome of the replacement, once it is decided; if it is set, the process only has to end.
+    /// The outcome of the replacement; nil until it is decided, after which the process only has to end.
     var outcome: ReplacementOutcome?
 
     init(_ request: ReplacementRequest, start: Int, launchedAt: Duration) {
@@ -51,12 +51,12 @@ struct Replacement: Sendable {
         case spawning
         /// There is a process, and the timer of its deadline to be ready runs.
         case starting(TimerToken?)
-        /// It waits for the end of the present process.
+        /// The process is ready, and waits for the end of the present process.
         case ready
         case stopping(SupervisedChild.Stopping)
     }
 
-    /// The timer that runs for its present phase.
+    /// The timer that runs for the present phase; nil if none runs.
     var timer: TimerToken? {
         switch phase {
         case .starting(let token): token

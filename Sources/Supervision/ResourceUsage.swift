@@ -1,15 +1,16 @@
-/// What a child's process has used in its life, with the use of its own children, as far as it waited for them.
+/// The resources that a child's process has used in its life, including those of its own children for which it waited.
 public struct ResourceUsage: Hashable, Sendable, Codable {
-    /// Processor time in its own code, of all threads together.
+    /// Processor time that all threads of the process together spent in its own code.
     public var userTime: Duration
 
-    /// Processor time that the operating system spent on its behalf.
+    /// Processor time that the operating system spent on the process's behalf.
     public var systemTime: Duration
 
-    /// The most memory that it had in RAM at once, in bytes; memory that it shared with others counts too.
+    /// The most bytes of memory that the process had in RAM at once; memory that it shared with others counts too.
     ///
-    /// Nil where the system does not tell the child's own peak. Linux counts from before the child's program began,
-    /// when the child still had the memory of the process that started it. So a child that stayed smaller has no peak.
+    /// The peak is nil where the system does not report the child's own. Linux counts from before the child's program
+    /// began, when the child still had the memory of the process that started it. So a child that stayed smaller has no
+    /// peak.
     public var peakMemory: Int?
 
     /// Makes a record.
@@ -37,10 +38,10 @@ public enum ResourceLimit: String, Hashable, Sendable, Codable {
     /// RLIMIT_CPU: the process has used more processor time than it may.
     case processorTime
 
-    /// RLIMIT_DATA: it had as much memory of its own as it may have, and got no more.
+    /// RLIMIT_DATA: the process had as much memory of its own as it may have, and got no more.
     case memory
 
-    /// RLIMIT_FSIZE: it has written more into one file than it may.
+    /// RLIMIT_FSIZE: the process has written more into one file than it may.
     case fileSize
 }
 

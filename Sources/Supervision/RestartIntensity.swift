@@ -4,8 +4,8 @@
 /// now. With the default the sixth failure in ten seconds is one too many. With `.oneForOne` each child has a window of
 /// its own. With the other strategies the children share one window, as they share their restarts.
 ///
-/// The time of a start that fails does not count: the window stands still meanwhile. Otherwise a child whose starts
-/// take as long as the window would be restarted for ever.
+/// The time of a start that fails does not count: the window stands still during that start. Otherwise a child whose
+/// starts take as long as the window would be restarted for ever.
 public struct RestartIntensity: Hashable, Sendable {
     /// The number of restarts that are allowed within the time.
     ///

@@ -29,7 +29,7 @@ public struct ShutdownSequence: Hashable, Sendable {
         self.steps = steps
     }
 
-    /// Drain, SIGTERM, SIGKILL.
+    /// The sequence of drain, SIGTERM and SIGKILL.
     ///
     /// - Parameters:
     ///   - grace: the time to drain in; 5 s by default, enough for the events in a window.
@@ -41,7 +41,7 @@ public struct ShutdownSequence: Hashable, Sendable {
         ShutdownSequence(steps: [.drain(grace: grace), .signal(.terminate, grace: terminate)])
     }
 
-    /// SIGKILL at once.
+    /// The sequence of SIGKILL alone, at once.
     public static let killing = ShutdownSequence(steps: [])
 
     /// Finds every mistake, each as a sentence; empty if there is none.
@@ -57,9 +57,9 @@ public struct ShutdownSequence: Hashable, Sendable {
     /// How long a child may take to end its process after a goodbye, or to die after a signal for a fault.
     package static let exitGrace = Duration.seconds(1)
 
-    /// For a child that never became ready: there is no link to drain over.
+    /// The sequence for a child that never became ready: there is no link to drain over.
     package static let unready = ShutdownSequence(steps: [.signal(.terminate, grace: exitGrace)])
 
-    /// For a child that does not answer: SIGABRT leaves a core that tells where it hangs.
+    /// The sequence for a child that does not answer: SIGABRT leaves a core that shows where the child hangs.
     package static let unresponsive = ShutdownSequence(steps: [.signal(.abort, grace: exitGrace)])
 }

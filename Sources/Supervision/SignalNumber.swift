@@ -5,13 +5,13 @@ package struct SignalNumber: Sendable, Hashable, CustomStringConvertible {
     /// The names of all signals, such as `SIGTERM`, in the order of their numbers.
     package static var names: [String] { SystemConstants.signalNames.sorted { $0.key < $1.key }.map(\.value) }
 
-    /// - Returns: nil for a number that is no signal's, or that belongs to a signal without a name.
+    /// Makes the signal with this number; nil if no signal has the number, or the signal has no name.
     package init?(_ number: Int32) {
         guard SystemConstants.signalNames[number] != nil else { return nil }
         rawValue = number
     }
 
-    /// - Parameter text: a name with or without `SIG`, in any case, or a number.
+    /// Reads a signal's name, with or without `SIG` and in any case, or its number; nil for any other text.
     package init?(_ text: String) {
         if let number = Int32(text) {
             self.init(number)

@@ -1,9 +1,9 @@
 /// Decides when a child has been silent for so long that it is taken for stopped or stuck.
 ///
-/// The caller looks once in each interval of the heartbeat, and says how long the child has been silent. After this
+/// The caller checks once in each interval of the heartbeat, and says how long the child has been silent. After this
 /// process, or the machine, has stood still, all children have their full time again.
 package struct SilenceWatch: Hashable, Sendable {
-    /// More than any caller asks for; a time of so many intervals is far from overflow.
+    /// The greatest tolerance that counts, more than any caller asks for: so many intervals are far from overflow.
     private static let longestTolerance = 1_000_000
 
     private let limit: Duration
@@ -17,14 +17,14 @@ package struct SilenceWatch: Hashable, Sendable {
         clock = LookClock(every: interval, slack: interval / 2, from: now)
     }
 
-    /// When to look again.
+    /// When to check again.
     package var nextLook: Duration { clock.nextLook }
 
-    /// The caller has looked.
+    /// Notes what a check has found.
     ///
     /// - Parameter silence: for how long the child has been silent; nil if something that the child sent has yet to be
     ///   read, so that this is not known.
-    /// - Returns: That silence, if it is too long.
+    /// - Returns: The silence if it is too long; otherwise nil.
     package mutating func looked(at now: Duration, silence: Duration?) -> Duration? {
         guard clock.looked(at: now), let silence, min(silence, now - clock.countsFrom) > limit else { return nil }
         return silence

@@ -2,35 +2,35 @@
 struct SupervisedChild: Sendable {
     var specification: ChildSpecification
     var phase = Phase.notStarted
-    /// What becomes of it after its present process has ended.
+    /// What becomes of the child after its present process has ended.
     var intent = Intent.run
-    /// The number of its present or last start.
+    /// The number of the child's present or last start.
     var start = 0
     /// The highest number that was given to a start, even to one that came to nothing.
     var launches = 0
     /// The process that is to take the place of the present one.
     var replacement: Replacement?
     var pid: Int32?
-    /// How its present process has ended, while the environment still handles what the process has left.
+    /// How the present process has ended, while the environment still handles what the process has left.
     var ended: ExitReason?
-    /// A fault found in the present incarnation; it is then the reason for its death, however it dies.
+    /// A fault found in the present incarnation: the reason for its death, however it dies; nil if there is none.
     var verdict: ExitReason?
     var saidGoodbye = false
-    /// Whether it ever had a process: then its program was there once.
+    /// Whether the child ever had a process, so that its program was there once.
     var hasRun = false
-    /// How long its present process has for its start or its drain.
+    /// How long the present process has for its start or its drain.
     var time = TimeLimit(launchedAt: .zero)
     var readySince: Duration?
-    /// Failures in a row, for the back-off.
+    /// The child's failures in a row, for the back-off.
     var failures = 0
     var restarts = 0
     var window = RestartWindow()
-    /// Whether its start was requested and has yet to come: then a child on demand starts even if nothing waits for it.
+    /// Whether a requested start has yet to come; a child on demand then starts even if nothing waits for it.
     var isWanted = false
-    /// Whether the start of the supervisor waits for it.
+    /// Whether the start of the supervisor waits for the child.
     var isAwaited = false
     var wasReady = false
-    /// Whether its removal was requested, and whether the environment was told that nothing is left of it.
+    /// Whether the child's removal was requested, and whether the environment was told that it is gone.
     var isRemoved = false
     var isGone = false
     var lastExit: ExitReason?
@@ -45,20 +45,20 @@ struct SupervisedChild: Sendable {
 
     enum Phase: Hashable, Sendable {
         case notStarted
-        /// To be launched as soon as its turn comes.
+        /// The child is to be launched as soon as its turn comes.
         case queued
-        /// A process was requested, and the answer has not come yet. `thenStop`: how to end the process if there is
-        /// one.
+        /// A process was requested, and the answer has not come yet. `thenStop` says how to end the process when it is
+        /// there; nil to keep it.
         case spawning(thenStop: ShutdownSequence?)
         /// There is a process, and the timer of its deadline to be ready runs.
         case starting(TimerToken?)
         case ready
         case stopping(Stopping)
-        /// Down, to be restarted alone when the timer fires.
+        /// The child is down, and is restarted alone when the timer fires.
         case backingOff(TimerToken, until: Duration)
-        /// Down, to be restarted with the group.
+        /// The child is down, and is restarted with the group.
         case waiting
-        /// Down, to be started when something comes for it.
+        /// The child is down, and is started when something comes for it.
         case dormant
         case stopped
         case gaveUp(String)
@@ -79,21 +79,21 @@ struct SupervisedChild: Sendable {
     }
 
     enum Intent: Hashable, Sendable {
-        /// Its restart type decides.
+        /// The child's restart type decides.
         case run
         case stop
-        /// Start again at once: a restart was requested.
+        /// The child starts again at once: a restart was requested.
         case restart
-        /// Start again together with the group.
+        /// The child starts again together with the group.
         case rejoin
-        /// Stay down until something comes for it.
+        /// The child stays down until something comes for it.
         case rest
-        /// Another process, which is ready, takes its place.
+        /// Another process, which is ready, takes the present one's place.
         case handOver
         case giveUp(String)
     }
 
-    /// Whether it has a process, or may have one.
+    /// Whether the child has a process, or may have one.
     var isLive: Bool {
         switch phase {
         case .spawning, .starting, .ready, .stopping: true
@@ -101,7 +101,7 @@ struct SupervisedChild: Sendable {
         }
     }
 
-    /// Whether it has a process that does its work, or will, and was not asked to end.
+    /// Whether the child has a process that does its work or will do it, and that was not asked to end.
     var isAtWork: Bool {
         switch phase {
         case .spawning(thenStop: nil), .starting, .ready: intent == .run
@@ -116,7 +116,7 @@ struct SupervisedChild: Sendable {
         }
     }
 
-    /// Whether the start of the supervisor still waits for it.
+    /// Whether the start of the supervisor still waits for the child.
     var isMissing: Bool {
         switch phase {
         case .ready: false
@@ -125,7 +125,7 @@ struct SupervisedChild: Sendable {
         }
     }
 
-    /// Whether it is down and will be started without a further request.
+    /// Whether the child is down and will be started without a further request.
     var isToBeStarted: Bool {
         switch phase {
         case .queued, .backingOff, .waiting, .dormant: true
@@ -133,7 +133,7 @@ struct SupervisedChild: Sendable {
         }
     }
 
-    /// Whether it will presently be ready, as far as is known: in a start in sequence, later children wait for it.
+    /// Whether the child is expected to be ready soon: in a start in sequence, later children wait for it.
     var isOnItsWay: Bool {
         switch phase {
         case .queued, .spawning, .starting, .backingOff, .waiting: true
@@ -142,7 +142,7 @@ struct SupervisedChild: Sendable {
         }
     }
 
-    /// The timer that runs for its present phase.
+    /// The timer that runs for the present phase; nil if none runs.
     var timer: TimerToken? {
         switch phase {
         case .starting(let token): token
@@ -195,7 +195,7 @@ struct GroupRestart: Hashable, Sendable {
     /// The failures in a row of the child that caused it.
     var attempt: Int
     var delay: Duration
-    /// Runs from the moment when all members are down.
+    /// The timer of the back-off, which runs from the moment when all members are down.
     var timer: TimerToken?
     var until: Duration?
 }

@@ -3,8 +3,8 @@ import Locks
 /// Keeps children running: owns the state machine, takes inputs from any thread and performs the machine's actions.
 ///
 /// The lock is held for a transition only. Actions are performed outside it, by one thread at a time and in the order
-/// in which they were decided. A thread that brings an input while another one performs leaves its actions to that
-/// thread. So an input's method may return before its actions are done.
+/// in which they were decided. A thread that brings an input while another thread performs leaves the input's actions
+/// to that thread. So an input's method may return before its actions are done.
 ///
 /// The supervisor does not keep its environment alive, as the environment owns the supervisor. Once the environment is
 /// gone, the supervisor does nothing any more.
@@ -56,15 +56,15 @@ package final class Supervisor: @unchecked Sendable {
 
     /// Starts all children; ends in the environment's `startupFinished`.
     ///
-    /// Ignored while running or stopping.
+    /// A supervisor that runs or is stopping ignores the request.
     package func startRequested() { take(.startRequested) }
 
     /// Stops all children in reverse order, one after the other; ends in the environment's `allStopped`.
     package func stopRequested() { take(.stopRequested) }
 
-    /// Makes a stop quicker: the first call ends all at once without draining, the second ends them by SIGKILL.
+    /// Makes a stop quicker: the first call ends all children at once without draining, the second by SIGKILL.
     ///
-    /// Begins the stop if it has not begun.
+    /// The call begins the stop if the stop has not begun.
     package func stopEscalated() { take(.stopEscalated) }
 
     /// Starts a child anew, with its failures forgotten; a live child is stopped first.
@@ -72,12 +72,12 @@ package final class Supervisor: @unchecked Sendable {
 
     /// Starts another process beside a child's present one, which then hands over to it.
     ///
-    /// It ends in the environment's `replacementConcluded`.
+    /// The replacement ends in the environment's `replacementConcluded`.
     package func replaceRequested(index: Int, _ request: ReplacementRequest) {
         take(.replaceRequested(index: index, request))
     }
 
-    /// Calls off a replacement that is not handing over yet; one that is handing over goes on.
+    /// Calls off a replacement that is not handing over yet; a replacement that is handing over goes on.
     package func replacementCalledOff(request: Int) { take(.replacementCalledOff(request: request)) }
 
     /// Stops a child until its restart is requested.
@@ -86,12 +86,12 @@ package final class Supervisor: @unchecked Sendable {
     /// Stops a child, and the siblings that the strategy ties to it, because further starts are of no use.
     package func giveUpRequested(index: Int, reason: String) { take(.giveUpRequested(index: index, reason: reason)) }
 
-    /// Adds children behind all others, which stay down until ``startChildRequested(index:)``.
+    /// Adds children after all others; the added children stay down until ``startChildRequested(index:)``.
     ///
     /// Their specifications have to be valid.
     package func childrenAdded(_ specifications: [ChildSpecification]) { take(.childrenAdded(specifications)) }
 
-    /// Starts a child that was added: its status says when it has settled, at the latest with a stop.
+    /// Starts a child that was added: the child's status says when the start is over, at the latest with a stop.
     package func startChildRequested(index: Int) { take(.startChildRequested(index: index)) }
 
     /// Stops a child for good; ends in the environment's `childRemoved`, even after a stop.
@@ -99,32 +99,32 @@ package final class Supervisor: @unchecked Sendable {
 
     // MARK: News of a child's process
 
-    /// There is a process now; its deadline to be ready begins to run.
+    /// The child has a process now; the process's deadline to be ready begins to run.
     package func childSpawned(index: Int, start: Int, pid: Int32) {
         take(.childSpawned(index: index, start: start, pid: pid))
     }
 
-    /// There is no process; the reason says why.
+    /// The child got no process; the reason says why.
     package func childSpawnFailed(index: Int, start: Int, reason: ExitReason) {
         take(.childSpawnFailed(index: index, start: start, reason: reason))
     }
 
-    /// It has finished its handshake and subscribed to what it has to.
+    /// The child has finished its handshake and subscribed to what it has to.
     package func childBecameReady(index: Int, start: Int) {
         take(.childBecameReady(index: index, start: start))
     }
 
-    /// Its process has ended, but the environment still handles what the process has left.
+    /// The child's process has ended, but the environment still handles what the process has left.
     ///
-    /// It is not started again before ``childExited(index:start:reason:isOrderly:blame:)``.
+    /// The child is not started again before ``childExited(index:start:reason:isOrderly:blame:)``.
     package func childProcessEnded(index: Int, start: Int, reason: ExitReason) {
         take(.childProcessEnded(index: index, start: start, reason: reason))
     }
 
-    /// Its process has ended; the environment calls this for each spawned process once nothing is left of it.
+    /// The child's process has ended; the environment calls this for each spawned process once nothing is left of it.
     ///
     /// - Parameters:
-    ///   - isOrderly: whether it had said goodbye, so that the end is normal whatever its status.
+    ///   - isOrderly: whether the child had said goodbye, so that the end is normal whatever its status.
     ///   - blame: whether the end counts towards giving the child up, or gives it up at once.
     package func childExited(
         index: Int,
@@ -138,33 +138,33 @@ package final class Supervisor: @unchecked Sendable {
         )
     }
 
-    /// It did what it must not do: it is ended, and this reason is remembered.
+    /// The child did what it must not do: it is ended, and this reason is remembered.
     package func childViolated(index: Int, start: Int, reason: ExitReason) {
         take(.childViolated(index: index, start: start, reason: reason))
     }
 
-    /// It gave no sign of life for longer than its heartbeat allows.
+    /// The child gave no sign of life for longer than its heartbeat allows.
     package func heartbeatMissed(index: Int, start: Int, after time: Duration, busyWith: String? = nil) {
         take(.heartbeatMissed(index: index, start: start, after: time, busyWith: busyWith))
     }
 
-    /// It had not finished this event when the deadline of its handlers had passed.
+    /// The child had not finished this event when the deadline of its handlers had passed.
     package func handlerTimedOut(index: Int, start: Int, event: String, after time: Duration) {
         take(.handlerTimedOut(index: index, start: start, event: event, after: time))
     }
 
-    /// Its goodbye came, whether or not it was asked to end; its process has yet to end.
+    /// The child's goodbye came, whether or not the child was asked to end; its process has yet to end.
     package func childDrained(index: Int, start: Int) {
         take(.childDrained(index: index, start: start))
     }
 
-    /// It asks for this much time from now to become ready or to drain, if any, and says what it is doing, if that is
-    /// new.
+    /// The child asks for this much time from now to become ready or to drain, or none, and says what it is doing; the
+    /// text is empty if that is not new.
     package func childAskedForTime(index: Int, start: Int, more: Duration, because reason: String = "") {
         take(.childAskedForTime(index: index, start: start, more: more, because: reason))
     }
 
-    /// It is on demand, and has had nothing to do for its idle time; what comes from now on waits for its next start.
+    /// The child is on demand and was idle for its idle time; what comes from now on waits for its next start.
     package func childIdled(index: Int, start: Int) {
         take(.childIdled(index: index, start: start))
     }
@@ -189,7 +189,7 @@ package final class Supervisor: @unchecked Sendable {
         }
     }
 
-    /// A child that is not ready in time is not ended while a debugger holds it: it gets all of its time again.
+    /// Passes a timer on; but a child that is not ready in time while a debugger holds it gets all of its time again.
     private func timerFired(_ token: TimerToken) {
         let late = lock.withLock { machine.childThatIsLate(by: token) }
         if let late, environment?.isBeingDebugged(index: late.index, start: late.start) == true {
@@ -199,7 +199,7 @@ package final class Supervisor: @unchecked Sendable {
         }
     }
 
-    /// The actions to perform next, or nil when there are none and performing has ended.
+    /// Takes the actions to perform next; nil when there are none, and performing has ended.
     private func nextBatch() -> [SupervisorAction]? {
         lock.withLock {
             defer { pending = [] }

@@ -12,11 +12,11 @@ package enum SupervisorAction: Hashable, Sendable {
     case adoptSpecification(index: Int, request: Int)
     /// Let nothing more go to the present process: what comes is for the process that takes its place.
     case keepEvents(index: Int)
-    /// The present process has ended: the one beside it does the child's work from now on.
+    /// The present process has ended: the process beside it does the child's work from now on.
     case cutOver(index: Int, start: Int)
-    /// Tell the caller that asked for a replacement under this number.
+    /// Report the outcome to the caller that asked for a replacement under this number.
     case concludeReplacement(request: Int, ReplacementOutcome)
-    /// Call `demandArose` when something waits for a child, at once if something does already.
+    /// Call `demandArose` when something waits for a child, at once if something waits already.
     case watchDemand(index: Int)
     case startTimer(TimerToken, after: Duration)
     case cancelTimer(TimerToken)

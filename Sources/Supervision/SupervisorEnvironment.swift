@@ -1,4 +1,4 @@
-/// What a supervisor needs others for: processes, links, time, and a place to report to.
+/// Gives a supervisor what it needs from outside: processes, links, time, and a place to report to.
 ///
 /// The supervisor makes all calls one after the other, in the order in which they were decided, on a thread that gave
 /// an input, and without a lock held. A call may give inputs itself; the supervisor acts on them after the call has
@@ -13,7 +13,7 @@ package protocol SupervisorEnvironment: AnyObject, Sendable {
     /// Asks a child over its link to finish within this time and to say goodbye.
     func drain(index: Int, within grace: Duration)
 
-    /// Calls `demandArose` when something waits for a child, at once if something does already; once for each call.
+    /// Calls `demandArose` when something waits for a child, at once if something waits already; once for each call.
     func watchDemand(index: Int)
 
     /// Sends a signal to a child's process; a process that has just ended is passed over in silence.
@@ -25,7 +25,7 @@ package protocol SupervisorEnvironment: AnyObject, Sendable {
 
     /// Starts a process beside a child's present one, by the specification of this request.
     ///
-    /// It is answered as ``launch(index:start:)`` is.
+    /// The answers are those to ``launch(index:start:)``.
     func launchSuccessor(index: Int, start: Int, request: Int)
 
     /// Sends a signal to the process beside a child's present one.
@@ -40,7 +40,7 @@ package protocol SupervisorEnvironment: AnyObject, Sendable {
     /// Lets the process beside the present one do the child's work, now that the present one has ended.
     func cutOver(index: Int, start: Int)
 
-    /// What has become of a replacement; told once for each request.
+    /// Takes the outcome of a replacement; called once for each request.
     func replacementConcluded(request: Int, _ outcome: ReplacementOutcome)
 
     /// Runs a body once, after this time, unless it is cancelled before.
@@ -57,7 +57,8 @@ package protocol SupervisorEnvironment: AnyObject, Sendable {
     /// The environment answers with `stopRequested` when the events on their way have arrived.
     func automaticShutdownBegan(index: Int)
 
-    /// Nothing is left of a child whose removal was requested, and nothing more is told of it; called once for each.
+    /// Nothing is left of a child whose removal was requested, and no more is reported of it; called once for each
+    /// child.
     func childRemoved(index: Int)
 
     /// Every child is down after a stop; called once for each stop.

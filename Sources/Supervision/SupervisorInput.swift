@@ -7,23 +7,23 @@ package enum SupervisorInput: Hashable, Sendable {
     case childSpawned(index: Int, start: Int, pid: Int32)
     case childSpawnFailed(index: Int, start: Int, reason: ExitReason)
     case childBecameReady(index: Int, start: Int)
-    /// Its process has ended, but the environment still handles what the process has left; its `childExited` follows.
+    /// The child's process has ended, but the environment still handles what it has left; `childExited` follows.
     case childProcessEnded(index: Int, start: Int, reason: ExitReason)
-    /// Nothing is left of it. `isOrderly`: it had said goodbye.
+    /// Nothing is left of the child's process; `isOrderly` says whether the child had said goodbye.
     case childExited(index: Int, start: Int, reason: ExitReason, isOrderly: Bool, blame: ExitBlame)
-    /// It did what it must not do; it is ended, and this reason is remembered.
+    /// The child did what it must not do; it is ended, and this reason is remembered.
     case childViolated(index: Int, start: Int, reason: ExitReason)
     case heartbeatMissed(index: Int, start: Int, after: Duration, busyWith: String? = nil)
-    /// An event was longer in its handlers than their deadline allows.
+    /// An event has been in its handlers for longer than their deadline allows.
     case handlerTimedOut(index: Int, start: Int, event: String, after: Duration)
-    /// Its goodbye came, whether or not it was asked to end.
+    /// The child's goodbye came, whether or not the child was asked to end.
     case childDrained(index: Int, start: Int)
-    /// It asks for this much time from now to become ready or to drain, if any, and says what it is doing, if that is
-    /// new.
+    /// The child asks for this much time from now to become ready or to drain, or none, and says what it is doing; the
+    /// text is empty if that is not new.
     case childAskedForTime(index: Int, start: Int, more: Duration, because: String = "")
-    /// It is on demand, has had nothing to do for its idle time, and gets nothing more.
+    /// The child is on demand, has had nothing to do for its idle time, and gets nothing more.
     case childIdled(index: Int, start: Int)
-    /// Something has come for a child that was watched for it.
+    /// Something has come for a child whose demand was watched.
     case demandArose(index: Int)
     case timerFired(TimerToken)
     case restartRequested(index: Int)
@@ -34,14 +34,15 @@ package enum SupervisorInput: Hashable, Sendable {
     case stopChildRequested(index: Int)
     /// The environment found that further starts of the child are of no use.
     case giveUpRequested(index: Int, reason: String)
-    /// There are more children, behind all others; they stay down until their start is requested.
+    /// There are more children, after all others; the new children stay down until their start is requested.
     case childrenAdded([ChildSpecification])
     /// A child that was added is to start.
     case startChildRequested(index: Int)
     /// A child is to stop and never to come back.
     case removeChildRequested(index: Int)
     case stopRequested
-    /// The stop is to be quicker: the first time all are ended at once without draining, the second time by SIGKILL.
+    /// The stop is to be quicker: the first time, children are ended at once without draining, the second time by
+    /// SIGKILL.
     case stopEscalated
 }
 
@@ -66,11 +67,11 @@ extension SupervisorInput {
 
 /// What is to blame for an end that was not requested.
 package enum ExitBlame: Hashable, Sendable {
-    /// The child's own: it counts towards giving it up.
+    /// The child is to blame: the end counts towards giving it up.
     case child
-    /// Something else's, such as an event that kills each process that handles it: the child is started again after its
-    /// back-off, and the end does not count towards giving it up.
+    /// Something else is to blame, such as an event that kills each process that handles it: the child is started again
+    /// after its back-off, and the end does not count towards giving it up.
     case elsewhere
-    /// The child's own, and further starts were found to be of no use, for this reason.
+    /// The child is to blame, and further starts were found to be of no use, for this reason.
     case beyondHelp(String)
 }

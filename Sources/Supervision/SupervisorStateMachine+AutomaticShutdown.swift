@@ -1,6 +1,6 @@
 /// What the end of a significant child means for the others.
 extension SupervisorStateMachine {
-    /// A child has come to rest without a request.
+    /// Notes that a child has come to rest without a request.
     mutating func noteRest(_ index: Int) {
         if children[index].specification.isSignificant { endedSignificant = index }
     }
@@ -28,7 +28,7 @@ extension SupervisorStateMachine {
 }
 
 extension SupervisedChild {
-    /// Whether it does its work, or will do so again without a request.
+    /// Whether the child does its work, or will do so again without a request.
     fileprivate var isActive: Bool {
         switch phase {
         case .queued, .spawning, .starting, .ready, .stopping, .backingOff, .waiting, .dormant: true

@@ -1,8 +1,8 @@
 /// Children that run only while there is something for them to do.
 ///
-/// Every start of such a child that was not requested by name goes through `dormant`. There the environment looks
-/// whether something waits for the child, and goes on looking. So what comes while the child is on its way down is
-/// found as well, and no child is started for nothing.
+/// Every start of such a child that was not requested by name goes through `dormant`. In that phase the environment
+/// checks whether something waits for the child, and keeps checking. So what comes while the child is on its way down
+/// is found as well, and no child is started for nothing.
 extension SupervisorStateMachine {
     /// Leaves a child down until something comes for it.
     mutating func fallDormant(_ index: Int) {
@@ -10,18 +10,18 @@ extension SupervisorStateMachine {
         actions.append(.watchDemand(index: index))
     }
 
-    /// Something has come for a child.
+    /// Notes that something has come for a child.
     mutating func noteDemand(_ index: Int) {
         guard mode == .running, children.indices.contains(index), children[index].phase == .dormant else { return }
         if children[index].failures > 0 { children[index].restarts += 1 }
         children[index].phase = groupRestart == nil ? .queued : .waiting
     }
 
-    /// A child has had nothing to do for its idle time, and gets nothing more.
+    /// Notes that a child has had nothing to do for its idle time, and gets nothing more.
     ///
     /// What comes from now on waits for its next start.
     mutating func noteIdle(_ index: Int) {
-        // A stop for another reason has come first.
+        // A stop for another reason may have come first.
         let child = children[index]
         guard child.isOnDemand, child.phase == .ready, child.intent == .run else { return }
         children[index].intent = .rest
@@ -31,6 +31,6 @@ extension SupervisorStateMachine {
 }
 
 extension SupervisedChild {
-    /// Whether it is started when something comes for it.
+    /// Whether the child is started when something comes for it.
     var isOnDemand: Bool { specification.onDemand != nil && specification.restart != .temporary }
 }

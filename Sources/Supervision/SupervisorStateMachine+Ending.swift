@@ -75,7 +75,7 @@ extension SupervisorStateMachine {
         }
     }
 
-    /// The process is gone, but the environment still handles what the process has left.
+    /// Notes that the process is gone, while the environment still handles what the process has left.
     ///
     /// There is no process to end any more, and nothing to wait for with a timer.
     mutating func noteProcessEnd(_ index: Int, _ reason: ExitReason) {
@@ -104,7 +104,7 @@ extension SupervisorStateMachine {
 
     /// Begins to stop everything; the children go down in reverse order as `advance` comes to them.
     ///
-    /// - Parameter why: if this breaks off a start, what its failure says of the child that the start waits for.
+    /// - Parameter why: if this stop breaks off a start, what the start's failure says of the child that it waits for.
     mutating func stop(because why: String = "it was \(ExitReason.requested) before it was ready") {
         guard mode == .notStarted || mode == .running else { return }
         mode = .stopping

@@ -1,15 +1,15 @@
 /// Children that come and go while the supervisor runs.
 ///
-/// A child's index stands for it for ever: a child that is added comes behind all others, and a child that is removed
-/// keeps its place, for which nothing is done any more. So an added child is also the last in the order of starts, and
-/// the first to be stopped.
+/// A child keeps its index for ever: a child that is added comes after all others, and a child that is removed keeps
+/// its place, for which nothing is done any more. So an added child is also the last in the order of starts, and the
+/// first to be stopped.
 extension SupervisorStateMachine {
     /// Adds children, which stay down until their start is requested.
     mutating func add(_ specifications: [ChildSpecification]) {
         children += specifications.map(SupervisedChild.init)
     }
 
-    /// Starts a child that was added; before the supervisor's own start, the child waits for that.
+    /// Starts a child that was added; before the supervisor's own start, the child waits for that start.
     mutating func startAdded(_ index: Int) {
         guard children.indices.contains(index), children[index].phase == .notStarted, mode != .notStarted else {
             return
@@ -27,15 +27,15 @@ extension SupervisorStateMachine {
         guard isPresent(index) else { return }
         children[index].isRemoved = true
         children[index].isAwaited = false
-        // While all are being stopped, it goes down at its turn.
+        // While all children are being stopped, the child goes down at its turn.
         if mode != .stopping { stopForGood(index) }
         if !children[index].isLive { children[index].phase = .stopped }
     }
 
-    /// Whether there is such a child, and its removal was not requested.
+    /// Whether there is a child with this index whose removal was not requested.
     func isPresent(_ index: Int) -> Bool { children.indices.contains(index) && !children[index].isRemoved }
 
-    /// Tells of removed children once nothing is left of them or of a process that was to take their place.
+    /// Reports removed children once nothing is left of them or of a process that was to take their place.
     mutating func settleRemovals() {
         for index in children.indices where children[index].isRemoved && !children[index].isGone {
             guard !children[index].isLive, children[index].replacement == nil else { continue }

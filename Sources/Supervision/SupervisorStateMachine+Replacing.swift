@@ -22,7 +22,7 @@ extension SupervisorStateMachine {
         actions.append(.spawnSuccessor(index: index, start: start, request: request.number))
     }
 
-    /// The caller of the replacement wants it no longer; a replacement that is handing over goes on.
+    /// Calls a replacement off, as its caller wants it no longer; a replacement that is handing over goes on.
     mutating func callOff(request number: Int) {
         let index = children.firstIndex { $0.replacement?.request.number == number }
         guard let index, children[index].intent != .handOver else { return }
@@ -41,7 +41,7 @@ extension SupervisorStateMachine {
 
     // MARK: Handing over
 
-    /// The new process is ready: the present one gets nothing more, and ends when it has finished what it has.
+    /// Hands over to the new process, which is ready: the present one gets nothing more, and ends when it has finished.
     mutating func handOver(_ index: Int) {
         guard let request = children[index].replacement?.request else { return }
         var steps = children[index].specification.shutdown.steps.filter { !$0.isDrain }
@@ -59,7 +59,7 @@ extension SupervisorStateMachine {
         end(index, by: ShutdownSequence(steps: steps))
     }
 
-    /// The present process has ended: the new one does its work.
+    /// Lets the new process do the child's work, as the present process has ended.
     ///
     /// - Parameter old: the process that has ended; nil if there was none.
     mutating func cutOver(_ index: Int, from old: Int32?) {

@@ -66,7 +66,7 @@ extension SupervisorStateMachine {
 
     // MARK: Groups
 
-    /// Takes every child that restarts along with this one into the group, and begins the group's restart anew.
+    /// Takes every child that restarts along with `culprit` into the group, and begins the group's restart anew.
     private mutating func restartGroup(of culprit: Int) {
         for index in strategy.restartSet(of: culprit, count: children.count) {
             if index == culprit || children[index].isToBeStarted {
@@ -84,7 +84,7 @@ extension SupervisorStateMachine {
         )
     }
 
-    /// Lets the group's back-off begin; called once no child of the group has yet to be stopped.
+    /// Lets the group's back-off begin; called when all children of the group are stopped.
     mutating func startGroupTimer() {
         guard var group = groupRestart, group.timer == nil else { return }
         if group.delay == .zero {

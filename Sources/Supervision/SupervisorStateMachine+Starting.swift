@@ -1,4 +1,4 @@
-/// How children come up: the supervisor's start, launches, and what a new process tells.
+/// How children come up: the supervisor's start, launches, and what a new process reports.
 extension SupervisorStateMachine {
     mutating func start() {
         guard mode == .notStarted || mode == .stopped else { return }
@@ -64,7 +64,7 @@ extension SupervisorStateMachine {
             let timeout = children[index].specification.handshakeTimeout.clampedToAllowed
             children[index].time.startBegan(within: timeout, at: now)
             children[index].phase = .starting(startTimer(after: timeout))
-            // A quick child may have asked for more time before.
+            // A quick child may have asked for more time before this news came.
             keepPromise(index)
         }
     }
@@ -83,7 +83,7 @@ extension SupervisorStateMachine {
         }
     }
 
-    /// A child that is slow to come up or to drain asks for time, counted from now, or says what it is doing.
+    /// Gives a child that is slow to come up or to drain more time, counted from now, and notes what it is doing.
     mutating func extend(_ index: Int, by more: Duration, because reason: String) {
         children[index].time.askedForTime(more, because: reason, at: now)
         keepPromise(index)
@@ -106,7 +106,8 @@ extension SupervisorStateMachine {
         }
     }
 
-    /// The child whose time to become ready ends with this timer, and the input that gives it all of that time again.
+    /// The child whose time to become ready ends with this timer, and the input that gives it that time again; nil for
+    /// other timers.
     func childThatIsLate(by token: TimerToken) -> (index: Int, start: Int, grace: SupervisorInput)? {
         for (index, child) in children.enumerated() {
             if case .starting(token) = child.phase {
@@ -130,7 +131,7 @@ extension SupervisorStateMachine {
 
     // MARK: The supervisor's own start
 
-    /// Finds out whether the start has come to an end, well or not.
+    /// Ends the supervisor's start when all awaited children are ready, or one of them has come to rest before.
     mutating func settleStartup() {
         guard startupIsOpen else { return }
         var isComplete = true

@@ -71,19 +71,19 @@ extension SupervisorStateMachine {
 
     // MARK: Its end
 
-    /// It has done what it must not do: the replacement fails.
+    /// Fails the replacement, as the new process has done what it must not do.
     private mutating func failSuccessor(_ index: Int, _ reason: ExitReason) {
         guard let next = children[index].replacement else { return }
         settleReplacement(index, next.failure(reason), endingBy: reason.endingSequence)
     }
 
-    /// It leaves of its own accord.
+    /// Notes that the new process leaves of its own accord.
     private mutating func noteSuccessorGoodbye(_ index: Int) {
         guard let next = children[index].replacement, next.outcome == nil else { return }
         settleReplacement(index, .failed("its new process said goodbye before it took over"), endingBy: .unready)
     }
 
-    /// Its process is gone: it no longer takes the place of the present one, and there is no process to end.
+    /// Notes that the new process is gone: it no longer takes the present one's place, and there is no process to end.
     private mutating func noteSuccessorProcessEnd(_ index: Int, _ reason: ExitReason) {
         guard let next = children[index].replacement, next.phase != .spawning else { return }
         cancelTimerOfSuccessor(index)
@@ -122,7 +122,7 @@ extension SupervisorStateMachine {
         if let timer = stopping.timer { actions.append(.cancelTimer(timer)) }
         stopping.timer = nil
         stopping.current = stopping.remaining.isEmpty ? nil : stopping.remaining.removeFirst()
-        // It has no events that it could finish: signals alone end it.
+        // The new process has no events that it could finish: signals alone end it.
         if case .signal(let signal, let grace)? = stopping.current {
             actions.append(.signalSuccessor(index: index, signal))
             stopping.timer = startTimer(after: grace.clampedToAllowed)

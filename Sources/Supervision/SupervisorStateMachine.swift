@@ -2,7 +2,7 @@
 ///
 /// Every input is answered in every state. An input that does not apply any more is ignored, such as news of a dead
 /// incarnation or a timer of a finished phase. A child has at most one live incarnation, and beside it at most one that
-/// is to take its place. After the end of a process was told, the machine requests no action on that process. Time
+/// is to take its place. After the end of a process was reported, the machine requests no action on that process. Time
 /// comes with each input and has to be monotonic.
 package struct SupervisorStateMachine: Sendable {
     enum Mode: Hashable, Sendable {
@@ -24,7 +24,7 @@ package struct SupervisorStateMachine: Sendable {
     var startupIsOpen = false
     /// The significant child that has just come to rest of its own accord.
     var endedSignificant: Int?
-    /// Whether the environment was told that all are to end because that child has ended.
+    /// Whether the environment was told that all children are to end because a significant child has ended.
     var isEndingWithSignificant = false
     /// How often the stop was escalated.
     var escalations = 0
@@ -39,7 +39,7 @@ package struct SupervisorStateMachine: Sendable {
     ///
     /// - Parameters:
     ///   - startsInSequence: whether each child waits until those before it are ready; otherwise all start at once.
-    ///   - seed: the back-off's jitter is drawn from it.
+    ///   - seed: the seed of the random numbers for the back-off's jitter.
     package init(
         specifications: [ChildSpecification],
         strategy: RestartStrategy = .oneForOne,
@@ -224,7 +224,7 @@ package struct SupervisorStateMachine: Sendable {
 
     /// Whether a timer fires so late that this process, or the whole machine, must have stood still.
     ///
-    /// Then the child could not use its time, and gets it again.
+    /// In that case the child could not use its time, and gets it again.
     func stoodStill(beyond deadline: Duration, of allowance: Duration) -> Bool {
         now - deadline > max(allowance.clampedToAllowed / 2, Self.busySlack)
     }
@@ -240,6 +240,6 @@ package struct SupervisorStateMachine: Sendable {
 }
 
 extension Duration {
-    /// A specification that was not validated must not overflow the sums of times.
+    /// The nearest allowed duration: a specification that was not validated must not overflow the sums of times.
     var clampedToAllowed: Duration { min(max(self, .zero), .longestAllowed) }
 }

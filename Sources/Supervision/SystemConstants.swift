@@ -20,7 +20,7 @@ enum SystemConstants {
 
     static func signalName(_ number: Int32) -> String? { signalNames[number] }
 
-    /// The limit that a process has exceeded if this signal killed it.
+    /// The limit that a process has exceeded if this signal killed it; nil for a signal of no limit.
     static func limit(behind signal: Int32) -> ResourceLimit? {
         switch signal {
         case SIGXCPU: .processorTime
@@ -40,7 +40,7 @@ enum SystemConstants {
 }
 
 extension ChildSignal {
-    /// The operating system's number for it.
+    /// The operating system's number for the signal.
     package var number: Int32 {
         switch self {
         case .interrupt: SIGINT

@@ -2,7 +2,7 @@
 struct TimeLimit: Sendable, Hashable {
     /// When the process was requested.
     let launchedAt: Duration
-    /// How long after its launch it has to be ready; grows when the process asks for time.
+    /// How long after its launch the process has to be ready; grows when the process asks for time.
     private(set) var readiness = Duration.zero
     /// When the timer of its start or drain fires.
     private(set) var deadline = Duration.zero
@@ -13,16 +13,16 @@ struct TimeLimit: Sendable, Hashable {
 
     init(launchedAt: Duration) { self.launchedAt = launchedAt }
 
-    /// There is a process, which is to be ready within this time.
+    /// Notes that there is a process, which is to be ready within this time.
     mutating func startBegan(within limit: Duration, at now: Duration) {
         readiness = limit
         deadline = now + limit
     }
 
-    /// The process is to finish what it has within this time.
+    /// Notes that the process is to finish what it has within this time.
     mutating func drainBegan(within limit: Duration, at now: Duration) { deadline = now + limit }
 
-    /// The process asks for this much time from now, or says what it is doing.
+    /// Notes that the process asks for this much time from now, or says what it is doing.
     mutating func askedForTime(_ more: Duration, because reason: String, at now: Duration) {
         if !reason.isEmpty { statedReason = reason }
         promisedUntil = max(promisedUntil, now + more.clampedToAllowed)
@@ -30,7 +30,7 @@ struct TimeLimit: Sendable, Hashable {
 
     /// Moves the deadline to the time that the process has asked for.
     ///
-    /// - Returns: How long that is from now; nil if it is no later than the deadline.
+    /// - Returns: The time from now to the new deadline; nil if the deadline stays.
     mutating func keepPromise(at now: Duration) -> Duration? {
         guard promisedUntil > deadline else { return nil }
         deadline = promisedUntil
@@ -38,6 +38,6 @@ struct TimeLimit: Sendable, Hashable {
         return promisedUntil - now
     }
 
-    /// The process has started: what it has asked for until now no longer counts.
+    /// Forgets what the process has asked for, as the process has started.
     mutating func becameReady() { (promisedUntil, statedReason) = (.zero, nil) }
 }

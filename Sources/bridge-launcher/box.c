@@ -1,5 +1,5 @@
-// The box around a worker: what the worker may use up and touch. The launcher closes it before the worker's program
-// begins. Everything that the program starts inherits it, and it is never opened again.
+// The box around a worker: what the worker may use up and touch. The launcher closes the box before the worker's
+// program begins. Everything that the program starts inherits the box, which is never opened again.
 
 #define _GNU_SOURCE
 
@@ -15,11 +15,11 @@ static int resource_of(enum box_limit limit) {
     // them. RLIMIT_DATA counts what can be written and is shared with no other process (since Linux 4.7): heap and
     // thread stacks alike.
     case limit_memory: return RLIMIT_DATA;
-    // Each process has its own. At the limit the kernel sends SIGXCPU, which a program may handle, then SIGKILL.
+    // Each process has its own limit. There the kernel sends SIGXCPU, which a program may handle, then SIGKILL.
     case limit_processor_seconds: return RLIMIT_CPU;
-    // One more than the highest descriptor.
+    // The limit is one more than the highest descriptor.
     case limit_open_files: return RLIMIT_NOFILE;
-    // Counts all processes and threads of the user, wherever they come from; does not hold for the superuser.
+    // Counts all of the user's processes and threads, wherever they come from; does not hold for the superuser.
     case limit_processes: return RLIMIT_NPROC;
     // A system that pipes cores to a program ignores this limit.
     case limit_core: return RLIMIT_CORE;

@@ -187,7 +187,7 @@ static void refuse_changes_outside(struct filter *filter) {
     for (size_t index = 0; index < sizeof of_the_caller / sizeof *of_the_caller; index++) {
         allow_only(filter, of_the_caller[index], 1, (const unsigned int[]){0}, (const unsigned int[]){0});
     }
-    // Not of a group either: a process can join a group outside.
+    // The priority of a group cannot be set either: a process can join a group outside.
     allow_only(filter, SYS_setpriority, 2, (const unsigned int[]){0, 1}, (const unsigned int[]){PRIO_PROCESS, 0});
     allow_only(filter, SYS_ioprio_set, 2, (const unsigned int[]){0, 1}, (const unsigned int[]){one_process, 0});
     refuse_limits_of_others(filter);

@@ -27,7 +27,7 @@ static struct group *groups;
 static size_t group_count;
 static size_t group_room;
 
-/// Signals a group; 0 only looks whether there is one. False if no process is left in it.
+/// Signals a group; signal 0 only checks whether the group exists. Returns false if no process is left in the group.
 static bool signal_group(struct group group, int signal) {
     if (group.handle >= 0) {
         if (cbp_process_signal_group(group.handle, signal) == 0) return true;
@@ -53,7 +53,7 @@ static void forget_empty_groups(void) {
 static void remember(struct group group) {
     if (group_count == group_room) {
         forget_empty_groups();
-        // Afterwards the table is at most half full, so that a look at all groups is rare.
+        // Afterwards the table is at most half full, so that a check of all groups is rare.
         if (group_count * 2 >= group_room) {
             size_t room = group_room == 0 ? 32 : group_room * 2;
             struct group *larger = realloc(groups, room * sizeof *groups);
@@ -75,7 +75,7 @@ static int received_descriptor(struct msghdr *message) {
     return descriptor;
 }
 
-/// Takes what one worker has sent; false when nothing more comes, or nothing now.
+/// Takes what one worker has sent; returns false when nothing has come yet, or nothing more will come.
 static bool take_notice(int socket) {
     struct launch_notice notice = {0};
     struct iovec piece = {.iov_base = &notice, .iov_len = sizeof notice};
@@ -108,7 +108,7 @@ static void ignore_requests(void) {
     for (size_t index = 0; index < sizeof requests / sizeof requests[0]; index++) signal(requests[index], SIG_IGN);
 }
 
-/// A descriptor that is readable once the parent has ended; -1 where the end of the connection has to tell.
+/// A descriptor that is readable once the parent has ended; -1 where only the end of the connection shows that.
 static int open_parent(pid_t parent) {
 #ifdef __linux__
     return cbp_process_open(parent);
@@ -118,8 +118,8 @@ static int open_parent(pid_t parent) {
 #endif
 }
 
-/// How often to look at groups that are known by their number alone, in milliseconds. An empty group has to be
-/// forgotten before the system gives its number to another.
+/// How many milliseconds pass between two checks of groups that are known by their number alone. An empty group has to
+/// be forgotten before the system gives its number to another group.
 static int pause_between_looks(void) {
     for (size_t index = 0; index < group_count; index++) {
         if (groups[index].handle < 0) return 1000;
@@ -132,7 +132,7 @@ static void wait_for_end(pid_t parent, int socket) {
         {.fd = socket, .events = POLLIN},
         {.fd = open_parent(parent), .events = POLLIN},
     };
-    // After the descriptor was opened: if the parent lives now, the number was the parent's then.
+    // Checked after the descriptor was opened: if the parent lives now, the number was the parent's at the opening.
     if (getppid() != parent) return;
     while (true) {
         int ready = poll(watched, 2, pause_between_looks());

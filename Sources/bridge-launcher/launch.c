@@ -18,8 +18,8 @@ extern char **environ;
 
 /// Tells the guard of this process group: this process leads it, and all its children will be in it.
 ///
-/// Called after the parent-death signal and the look at the parent. So if the parent is gone, and the guard with it,
-/// this process does not get here.
+/// This is called after the parent-death signal and the check of the parent. So if the parent is gone, and the guard
+/// with it, this process does not get here.
 static void tell_guard(int guard) {
     struct launch_notice notice = {.process = (int32_t)getpid()};
     struct iovec piece = {.iov_base = &notice, .iov_len = sizeof notice};
@@ -31,7 +31,7 @@ static void tell_guard(int guard) {
         char bytes[CMSG_SPACE(sizeof(int))];
         struct cmsghdr aligned;
     } control;
-    // The descriptor names this very process, even when its number has long been given to another.
+    // The descriptor names this very process, even when its number has long been given to another process.
     int own = cbp_process_open(getpid());
     if (own >= 0) {
         memset(&control, 0, sizeof control);

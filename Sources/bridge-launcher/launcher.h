@@ -38,7 +38,7 @@ struct box {
     struct box_path *paths;
     size_t path_count;
     bool refuses_network;
-    /// Whether the worker cannot connect to sockets of this machine either; only without network.
+    /// Whether the worker cannot connect to sockets of this machine either; possible only without network.
     bool refuses_connections;
 };
 
@@ -76,10 +76,10 @@ enum launch_stage {
     stage_network = 8,
     /// Other processes are not safe from the worker, because the filter of system calls is missing.
     stage_calls = 9,
-    /// The same, because Landlock is missing.
+    /// Other processes are not safe from the worker, because Landlock is missing.
     stage_processes = 10,
-    /// Signals reach processes outside. This is told, and the worker begins all the same. The detail is what Landlock
-    /// calls its version.
+    /// Signals reach processes outside. This is reported, and the worker begins all the same. The detail is what
+    /// Landlock calls its version.
     stage_signals = 11,
 };
 
@@ -88,7 +88,7 @@ struct launch_report {
     int32_t stage;
     int32_t error;
     int32_t detail;
-    /// Whether the worker begins all the same, without this.
+    /// Whether the worker begins all the same, without the part that failed.
     int32_t is_left_out;
 };
 
@@ -99,7 +99,7 @@ struct launch_report failed(int32_t stage, int error, int detail);
 /// Says that the system lacks something, and whether the worker begins all the same.
 struct launch_report lacking(const struct plan *plan, int32_t stage, int error, int detail);
 
-/// Tells the process that has started this one; may be called several times.
+/// Reports to the process that has started this one; may be called several times.
 void report(const struct plan *plan, struct launch_report found);
 
 /// What a beginning worker sends to the guard; on Linux together with a pidfd of its own.

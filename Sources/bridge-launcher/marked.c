@@ -30,7 +30,7 @@ static int kill_once(const char *mark) {
         if (process <= 1 || process == getpid() || !is_marked(process, mark)) continue;
         int handle = cbp_process_open(process);
         if (handle < 0) continue;
-        // Look once more: the number may have been given to another process before the handle was opened.
+        // Check once more: the number may have been given to another process before the handle was opened.
         if (is_marked(process, mark) && cbp_process_signal(handle, process, SIGKILL) == 0) killed++;
         close(handle);
     }
@@ -39,8 +39,8 @@ static int kill_once(const char *mark) {
 }
 
 void kill_marked(const char *mark) {
-    // A round may still see processes that the one before has killed. It also finds processes that were just being born
-    // then.
+    // A round may still see processes that the round before has killed. It also finds processes that were born during
+    // that round.
     for (int round = 0; round < most_rounds && kill_once(mark) > 0; round++) usleep(2000);
 }
 

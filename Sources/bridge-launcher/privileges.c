@@ -1,5 +1,5 @@
-// What a worker may do beyond what its user may. It gains nothing. In a closed box the superuser keeps the rights about
-// files and users, and none about the machine or about other processes.
+// What a worker may do beyond what its user may. A worker gains nothing. In a closed box the superuser keeps the rights
+// about files and users, and none about the machine or about other processes.
 
 #define _GNU_SOURCE
 

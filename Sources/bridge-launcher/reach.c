@@ -1,6 +1,6 @@
 // What a worker can reach, by Landlock. Files: rights are given to files and to everything below directories; the
-// kernel refuses all else with EACCES. What is open already, such as the link and the pipes, stays open. Processes:
-// those of the box can look into each other, attach debuggers and send signals, and reach no others.
+// kernel refuses all else with EACCES. What is open already, such as the link and the pipes, stays open. Processes: the
+// processes of the box can look into each other, attach debuggers and send signals, and reach no others.
 
 #define _GNU_SOURCE
 
@@ -56,7 +56,8 @@ static const __u64 writing = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_R
     | LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO
     | LANDLOCK_ACCESS_FS_MAKE_SYM | LANDLOCK_ACCESS_FS_REFER | LANDLOCK_ACCESS_FS_TRUNCATE;
 
-/// For a box that does not rule files: the kernel refuses rules that rule nothing, and no worker makes devices.
+/// The rights that are ruled for a box that does not rule files: the kernel refuses rules that rule nothing, and no
+/// worker makes devices.
 static const __u64 making_devices = LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_BLOCK;
 
 /// Rights that a single file can have.
@@ -139,7 +140,7 @@ static __u64 handled(const struct plan *plan, int abi) {
     return rights;
 }
 
-/// Whether the kernel knows enough for this box; what it lacks is told if the worker begins all the same.
+/// Whether the kernel knows enough for this box; what the kernel lacks is reported if the worker begins all the same.
 static struct launch_report check(const struct plan *plan, int abi) {
     // A worker that can truncate any file needs no permission to write.
     if (plan->box.rules_files && abi < abi_with_truncation) {

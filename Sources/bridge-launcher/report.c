@@ -1,4 +1,4 @@
-// What this process tells the one that started it: how far it came, and what it does without.
+// What this process reports to the process that started it: how far it came, and what it does without.
 
 #include "launcher.h"
 

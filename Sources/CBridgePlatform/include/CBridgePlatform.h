@@ -44,9 +44,9 @@ int cbp_directory_open(int directory, const char *_Nonnull name);
 /// Takes the lock of an open file for as long as the file is open; EWOULDBLOCK if another holder has it.
 int cbp_file_try_lock(int descriptor);
 
-/// Columns of the terminal; 0 if the descriptor is none, or the terminal does not know.
+/// Columns of the terminal; 0 if the descriptor leads to none, or the terminal does not know.
 int cbp_terminal_width(int descriptor);
-/// The same with rows.
+/// Rows of the terminal; 0 as for the columns.
 int cbp_terminal_height(int descriptor);
 
 // Memory files
@@ -54,19 +54,21 @@ int cbp_terminal_height(int descriptor);
 /// A file of `size` bytes, all 0, that has no name and takes memory only where it was written; no process can change
 /// its size. Close-on-exec.
 int cbp_memory_file_create(size_t size);
-/// Maps the file, shared, for reading and writing; NULL and errno. Neither a core dump nor a forked child has it.
+/// Maps the file, shared, for reading and writing; NULL with errno set on failure. Neither a core dump nor a forked
+/// child has the mapping.
 void *_Nullable cbp_memory_file_map(int descriptor, size_t size);
-/// The same with a mapping; once that is made, nothing else can write to the file. -1 and ENOTSUP where the system has
-/// no such thing. `cbp_memory_file_give_back` does nothing for such a file.
+/// A file as of `cbp_memory_file_create`, with a mapping; once that is made, nothing else can write to the file.
+/// Returns -1 with ENOTSUP where the system has no such thing. `cbp_memory_file_give_back` does nothing for such a
+/// file.
 int cbp_memory_file_create_for_readers(size_t size, void *_Nullable *_Nonnull address);
-/// Maps the file, shared, for reading; NULL and errno. Only a file that cannot be made shorter, so that the memory is
-/// safe to touch.
+/// Maps the file, shared, for reading; NULL with errno set on failure. Maps only a file that cannot be made shorter, so
+/// that the memory is safe to touch.
 void *_Nullable cbp_memory_file_map_for_reading(int descriptor, size_t size);
 /// Copies bytes that another process may be changing: what arrives is any mixture of old and new.
 void cbp_copy(void *_Nonnull target, const void *_Nonnull source, size_t count);
 int cbp_memory_file_unmap(void *_Nonnull address, size_t size);
-/// Gives back the pages of this part of a mapping, which holds 0 from then on; does nothing where the system has no
-/// such thing.
+/// Gives back the pages of this part of a mapping, which holds 0 afterwards; does nothing where the system has no such
+/// thing.
 void cbp_memory_file_give_back(void *_Nonnull address, size_t size);
 
 /// Makes malloc give back to the system what is freed beyond `bytes` at the end of an arena, and take larger blocks
@@ -82,12 +84,12 @@ int64_t cbp_resident_bytes(int32_t pid);
 // Files that outlive the process
 
 enum cbp_file_system {
-    /// Its blocks stay where they are: a mapped page that was written once can be written again, however full the file
-    /// system is.
+    /// The blocks of its files stay where they are: a mapped page that was written once can be written again, however
+    /// full the file system is.
     cbp_file_system_in_place,
-    /// Of this machine, but it may need room to write what is there already.
+    /// A file system of this machine that may need room to write what is there already.
     cbp_file_system_local,
-    /// Of another machine, or of a program that may ask one.
+    /// A file system of another machine, or of a program that may ask another machine.
     cbp_file_system_remote,
 };
 enum cbp_file_system cbp_file_system_of(int descriptor);
@@ -96,7 +98,7 @@ enum cbp_file_system cbp_file_system_of_type(uint64_t type);
 /// Returns when what was written to the file lies on the medium.
 int cbp_file_synchronize(int descriptor);
 
-/// CRC-32C of `bytes` together with the bytes before them, whose CRC-32C is `before`; 0 if there are none.
+/// CRC-32C of `bytes` together with the bytes before them, whose CRC-32C is `before`; `before` is 0 if there are none.
 uint32_t cbp_crc32c(uint32_t before, const void *_Nullable bytes, size_t count);
 /// The same without the processor's instruction.
 uint32_t cbp_crc32c_by_table(uint32_t before, const void *_Nullable bytes, size_t count);
@@ -168,8 +170,8 @@ int cbp_spawn(
 /// A descriptor that becomes readable when the child has exited: a pidfd, or a kqueue on Darwin.
 int cbp_process_open(int32_t pid);
 int cbp_process_signal(int descriptor, int32_t pid, int signal);
-/// Signals the process group that this process leads, or has led before it was removed from the process table. EINVAL
-/// where the system cannot do so without the group's number.
+/// Signals the process group that the descriptor's process leads, or has led before it was removed from the process
+/// table. EINVAL where the system cannot do so without the group's number.
 int cbp_process_signal_group(int descriptor, int signal);
 
 enum cbp_exit_state { cbp_exit_still_running, cbp_exit_with_code, cbp_exit_by_signal, cbp_exit_by_signal_with_core };
@@ -182,8 +184,8 @@ typedef struct {
     uint64_t peak_resident_bytes;
 } cbp_exit;
 
-/// Looks whether the child has exited, and removes it from the process table if `reap` says so. ECHILD when it is no
-/// longer there.
+/// Checks whether the child has exited, and removes it from the process table if `reap` says so. ECHILD when the child
+/// is no longer there.
 int cbp_process_wait(int descriptor, int32_t pid, int reap, cbp_exit *_Nonnull exit);
 
 /// Writes the value of a variable in the environment that a process of this user was started with, cut off where
@@ -200,7 +202,7 @@ int cbp_arm_parent_death_signal(int signal);
 /// Writes the path of the running program, without a NUL. Returns the length, or -1.
 ptrdiff_t cbp_executable_path(char *_Nonnull buffer, size_t size);
 
-// Where a thread stands
+// Call stacks
 
 /// Writes the return addresses of the calling thread's callers, innermost first. Returns how many; 0 where they are not
 /// known.
@@ -209,7 +211,7 @@ int cbp_callers(void *_Nullable *_Nonnull addresses, int capacity);
 /// known.
 int cbp_function_name(void *_Nonnull address, char *_Nonnull buffer, size_t size);
 /// From now on calls `seen` on each thread that hands a task to Swift's global executor, before the executor gets it.
-/// To be called once. Returns 0, or ENOTSUP if the run-time library has no hook for that.
+/// May be called only once. Returns 0, or ENOTSUP if the run-time library has no hook for that.
 int cbp_watch_global_tasks(void (*_Nonnull seen)(void));
 
 #ifdef __linux__
