@@ -7,11 +7,11 @@ import Darwin
 /// A file that is there as a whole or not at all: it is written under another name in the same directory, and takes its
 /// own name when it is complete.
 ///
-/// Until it is complete, what was there before stays. Anything but a regular file, such as a device or a pipe, cannot
-/// be replaced and is written as it is.
+/// Until it is complete, an earlier file of that name stays as it was. Anything but a regular file, such as a device or
+/// a pipe, cannot be replaced; the bytes are written to it directly.
 package final class FileReplacement {
     private let file: SystemFile
-    /// The temporary and the final name; nil if the file is written as it is.
+    /// The name during the writing and the name after it; nil if the bytes are written to `path` directly.
     private let names: (temporary: String, final: String)?
     private var isSettled = false
 
@@ -41,7 +41,7 @@ package final class FileReplacement {
         if !isSettled, let names { unlink(names.temporary) }
     }
 
-    /// Whether nothing of the file is left if it is not committed.
+    /// Whether a file that is not committed leaves nothing behind.
     package var leavesNothing: Bool { names != nil }
 
     /// Writes after what was written before.
@@ -55,7 +55,7 @@ package final class FileReplacement {
         isSettled = true
     }
 
-    /// Removes what is written so far, for a process that ends at once and releases nothing.
+    /// Removes what is written so far; for a process that exits at once, in which no `deinit` runs.
     ///
     /// Any thread may call this, at any time. After ``commit()`` it does nothing; a commit after it fails.
     package func discard() {
@@ -75,5 +75,5 @@ package final class FileReplacement {
     }
 }
 
-// Inside the type, a method of the same name hides the system call.
+// Within the class, its own method `open` hides the system's `open`.
 private func openFile(_ path: String, _ flags: CInt, _ mode: mode_t) -> CInt { open(path, flags, mode) }

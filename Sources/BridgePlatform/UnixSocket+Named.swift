@@ -18,7 +18,7 @@ extension UnixSocket {
     package static func bind(to path: String) throws(SystemError) -> FileDescriptor {
         try checkPath(path)
         let socket = try create()
-        // Only Linux accepts this call before there is a file.
+        // There is no file yet; at this moment only Linux takes the call.
         _ = fchmod(socket.rawValue, 0o600)
         try SystemError.check("binding a socket to \(path)") { cbp_unix_bind(socket.rawValue, path) }
         return socket
@@ -32,7 +32,7 @@ extension UnixSocket {
     /// Connects a socket made by ``unconnected()``.
     package static func connect(_ socket: CInt, to path: String) throws(SystemError) {
         try checkPath(path)
-        // A connect of a Unix socket that a signal interrupts has not begun, so that it may be repeated.
+        // If a signal interrupts the connecting of a Unix socket, no connection has begun; the call may be repeated.
         try SystemError.check("connecting to \(path)") { cbp_unix_connect(socket, path) }
     }
 
@@ -81,7 +81,7 @@ extension UnixSocket {
 
     /// Waits for bytes and receives them, and says if the peer has passed descriptors along with them.
     ///
-    /// The descriptors are not installed here either: the kernel closes them.
+    /// The descriptors are not installed in this process: the kernel closes them.
     package static func receiveNoticingDescriptors(
         _ socket: CInt,
         into buffer: UnsafeMutableRawBufferPointer

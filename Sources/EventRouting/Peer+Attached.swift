@@ -3,8 +3,8 @@ import BridgeTransport
 import DomainEvents
 import Locks
 
-/// Peers that have attached: they get the events that they want as far as they keep up; no process waits for them or
-/// learns of what they missed.
+/// Peers that have attached: they get the events that they want as far as they keep up; no other process waits for them
+/// or learns of what they missed.
 extension Peer {
     /// Puts an event into the outbox of an attached peer; if the outbox does not take it, the peer gets a gap.
     func offer(
@@ -38,7 +38,7 @@ extension Peer {
 }
 
 extension EventRouter {
-    /// Forgets a peer that has gone, with its wishes.
+    /// Forgets a peer that has gone, and the names that it wanted.
     package func remove(_ peer: Peer) {
         withPeers { $0.removeAll { $0 === peer } }
         updateTargets()
@@ -53,7 +53,7 @@ extension EventRouter {
     /// The names of all events that have a subscriber in this process.
     package var namesWantedHere: [String] { allNames.filter { publisher.isWanted($0) } }
 
-    /// The names that pass between all peers and are wanted, each with the names of its receivers.
+    /// The wanted names whose events may pass between all processes, each with the names of its receivers.
     ///
     /// The receivers are this process, peers, pools in the place of their members, and attached peers that have asked
     /// for the name itself.

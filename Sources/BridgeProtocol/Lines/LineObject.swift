@@ -63,7 +63,7 @@ struct LineObject {
         return numbers
     }
 
-    /// The word in a member that allows only a few; nil if the member is missing.
+    /// The word in a member that must be one of the words of `type`; nil if the member is missing.
     func word<Word: LineWord>(_ key: String, of type: Word.Type) throws(LinkViolation) -> Word? {
         guard let text = try text(key) else { return nil }
         guard let word = Word.allCases.first(where: { $0.word == text }) else {

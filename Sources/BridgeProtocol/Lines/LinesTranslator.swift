@@ -8,7 +8,7 @@ import JSONText
 /// events, window credit, receipts. Lines grant the worker no window for its own events; instead, the thread that reads
 /// the lines stops while ``hasRoom`` is false.
 package struct LinesTranslator: Sendable {
-    /// The first byte of a stream of lines: a frame whose length began with this byte would have about 2 GiB.
+    /// The first byte of a stream of lines; no frame begins with it, because its length would be about 2 GiB.
     package static let firstByte = UInt8(ascii: "{")
 
     /// How many events of the worker may wait for the host's handlers.
@@ -66,10 +66,10 @@ package struct LinesTranslator: Sendable {
         host = EventSource(origin: "host", incarnation: 0)
     }
 
-    /// The window that the host's side must grant so that it takes all that ``hasRoom`` lets through.
+    /// The window that the host's side must grant, so that all events that ``hasRoom`` lets through fit in it.
     ///
-    /// The window is twice what ``hasRoom`` lets through, plus one frame: when the worker has gone, its events that
-    /// have arrived are still taken, though nothing is acknowledged any more.
+    /// The window is twice what ``hasRoom`` lets through, plus one frame, because the host takes what has arrived from
+    /// a worker even if the worker has gone and nothing is acknowledged any more.
     package static func window(_ limits: LinkLimits) -> ReceiveWindow {
         ReceiveWindow(windowBytes: 2 * limits.outboxHardBytes + limits.frameBytes, windowEvents: 2 * openEvents)
     }

@@ -4,8 +4,8 @@ import JSONText
 
 /// A recorded trace in the JSON of Chrome's trace viewer, which Perfetto reads: an object with `traceEvents`.
 ///
-/// Work on a thread is a complete event (`X`) of that thread. Waits in an outbox, on the wire or for asynchronous
-/// handlers may overlap, which events of a thread must not. So each of these waits is a pair of `b` and `e`.
+/// Work on a thread is a complete event (`X`) of that thread. The events of a thread must not overlap, but waits in an
+/// outbox, on the wire or for asynchronous handlers may. So each of these waits is a pair of `b` and `e`.
 /// Flows (`s`, `f`) lead from the publishing of an event to its receivers, and from a cause to its effect. Times are in
 /// microseconds from the beginning of the first span.
 struct ChromeTrace {
