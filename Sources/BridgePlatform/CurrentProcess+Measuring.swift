@@ -16,7 +16,6 @@ extension CurrentProcess {
         usleep(milliseconds * 1_000)
     }
 
-    /// How many processors there are.
     package static func processorCount() -> Int {
         max(1, sysconf(CInt(_SC_NPROCESSORS_ONLN)))
     }

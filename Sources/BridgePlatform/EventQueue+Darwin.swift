@@ -53,19 +53,16 @@ final class EventQueue: PollerQueue, @unchecked Sendable {
         try? apply(UInt(descriptor), EVFILT_WRITE, EV_DELETE, token: 0)
     }
 
-    /// Ends the wait under way, or the next one.
     func wake() {
         try? apply(Self.wakeIdentifier, EVFILT_USER, 0, filterFlags: UInt32(NOTE_TRIGGER), token: 0)
     }
 
-    /// Waits for events, a wake-up or the time limit in nanoseconds, whichever is first; returns how many events came.
     func wait(atMost limit: UInt64?) -> Int {
         guard let limit else { return max(0, Int(kevent(queue.rawValue, nil, 0, ready, CInt(Self.batch), nil))) }
         var time = timespec(tv_sec: Int(limit / 1_000_000_000), tv_nsec: Int(limit % 1_000_000_000))
         return max(0, Int(kevent(queue.rawValue, nil, 0, ready, CInt(Self.batch), &time)))
     }
 
-    /// One event of the last wait; `nil` for a wake-up.
     func event(at index: Int) -> (token: UInt64, readiness: Poller.Readiness)? {
         let event = ready[index]
         if event.filter == Int16(EVFILT_USER) { return nil }

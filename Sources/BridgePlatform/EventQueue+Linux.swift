@@ -51,20 +51,17 @@ final class EventQueue: PollerQueue, @unchecked Sendable {
         _ = cbp_epoll_remove(queue.rawValue, descriptor)
     }
 
-    /// Ends the wait under way, or the next one.
     func wake() {
         var one: UInt64 = 1
         // The write can fail only when 2^64 - 2 wake-ups are pending.
         _ = write(wakeUp.rawValue, &one, MemoryLayout<UInt64>.size)
     }
 
-    /// Waits for events, a wake-up or the time limit in nanoseconds, whichever is first; returns how many events came.
     func wait(atMost limit: UInt64?) -> Int {
         let nanoseconds = limit.map { Int64(clamping: $0) } ?? -1
         return max(0, Int(cbp_epoll_wait(queue.rawValue, ready, nanoseconds)))
     }
 
-    /// One event of the last wait; `nil` for a wake-up.
     func event(at index: Int) -> (token: UInt64, readiness: Poller.Readiness)? {
         let event = ready[index]
         if event.token == Self.wakeToken { return nil }

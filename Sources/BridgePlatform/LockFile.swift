@@ -24,9 +24,7 @@ package final class LockFile: Sendable {
         return FileStatus(status)
     }
 
-    /// Takes the lock, and holds it until this object is released.
-    ///
-    /// - Returns: False if another process has it.
+    /// Takes the lock until this object is released; returns false if another process has it.
     package func tryLock() throws(SystemError) -> Bool {
         if retryingInterrupted({ cbp_file_try_lock(descriptor.rawValue) }) == 0 { return true }
         let error = SystemError.current("locking \(name)")

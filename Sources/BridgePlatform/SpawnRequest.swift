@@ -34,7 +34,6 @@ package struct SpawnRequest: Sendable {
 
     /// The program `bridge-launcher`, which is started in the child's place and becomes the child's program.
     package struct Launcher: Equatable, Sendable {
-        /// The launcher's path.
         package let path: String
 
         /// The descriptor by which a `ProcessGuard` hears of the child; `nil` if there is no guard.

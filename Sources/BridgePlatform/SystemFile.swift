@@ -22,7 +22,6 @@ package final class SystemFile: Sendable {
         isNamedPipe = false
     }
 
-    /// Takes ownership of a descriptor.
     package convenience init(_ descriptor: consuming FileDescriptor) {
         self.init(descriptor, isNamedPipe: false)
     }
@@ -134,7 +133,6 @@ package final class SystemFile: Sendable {
 
     /// What became of bytes that were to be written.
     package enum WriteOutcome: Sendable, Hashable {
-        /// All of them are written.
         case written
         /// Why the rest is not written, and how many bytes were written.
         case failed(SystemFileError, after: Int)

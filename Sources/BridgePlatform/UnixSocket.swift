@@ -47,7 +47,6 @@ package enum UnixSocket {
         return socket
     }
 
-    /// Connects to the socket file at `path`.
     package static func connect(to path: String) throws(SystemError) -> FileDescriptor {
         let socket = try create()
         try connect(socket.rawValue, to: path)

@@ -30,7 +30,6 @@ package struct GapFrame: Sendable, Hashable {
         self.ranges = ranges
     }
 
-    /// Appends the gap as a whole frame.
     package func encode(into buffer: CBORBuffer) {
         let start = buffer.appendHole(FrameDecoder.headBytes)
         let writer = CBORWriter(buffer)

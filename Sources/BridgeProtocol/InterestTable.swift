@@ -19,7 +19,6 @@ package struct InterestTable: Sendable {
     /// The name that a number means; nil if the number has none.
     package func name(of number: UInt64) -> String? { names[number]?.text }
 
-    /// Applies an interest message.
     package mutating func apply(_ interest: Interest) throws(LinkViolation) {
         for number in interest.unwanted {
             guard let name = names[number], wanted[name] == number else {

@@ -2,7 +2,6 @@ package import CBOR
 package import DomainEvents
 
 extension LaidOutCoder {
-    /// The coder that a layout describes.
     package convenience init(_ layout: EventLayout<Event>) {
         self.init(
             layout.fields.map { field in

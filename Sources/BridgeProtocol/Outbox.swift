@@ -98,7 +98,6 @@ package struct Outbox: ~Copyable {
     /// How many gaps were put in between the events.
     private var gaps: UInt64 = 0
     private var lastGap: UInt64 = 0
-    /// Whether the newest entry is a gap.
     package var endsWithGap: Bool { !isEmpty && lastGap == lastSequence }
 
     /// Whether the peer takes large events from the shared memory that they lie in.
@@ -451,7 +450,6 @@ package struct Outbox: ~Copyable {
         package let attempts: UInt32
         /// The reasons of the event's strikes; nil if the event is not on probation.
         package let strikes: [String]?
-        /// Whether the entry is a gap.
         package let isGap: Bool
     }
 

@@ -19,7 +19,6 @@ package final class PayloadCoder<E: DomainEvent>: Sendable {
 
     private static func layout<L: LaidOutEvent>(of type: L.Type) -> AnyObject { LaidOutCoder(L.layout) }
 
-    /// Appends an event's payload.
     package func encode(_ event: E, into buffer: CBORBuffer, with encoder: CBOREncoder) throws {
         if let layout {
             return try layout._withUnsafeGuaranteedRef { try $0.encode(event, into: buffer, with: encoder) }

@@ -51,9 +51,7 @@ package struct PlacedFrame: Sendable, Hashable {
         }
     }
 
-    /// Where the frame lies in memory of `byteCount` bytes.
-    ///
-    /// - Parameter limit: the largest body that is accepted.
+    /// Where the frame lies in memory of `byteCount` bytes; `limit` is the largest body that is accepted.
     package func range(in byteCount: Int, limit: Int) throws(LinkViolation) -> Range<Int> {
         guard let length = length.within((FrameDecoder.headBytes + 1)...(FrameDecoder.headBytes + limit)) else {
             throw LinkViolation(

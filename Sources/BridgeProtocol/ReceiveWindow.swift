@@ -139,7 +139,6 @@ package struct ReceiveWindow: Sendable {
         }
     }
 
-    /// Whether there is something to acknowledge.
     package var hasUnannounced: Bool { unannouncedEvents > 0 }
 
     /// Whether any batch may carry an acknowledgement; false while there are holes, because the search for ranges reads

@@ -15,9 +15,7 @@ package struct SettlingTimer: Sendable {
     /// Whether an event that leaves now would be timed.
     package var isIdle: Bool { sequence == 0 }
 
-    /// An event leaves.
-    ///
-    /// - Parameter now: the time on the monotonic clock, in nanoseconds.
+    /// An event leaves; `now` is the time on the monotonic clock, in nanoseconds.
     package mutating func began(_ sequence: UInt64, at now: UInt64) {
         guard isIdle else { return }
         (self.sequence, start) = (sequence, now)

@@ -33,9 +33,7 @@ final class FrameCopies: @unchecked Sendable {
         for spare in spares { spare.deallocate() }
     }
 
-    /// A copy of the frame that was placed.
-    ///
-    /// - Parameter limit: the largest body that is accepted.
+    /// A copy of the frame that was placed; `limit` is the largest body that is accepted.
     func take(_ placed: PlacedFrame, limit: Int) throws(LinkViolation) -> FrameCopy {
         let range = try placed.range(in: memory.byteCount, limit: limit)
         let copy = FrameCopy(take(range.count), count: range.count, home: self)

@@ -126,9 +126,7 @@ final class LinesStream: ByteStream, @unchecked Sendable {
         }
     }
 
-    /// Whether an event of the worker may be taken.
-    ///
-    /// - Parameter waits: whether to wait until it may be taken.
+    /// Whether an event of the worker may be taken; `waits` says whether to wait until it may be taken.
     private func hasRoom(waits: Bool) -> Bool {
         lock.withLock {
             while waits, !translator.hasRoom, !isOver { changed.wait() }

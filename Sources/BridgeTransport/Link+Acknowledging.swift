@@ -23,9 +23,7 @@ extension Link {
         pump()
     }
 
-    /// With the lock held.
-    ///
-    /// - Returns: Whether to write now, to set the timer, or neither.
+    /// With the lock held; returns whether to write now, to set the timer, or neither.
     func note(handled sequence: UInt64, wasUnwanted: Bool = false) -> ReceiveWindow.Urgency {
         let isQuietAwaited = waiters.isQuietAwaited
         return noted(
@@ -34,9 +32,7 @@ extension Link {
         )
     }
 
-    /// With the lock held.
-    ///
-    /// - Parameter urgency: how soon to tell the peer.
+    /// With the lock held; `urgency` says how soon to tell the peer.
     func noted(_ sequence: UInt64, _ urgency: ReceiveWindow.Urgency) -> ReceiveWindow.Urgency {
         sharedHead?.closed(sequence)
         return urgency == .soon && !watch.set(watching: 0) ? .none : urgency

@@ -337,10 +337,8 @@ extension Link {
     /// Only on the thread that reads.
     package var peerSource: EventSource? { parties.peer }
 
-    /// The identity and causes of an event that this side sent.
     package func sentContext(of head: EventHead) -> EventContext { lock.withLock { sending.context(of: head) } }
 
-    /// The name of an event that this side sent.
     package func eventName(of head: EventHead) -> String { lock.withLock { sending.name(of: head) } }
 
     /// The gap that the peer announces; nil before the handshake.

@@ -232,9 +232,7 @@ extension Link {
 
     // MARK: - Tracing
 
-    /// Begins to note the steps of events, or ceases to.
-    ///
-    /// - Parameter recorder: nil to cease.
+    /// Begins to note the steps of events, or ceases to; `recorder` is nil to cease.
     package func setTrace(_ recorder: SpanRecorder?) {
         lock.withLock {
             trace = recorder.map { trace ?? LinkTrace(recorder: $0, peer: peerName) }

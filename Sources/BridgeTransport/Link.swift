@@ -161,13 +161,10 @@ package final class Link: @unchecked Sendable {
     /// Whether the stream was read to its end: no acknowledgement comes any more.
     package var wasReadToEnd: Bool { lock.withLock { ending.isReadToEnd } }
 
-    /// Whether the link has ended.
     package var hasEnded: Bool { lock.withLock { ending.hasEnded } }
 
-    /// The name that the peer gave one of its numbers.
     package func peerInterestName(of number: UInt64) -> String? { lock.withLock { sending.names.name(of: number) } }
 
-    /// Whether the peer speaks in lines.
     package var speaksLines: Bool { lock.withLock { isInLines } }
 
     /// What this side can do over `stream` beyond what every peer can.
@@ -209,7 +206,6 @@ package final class Link: @unchecked Sendable {
     /// Whether the peer is the process that offers the events of `source`.
     package func isPeer(_ source: EventSource) -> Bool { lock.withLock { !ending.hasEnded && parties.peer == source } }
 
-    /// The events that the peer has not settled and whose publishers wait for its receipt.
     package var awaitedEvents: [EventID] { lock.withLock { sending.awaitedEvents } }
 
     /// What has become of the link's events so far, and how many unsettled events lie in its outbox.

@@ -15,7 +15,6 @@ package struct LinkEnding: Sendable, Hashable {
 
     package init() {}
 
-    /// This side closes the link.
     package mutating func closedHere() { isClosedHere = true }
 
     /// The peer's process has ended, whichever process still holds its socket.

@@ -8,7 +8,6 @@ import Locks
 package final class NamedSocket: ListeningSocket, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`. Its owner makes sure that no two threads recreate it at once.
 
-    /// The absolute path.
     package let path: String
     /// The user that owns the socket, and may connect.
     package let user: UInt32
@@ -73,10 +72,8 @@ package final class NamedSocket: ListeningSocket, @unchecked Sendable {
         remove()
     }
 
-    /// The listening socket.
     package var socket: SharedDescriptor { lock.withLock { bound.socket } }
 
-    /// Finds out what is at the path now.
     package func look() -> Place {
         let file = lock.withLock { bound.file }
         do {

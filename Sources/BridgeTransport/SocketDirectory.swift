@@ -62,9 +62,7 @@ private struct Walk {
         try judgeAncestor(try attempt(socket) { [current] () throws(SystemError) in try current.status() }, "/")
     }
 
-    /// Goes one step down.
-    ///
-    /// - Returns: False if no step is left.
+    /// Goes one step down; false if no step is left.
     mutating func step() throws(NamedSocketError) -> Bool {
         guard !steps.isEmpty else { return false }
         let step = steps.removeFirst()

@@ -87,7 +87,6 @@ package final class SocketListener: Entrance, @unchecked Sendable {
 
     // MARK: - Life
 
-    /// Begins to accept.
     package func start() throws(SystemError) {
         try listen()
         takeReserve()
@@ -189,7 +188,6 @@ package final class SocketListener: Entrance, @unchecked Sendable {
         arrived(Arrival(stream: stream, peer: connection.peer, connection: number, entrance: self))
     }
 
-    /// Notes what has become of a connection.
     package func settle(_ input: ArrivalStateMachine.Input) {
         let settled: Connection? = lock.withLock {
             _ = machine.handle(input, at: MonotonicClock.now())

@@ -20,7 +20,6 @@ package struct SocketReport: Sendable, Equatable, CustomStringConvertible {
     package let matter: Matter
     /// How often the matter has come up since it was last reported.
     package let count: Int
-    /// The path of the socket.
     package let path: String
 
     package var description: String {

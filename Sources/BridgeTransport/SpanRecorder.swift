@@ -40,7 +40,6 @@ package final class SpanRecorder: @unchecked Sendable {
 
     package init() {}
 
-    /// Whether anything is noted now.
     package var isOn: Bool { flag.load(ordering: .relaxed) }
 
     /// Begins or ceases to note; what was noted before is forgotten.

@@ -103,6 +103,5 @@ package final class CBORBuffer {
         storage.pointee.capacity = 16
     }
 
-    /// A copy of the bytes.
     package func copied() -> [UInt8] { Array(bytes) }
 }

@@ -76,7 +76,6 @@ package struct CBORWriter {
         }
     }
 
-    /// Writes the shortest of half, single and double precision that keeps the value, NaN payloads included.
     package func floatingPoint(_ value: Double) {
         buffer.storage.pointee.floatingPoint(value)
     }

@@ -105,7 +105,6 @@ final class EncodingSession {
         frame.pointee.head = count
     }
 
-    /// How many bytes have been written so far.
     var count: Int { output.pointee.count }
 
     var bytes: UnsafeRawBufferPointer {

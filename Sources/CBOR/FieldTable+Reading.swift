@@ -1,4 +1,3 @@
-/// Reading the fields of a layout.
 extension FieldTable {
     /// Reads an unchecked input if it is only a small map of the fields in order, with plain values; returns whether it
     /// did.

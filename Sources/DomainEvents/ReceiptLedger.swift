@@ -25,7 +25,6 @@ package final class ReceiptLedger: @unchecked Sendable {
 
     package let name: String
 
-    /// The event's identity.
     package let id: EventID
 
     private let lock = Lock()

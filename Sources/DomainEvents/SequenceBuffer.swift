@@ -4,7 +4,6 @@ import Locks
 final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`, or belongs to the single consumer.
 
-    /// What the consumer gets next.
     enum Step: Sendable {
         /// The consumer moves the event out of its memory before it does anything else.
         case event(RawEvent)

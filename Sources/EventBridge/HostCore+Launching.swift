@@ -7,7 +7,6 @@ import Supervision
 
 /// Starts workers, and reports to the supervisor how each start went.
 extension HostCore {
-    /// The specification that the worker's next start uses.
     func specification(_ index: Int) -> WorkerSpecification { worker(index).specification }
 
     /// The worker's present start, or its last one.

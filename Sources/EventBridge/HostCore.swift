@@ -152,9 +152,7 @@ final class HostCore: @unchecked Sendable {
 
     // MARK: - Workers that come and go
 
-    /// Adds workers, behind all others.
-    ///
-    /// - Returns: The workers' indices, the same as the supervisor's.
+    /// Adds workers, behind all others, and returns their indices, the same as the supervisor's.
     @discardableResult
     func append(_ added: [WorkerSpecification]) -> Range<Int> {
         var made: [HostedWorker] = []

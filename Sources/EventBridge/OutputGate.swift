@@ -7,7 +7,6 @@ import Locks
 final class OutputGate: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
-    /// Where lines go.
     enum Target: Sendable {
         case closure(@Sendable (WorkerOutput) -> Void)
         /// Lines are published, and printed if nothing subscribes to them.

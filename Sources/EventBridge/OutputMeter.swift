@@ -3,7 +3,6 @@
 /// Once the meter leaves a line out, it leaves out all lines until there is room for a second's worth again. So a
 /// reader gets whole passages, and not single lines out of a flood.
 struct OutputMeter {
-    /// What was left out.
     struct Dropped: Equatable {
         var lines = 0
         var bytes = 0
@@ -30,9 +29,7 @@ struct OutputMeter {
         last = now
     }
 
-    /// Takes room for a line of this many bytes, or counts it as left out.
-    ///
-    /// - Returns: Whether the line passes.
+    /// Takes room for a line of this many bytes, or counts it as left out, and returns whether the line passes.
     mutating func passes(_ bytes: Int, at now: UInt64) -> Bool {
         refill(at: now)
         if isDropping { isDropping = room < rate }

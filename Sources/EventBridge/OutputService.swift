@@ -16,7 +16,6 @@ final class OutputService: Sendable {
         self.core = core
     }
 
-    /// Takes questions until the subscription ends.
     func open() -> Subscription {
         let publisher = core.publisher
         return publisher.subscribe(to: WorkerOutputRequested.self) { [weak self] in

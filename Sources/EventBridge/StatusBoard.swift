@@ -53,9 +53,7 @@ final class StatusBoard: @unchecked Sendable {
         lock.withLock { feeds.removeAll { $0 === feed } }
     }
 
-    /// Changes a worker's status, and reports the change.
-    ///
-    /// - Returns: The worker's status before.
+    /// Changes a worker's status, reports the change, and returns the worker's status before.
     func changed(_ index: Int, to status: WorkerStatus) -> WorkerStatus {
         var before = status
         tell {

@@ -145,7 +145,6 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     /// The number of the process, even after it has ended; nil before it was spawned.
     var pid: Int32? { lock.withLock { started?.identifier } }
 
-    /// The parts that the worker's box lacks on this system, a sentence for each.
     var missingFromBox: [String] { lock.withLock { started?.missingFromBox ?? [] } }
 
     /// How long ago the process was started, in nanoseconds; nil if none was.

@@ -68,9 +68,7 @@ package protocol WorkerProcess: Sendable {
 
     func signal(_ signal: ChildSignal)
 
-    /// Sends a signal that a caller has asked for.
-    ///
-    /// - Returns: Whether there was a process to take the signal.
+    /// Sends a signal that a caller has asked for, and returns whether there was a process to take the signal.
     func signal(_ signal: SignalNumber) -> Bool
 
     /// Calls `handler` once when the process has ended.

@@ -163,8 +163,6 @@ extension WorkerSpecification {
 }
 
 extension WorkerPool {
-    /// The names of the pool's members, in order, at least one.
-    ///
-    /// - Parameter name: the specification's name.
+    /// The names of the pool's members, in order, at least one; `name` is the specification's name.
     package func memberNames(of name: String) -> [String] { (1...max(1, members)).map { "\(name).\($0)" } }
 }

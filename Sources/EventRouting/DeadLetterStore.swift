@@ -125,9 +125,7 @@ package final class DeadLetterStore: @unchecked Sendable {
         for peer in resumed { peer.pauseChanged() }
     }
 
-    /// Throws a letter away.
-    ///
-    /// - Returns: The letter; nil if none has this number.
+    /// Throws a letter away, and returns the letter; nil if none has this number.
     package func discard(_ number: UInt64) -> DeadLetterRecord? {
         guard let letter = take(number) else { return nil }
         roomWasMade()

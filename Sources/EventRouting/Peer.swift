@@ -188,9 +188,7 @@ package final class Peer: @unchecked Sendable {
     /// The caller holds the lock.
     func hasLeftNow(_ name: String) -> Bool { leftNames?.contains(name) ?? false }
 
-    /// Starts or stops noting the spans of events.
-    ///
-    /// - Parameter recorder: notes the spans; nil to stop.
+    /// Starts or stops noting the spans of events; `recorder` is nil to stop.
     func setTrace(_ recorder: SpanRecorder?) {
         lock.withLock {
             self.recorder = recorder

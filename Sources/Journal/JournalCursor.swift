@@ -191,9 +191,7 @@ final class JournalCursor: @unchecked Sendable {
 
     // MARK: - Within a segment
 
-    /// Reads on in the current segment.
-    ///
-    /// - Returns: Whether there may be more to read.
+    /// Reads on in the current segment, and returns whether there may be more to read.
     private func walk(_ horizon: Horizon, _ steps: inout [StoredStep]) throws(JournalError) -> Bool {
         guard var here = current else { return true }
         defer { if current != nil { current = here } }
@@ -257,9 +255,7 @@ final class JournalCursor: @unchecked Sendable {
         return min(end ?? byteCount, byteCount, here.segmentBytes)
     }
 
-    /// Reads bytes into the buffer, from the walk's offset on.
-    ///
-    /// - Returns: Whether at least `count` bytes were read.
+    /// Reads bytes into the buffer, from the walk's offset on, and returns whether at least `count` bytes were read.
     private func fill(_ here: inout Current, _ count: Int, _ limit: Int) throws(JournalError) -> Bool {
         let wanted = min(max(count, Self.windowBytes), limit - here.walk.offset)
         if buffer.count < wanted {
@@ -290,9 +286,7 @@ final class JournalCursor: @unchecked Sendable {
         )
     }
 
-    /// Adds a gap for damage within a segment.
-    ///
-    /// - Parameter next: the position of the event after the damage.
+    /// Adds a gap for damage within a segment; `next` is the position of the event after the damage.
     private func tell(_ damage: SegmentDamage, in number: UInt64, behind next: UInt64, _ steps: inout [StoredStep]) {
         // Damage before the reader's position does not concern the reader.
         guard next > position, damage.missing == nil || next - 1 > position else { return }

@@ -6,9 +6,7 @@ package struct JournalPlace: Sendable {
     package let storage: any JournalStorage
     private let directory: StorageDirectory
 
-    /// Opens the directory.
-    ///
-    /// - Parameter makes: whether to make a missing directory, which only this user may access.
+    /// Opens the directory; `makes` says whether to make a missing directory, which only this user may access.
     package init(at path: String, makes: Bool) throws(JournalError) {
         self.path = path
         let status: FileStatus

@@ -47,9 +47,7 @@ package final class StoredJournal {
         try read(after: position, RecordFilter(query), take)
     }
 
-    /// Reads everything, and hands over the places where events are missing.
-    ///
-    /// - Returns: The positions that were read.
+    /// Reads everything, hands over the places where events are missing, and returns the positions that were read.
     package func verify(_ take: (JournalGap) -> Void) throws -> Range<UInt64> {
         // If the oldest head is gone, reading begins at position 1, so that the gap is reported.
         let first = catalog.segments.first?.head?.firstPosition ?? 1

@@ -52,7 +52,6 @@ package struct RecordView {
         return own.elementsEqual(name)
     }
 
-    /// The event's name.
     package var name: String {
         String(decoding: part(RecordLayout.headBytes, nameBytes) ?? .init(start: nil, count: 0), as: UTF8.self)
     }

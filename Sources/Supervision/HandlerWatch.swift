@@ -58,7 +58,6 @@ package struct HandlerWatch: Hashable, Sendable {
         clock = LookClock(every: interval, slack: max(interval / 2, Self.shortestSlack), from: now)
     }
 
-    /// When to check again.
     package var nextLook: Duration { clock.nextLook }
 
     /// Notes what a check has found, and returns the events whose time is over.

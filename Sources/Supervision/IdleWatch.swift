@@ -25,7 +25,6 @@ package struct IdleWatch: Hashable, Sendable {
         clock = LookClock(every: interval, slack: max(interval / 2, Self.shortestSlack), from: now)
     }
 
-    /// When to check again.
     package var nextLook: Duration { clock.nextLook }
 
     /// Notes what a check has found, and returns whether the child has been idle for long enough.

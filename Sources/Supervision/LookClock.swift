@@ -22,9 +22,7 @@ struct LookClock: Hashable, Sendable {
         countsFrom = now
     }
 
-    /// Notes a check.
-    ///
-    /// - Returns: Whether the check comes in time.
+    /// Notes a check, and returns whether the check comes in time.
     mutating func looked(at now: Duration) -> Bool {
         let isInTime = now <= nextLook + slack
         if !isInTime { countsFrom = now }

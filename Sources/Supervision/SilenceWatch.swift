@@ -17,7 +17,6 @@ package struct SilenceWatch: Hashable, Sendable {
         clock = LookClock(every: interval, slack: interval / 2, from: now)
     }
 
-    /// When to check again.
     package var nextLook: Duration { clock.nextLook }
 
     /// Notes what a check has found.

@@ -140,9 +140,7 @@ struct BridgeRun {
         )
     }
 
-    /// With `--strict`, ends the run for a wrong line of the input.
-    ///
-    /// - Returns: True if the reader is to go on.
+    /// With `--strict`, ends the run for a wrong line of the input; true if the reader is to go on.
     @Sendable
     private func inputMistakeFound() -> Bool {
         guard options.isStrict else { return true }

@@ -81,9 +81,7 @@ package struct LinesTranslator: Sendable {
 
     // MARK: - From the worker
 
-    /// Appends a line as frames.
-    ///
-    /// - Parameter now: the time of an event whose line gives none, in nanoseconds since 1970.
+    /// Appends a line as frames; `now` is the time of an event whose line gives none, in nanoseconds since 1970.
     package mutating func received(
         _ message: LineMessage,
         at now: UInt64,

@@ -16,7 +16,6 @@ package struct AcknowledgementPlan: Sendable, Hashable {
 
     /// What a batch carries so far, and which events of this side stay behind it.
     package struct Batch: Sendable, Hashable {
-        /// Whether the batch carries anything.
         package let carriesFrames: Bool
         /// Whether the goodbye ends the batch, so that no batch follows.
         package let isLast: Bool

@@ -86,7 +86,6 @@ package struct ReceiveState: Sendable {
         try allowance.received(kind, events: sent, now: now())
     }
 
-    /// The peer was rejected: nothing that it sends is acted upon any more.
     package mutating func peerWasRejected() { phase.peerWasRejected() }
 
     /// An event was found in the memory that the peer has left.
@@ -138,9 +137,7 @@ package struct ReceiveState: Sendable {
     /// Whether a batch may carry an acknowledgement; if not, ``batchLeaves(_:)`` need not be called.
     package var mayHaveToSay: Bool { window.hasUnannounced || plan.isPending }
 
-    /// A batch leaves.
-    ///
-    /// - Returns: The acknowledgement that it carries; nil for none.
+    /// Notes that a batch leaves, and returns the acknowledgement that it carries; nil for none.
     package mutating func batchLeaves(_ batch: AcknowledgementPlan.Batch) -> Acknowledgement? {
         let ride = plan.batchLeaves(batch, hasUnannounced: window.hasUnannounced, mayRide: window.mayRide)
         return ride.flatMap { window.takeAcknowledgement(after: $0.after, isRepeated: $0.isRepeated) }
@@ -193,7 +190,6 @@ package struct ReceiveState: Sendable {
     /// The newest event of the peer, whichever way it came.
     package var lastArrived: UInt64 { max(window.lastReceived, lastRecovered) }
 
-    /// Every event up to this one is handled.
     package var mark: UInt64 { window.mark }
 
     /// How many events and gaps have come over the stream and are not handled yet.
@@ -205,7 +201,6 @@ package struct ReceiveState: Sendable {
     /// How many events have come over the stream and are not handled yet, without gaps.
     package var openEvents: Int { window.unhandledEvents - gapsInHand }
 
-    /// How many events found no handler when they arrived.
     package var unwantedEvents: UInt64 { window.unwantedEvents }
 
     /// How many bytes the frames that came over the stream had together.

@@ -32,9 +32,7 @@ package struct Farewell: Sendable, Hashable {
         }
     }
 
-    /// This side says goodbye; only the first time counts.
-    ///
-    /// - Parameter last: the newest event in the outbox.
+    /// This side says goodbye, which counts the first time only; `last` is the newest event in the outbox.
     package mutating func said(_ reason: Goodbye.Reason, text: String, behind last: UInt64) {
         guard goodbye == nil else { return }
         // The two numbers are known only when the goodbye leaves.

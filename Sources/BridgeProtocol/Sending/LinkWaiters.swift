@@ -79,9 +79,7 @@ package struct LinkWaiters: Sendable {
         senders.append(Sender(id: id, wake: wake))
     }
 
-    /// A publisher waits no longer.
-    ///
-    /// - Returns: The call that wakes it; nil if it was woken already.
+    /// Ends a publisher's wait, and returns the call that wakes it; nil if it was woken already.
     package mutating func cancelWait(for id: UInt64) -> Wake? {
         senders.firstIndex { $0.id == id }.map { senders.remove(at: $0).wake }
     }

@@ -31,7 +31,6 @@ package struct PeerNames: Sendable {
     /// The peer's number of a name for which this process has no number; nil if the peer does not want the name now.
     package func number(of name: String) -> UInt64? { interest.number(of: name) }
 
-    /// The name that the peer gave one of its numbers.
     package func name(of number: UInt64) -> String? { interest.name(of: number) }
 
     /// The name of an event that this side has written; empty if its number stands for no name.

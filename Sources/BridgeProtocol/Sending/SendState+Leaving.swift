@@ -4,7 +4,6 @@ package import DomainEvents
 extension SendState {
     // MARK: - Whether events leave
 
-    /// Lets events leave from now on: the peer has said what it wants.
     package mutating func peerIsReady() { gate.peerIsReady() }
 
     /// Keeps events from leaving, or lets them leave again.

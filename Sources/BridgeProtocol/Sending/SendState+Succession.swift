@@ -126,7 +126,6 @@ extension SendState {
         outbox.receiverCrashed(suspects: suspects, because: reason)
     }
 
-    /// Why each incarnation that crashed over this event ended; the event has not left the outbox yet.
     package func strikes(of sequence: UInt64) -> [String] { outbox.probation.strikes(of: sequence) ?? [] }
 }
 

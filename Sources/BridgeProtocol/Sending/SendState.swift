@@ -67,7 +67,6 @@ package struct SendState: ~Copyable {
     /// - Returns: The memory's head page; nil if the memory cannot be used.
     package mutating func share(_ memory: any OutboxMemory) -> OutboxHead? { outbox.share(memory) }
 
-    /// From now on, keeps the frames of large events in memory that the peer can read, as far as it has room.
     package mutating func shelve(in memory: any OutboxMemory) { outbox.shelve(in: memory) }
 
     /// The handshake is done: the peer has said what it takes.
@@ -121,7 +120,6 @@ package struct SendState: ~Copyable {
     /// Handled events do not count. Handlers wait for no room, so a crowded peer recovers, however full all others are.
     package var isCrowded: Bool { outbox.unhandledBytes + queue.chargedBytes >= limits.outboxBytes }
 
-    /// Whether what lies here may stay without a limit of time.
     package var holdsBack: Bool { gate.holdsBack }
 
     /// Whether publishers wait to hear of events that were written for a peer that acknowledges nothing.

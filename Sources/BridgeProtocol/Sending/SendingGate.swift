@@ -24,9 +24,7 @@ package struct SendingGate: Sendable, Hashable {
     /// Nothing leaves any more: the peer finishes what it has.
     package mutating func keep() { isKept = true }
 
-    /// An event stays until ``release(_:)``.
-    ///
-    /// - Parameter sequence: larger than the sequences that are held.
+    /// An event stays until ``release(_:)``; `sequence` is larger than the sequences that are held.
     package mutating func hold(_ sequence: UInt64) { held.append(sequence) }
 
     /// Holds events that were held in the queue, and that have moved to another link since.

@@ -19,9 +19,7 @@ package struct WriteBatch: ~Copyable {
 
     // MARK: - Queueing
 
-    /// Queues a message for the next batch.
-    ///
-    /// - Returns: How many bytes wait now.
+    /// Queues a message for the next batch, and returns how many bytes wait now.
     @discardableResult
     package mutating func queue(_ message: ControlMessage) -> Int {
         switch message {
@@ -60,9 +58,7 @@ package struct WriteBatch: ~Copyable {
     /// Whether the batch carries anything, the control frames that close it included.
     package var carriesFrames: Bool { !pieces.isEmpty || !control.isEmpty }
 
-    /// Closes the batch with the control frames that wait.
-    ///
-    /// - Returns: Whether there is anything to write.
+    /// Closes the batch with the control frames that wait, and returns whether there is anything to write.
     package mutating func close() -> Bool {
         if !control.isEmpty {
             swap(&control, &controlInFlight)
@@ -79,9 +75,7 @@ package struct WriteBatch: ~Copyable {
     /// The pieces that are not written yet.
     package var remainder: [UnsafeRawBufferPointer] { firstPiece == 0 ? pieces : Array(pieces[firstPiece...]) }
 
-    /// The stream has taken so many bytes of what remained.
-    ///
-    /// - Returns: Whether that was the end of the batch.
+    /// Notes how many bytes of the remainder the stream has taken, and returns whether the batch ends there.
     package mutating func wasWritten(_ count: Int) -> Bool {
         var left = count
         while left > 0, isUnderWay {

@@ -37,9 +37,7 @@ package struct WriterState: Sendable, Hashable {
 
     // MARK: - The stream
 
-    /// The link has a stream.
-    ///
-    /// - Parameter peerSpeaksFirst: whether nothing is written before ``streamTakesMore()``.
+    /// The link has a stream; `peerSpeaksFirst` says whether nothing is written before ``streamTakesMore()``.
     package mutating func streamCame(peerSpeaksFirst: Bool) {
         if peerSpeaksFirst {
             activity = .stalled
@@ -105,9 +103,7 @@ package struct WriterState: Sendable, Hashable {
         return true
     }
 
-    /// The thread that writes has stopped.
-    ///
-    /// - Parameter isStalled: whether the stream takes no more for now.
+    /// The thread that writes has stopped; `isStalled` says whether the stream takes no more for now.
     package mutating func writeEnded(at now: UInt64, isStalled: Bool) {
         activity = isStalled ? .stalled : .idle
         lastWriteEnded = now

@@ -113,9 +113,7 @@ public struct BridgeSimulation: Sendable {
     /// The number of worlds so far, to spread worlds that run at the same time over the processors.
     private static let turns = Atomic<UInt64>(0)
 
-    /// Runs one world.
-    ///
-    /// - Parameter timeline: the file to which the world is written as a timeline if it fails.
+    /// Runs one world; `timeline` is the file to which the world is written as a timeline if it fails.
     func outcome(
         of choices: Choices,
         keepsTrace: Bool = false,

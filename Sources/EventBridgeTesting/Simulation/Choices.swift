@@ -32,9 +32,7 @@ struct Choices: Sendable {
     /// The number of listed choices that this run did not reach or could not make.
     var unmet: Int { (list ?? [:]).keys.count { made[$0] == nil } }
 
-    /// Chooses a value below `bound`.
-    ///
-    /// - Parameter draw: makes the value from the seed's numbers.
+    /// Chooses a value below `bound`; `draw` makes the value from the seed's numbers.
     mutating func choose(
         _ matter: String,
         _ index: UInt64,

@@ -29,9 +29,7 @@ extension Scheduler {
         return !thread.isOverdue
     }
 
-    /// Lets the thread wait for a lock.
-    ///
-    /// - Returns: False, without waiting, if no thread of this world holds the lock.
+    /// Lets the thread wait for a lock; false, without waiting, if no thread of this world holds the lock.
     func waitForLock(_ lock: Lock, _ thread: WorldThread) -> Bool {
         let identity = ObjectIdentifier(lock)
         guard threads.contains(where: { $0.held.contains(identity) }) else { return false }

@@ -41,9 +41,7 @@ struct WorldTimeline {
         self.failure = failure
     }
 
-    /// Writes the timeline to a file.
-    ///
-    /// - Returns: The path of the timeline, or why it was not written.
+    /// Writes the timeline to a file, and returns the path of the timeline, or why it was not written.
     func write(to path: String) -> String {
         do throws(SystemFileError) {
             try SystemFile.create(path).append(text)

@@ -22,9 +22,7 @@ struct RawSocket {
         }
     }
 
-    /// Reads the bytes that have arrived; waits if there are none.
-    ///
-    /// - Returns: How many bytes were read; 0 at the end.
+    /// Reads the bytes that have arrived, waits if there are none, and returns how many were read; 0 at the end.
     @inline(__always)
     func readSome(_ bytes: UnsafeMutableRawPointer, _ count: Int) -> Int {
         while true {
@@ -34,9 +32,7 @@ struct RawSocket {
         }
     }
 
-    /// Reads exactly `count` bytes.
-    ///
-    /// - Returns: False if the end came before these bytes.
+    /// Reads exactly `count` bytes; false if the end came before these bytes.
     @inline(__always)
     func read(_ bytes: UnsafeMutableRawPointer, _ count: Int) -> Bool {
         var done = 0

@@ -36,9 +36,7 @@ struct SubcommandArguments: Sendable {
         }
     }
 
-    /// The time that was given with an option.
-    ///
-    /// - Parameter usual: the time if the option was not given.
+    /// The time that was given with an option; `usual` if the option was not given.
     func duration(_ option: String, usually usual: String) throws(UsageError) -> Duration {
         let text = values[option] ?? usual
         switch DurationText.parse(text) {

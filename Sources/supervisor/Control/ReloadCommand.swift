@@ -26,7 +26,6 @@ struct ReloadOptions: Sendable, Hashable {
 struct ReloadCommand {
     let options: ReloadOptions
 
-    /// - Parameter printing: prints lines.
     func run(printing: (String) -> ProgramStatus) async throws(RunFailure) -> ProgramStatus {
         let outcome = try await HostConnection.ask(options.control, as: .reload) { client in
             do {

@@ -16,7 +16,6 @@ struct EventsCommand {
         case hostLost(String)
     }
 
-    /// - Parameter printing: prints lines.
     func run(printing: (String) -> ProgramStatus) async throws -> ProgramStatus {
         let endings = AsyncStream.makeStream(of: Ending.self)
         let poller = try Poller(name: "events")

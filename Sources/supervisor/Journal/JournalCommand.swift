@@ -5,7 +5,6 @@ import Journal
 struct JournalCommand {
     let options: JournalOptions
 
-    /// - Parameter printing: prints lines.
     func run(printing: (String) -> ProgramStatus) throws(RunFailure) -> ProgramStatus {
         do {
             let journal = try StoredJournal(at: options.directory)

@@ -18,7 +18,6 @@ struct RequestCommand {
         case hostLost(String)
     }
 
-    /// - Parameter printing: prints lines.
     func run(printing: (String) -> ProgramStatus) async throws(RunFailure) -> ProgramStatus {
         let event = try await EventArgument(name: options.name, json: options.json, command: .request).read()
         let steps = AsyncStream.makeStream(of: Step.self)

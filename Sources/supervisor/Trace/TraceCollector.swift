@@ -16,9 +16,7 @@ final class TraceCollector: @unchecked Sendable {
         self.capacity = capacity
     }
 
-    /// Adds the spans of a report, as far as there is room.
-    ///
-    /// - Returns: Whether there is room for more spans.
+    /// Adds the spans of a report, as far as there is room, and returns whether there is room for more spans.
     func add(_ event: EventsTraced) -> Bool {
         lock.withLock {
             let room = capacity - trace.spans.count
