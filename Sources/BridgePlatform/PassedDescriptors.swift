@@ -47,7 +47,7 @@ package struct PassedDescriptors: Equatable, Sendable {
 
     /// Removes ``variables`` from the environment of this process.
     ///
-    /// Do not call this while another thread reads the environment: at the beginning of `main` none runs.
+    /// Call this at the beginning of `main`, because no other thread may read the environment meanwhile.
     package static func forget() {
         for variable in variables { CurrentProcess.unsetEnvironment(variable) }
     }

@@ -6,9 +6,9 @@ import Darwin
 
 /// A standard stream for a thread that writes to it and must not wait for its reader.
 ///
-/// O_NONBLOCK belongs to the open file, which other processes may share, so that it cannot be set here. A pipe or
-/// terminal is opened a second time instead, a socket takes the flag with each call, and a file never makes a writer
-/// wait for a reader.
+/// O_NONBLOCK belongs to the open file, which other processes may share, so it cannot be set here. A pipe or terminal
+/// is opened a second time instead, a socket takes the flag with each call, and a file never makes a writer wait for a
+/// reader.
 ///
 /// On Darwin a second opening is the same open file. There a terminal or pipe is written to when it says that it has
 /// room. It may have less room than the write takes, and then the write waits.

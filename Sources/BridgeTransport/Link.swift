@@ -29,7 +29,7 @@ package final class Link: @unchecked Sendable {
     let role: LinkPhaseMachine.Role
 
     @exclusivity(unchecked) var stream: (any ByteStream)?
-    /// The bytes at hand, for a second thread that is handed the reading.
+    /// The bytes that were read and not acted upon yet, for a second thread to which the reading is handed.
     @exclusivity(unchecked) var reader: FrameReader?
     @exclusivity(unchecked) var ending = LinkEnding()
     /// Signalled when the peer's process has ended, or this side has closed the link.
@@ -142,7 +142,7 @@ package final class Link: @unchecked Sendable {
     ) {
         lock.withLock {
             parties.established(own: ownSource, peer: peerSource, ownIncarnation: ownIncarnation)
-            // The peer has spoken, or this side knows the peer without that.
+            // The peer has spoken, or this side knows the peer although it has not spoken.
             writer.streamTakesMore()
             sending.established(
                 parties,

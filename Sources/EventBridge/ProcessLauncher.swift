@@ -20,11 +20,11 @@ final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
     /// The descriptor of the memory for the host's large events in the worker.
     private static let shelfDescriptor: CInt = 5
 
-    /// Variables that every program may need: all that a worker gets of the supervisor's environment, with
+    /// Variables that every program may need; of the supervisor's environment a worker gets only these and
     /// ``backtraces``.
     private static let inherited = ["PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"]
 
-    /// The settings of the Swift runtime's backtracer; without this variable the backtracer is off in a worker.
+    /// The settings of the Swift runtime's backtracer; if the supervisor has none, the backtracer is off in a worker.
     ///
     /// Where a toolchain is installed, the backtracer catches the first signal of a crash, or SIGABRT from the
     /// supervisor. It then prints for seconds, and lets the process live on.
@@ -104,7 +104,7 @@ final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
             case .success(let child):
                 let pipes = [outputPipe, errorPipe]
                 let process = SpawnedProcess(child: child, pipes: pipes, poller: order.poller) { exit in
-                    // If other code has reaped the process, its group may have been out of reach, and is searched too.
+                    // If other code has reaped the process, its group might not have been killed, and is searched too.
                     let group = exit.status == .reapedElsewhere ? nil : child.processIdentifier
                     leftovers.search(for: mark, outside: group) { found in
                         order.leftBehind(child.processIdentifier, found)
@@ -160,7 +160,7 @@ final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
         return LaunchFailure(reason: .spawnFailed(error.description, errno: error.code))
     }
 
-    /// Why a worker with a box, even with best effort, is not started without a launcher: nothing else makes the box.
+    /// Without a launcher, a worker with a box is not started, not even with best effort: nothing else makes the box.
     private static func noLauncher(_ start: WorkerStart) -> LaunchFailure {
         let why = start == .direct ? "which this bridge does without" : "which is not beside the running program"
         return LaunchFailure(reason: .boxUnavailable("its box is made by bridge-launcher, \(why)"))

@@ -92,7 +92,7 @@ final class PooledTargets: Sendable {
             }
             guard !groups.contains(where: { $0.pool === pool }) else { continue }
             let members = targets.filter { $0.pool === pool }
-            // The member of a key is not known before all members are.
+            // A key's member can be found only once all members are there.
             guard members.count == pool.count else { continue }
             groups.append(Group(pool: pool, key: pool.key(of: name), members: members, alone: members.map { [$0] }))
         }
@@ -167,7 +167,7 @@ final class PooledTargets: Sendable {
         }
     }
 
-    /// Reports the name whose key is missing, and not the event, which may never be taken.
+    /// Reports the name whose key is missing, but not the event: it is not in an outbox yet, and may never be.
     private func report(_ group: Group) {
         reports.publish(
             EventKeyMissing(event: eventName, worker: group.pool.name, member: group.members[0].peerName)

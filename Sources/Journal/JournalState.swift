@@ -44,7 +44,7 @@ struct JournalState: Sendable {
     private(set) var hasSpare = false
     /// Why the next segment could not be made; nil if it was made, or was not tried yet.
     private(set) var noRoom: JournalError?
-    /// Whether an event that needs the segment has asked for another try since it could not be made.
+    /// Whether an event that needs the segment has asked for another try after the last one failed.
     private var retries = false
     /// The earliest time for another try: each failed try may write almost a whole segment for nothing.
     private var mayRetryAt: UInt64 = 0
@@ -151,7 +151,7 @@ struct JournalState: Sendable {
         return .wait(until: due)
     }
 
-    /// When to synchronize a group for which no caller waits; nil if there is no such group or no such time.
+    /// When to synchronize what is not safe, if no caller waits for it; nil if all is safe or that time never comes.
     private var synchronizationDue: UInt64? {
         guard case .machine(let limit) = durability, let unsafeSince else { return nil }
         let (due, overflow) = unsafeSince.addingReportingOverflow(limit.nanoseconds)
