@@ -16,7 +16,7 @@ public final class EventRecorder: Sendable {
     public let publisher: EventPublisher
 
     private let log = RecordedEvents()
-    /// Adds the types that the publisher uses to the recorder; nil if the recorder is limited to some types.
+    /// Adds to the recorder each type that the publisher uses; nil if the recorder is limited to some types.
     private let registration: RecorderRegistration?
 
     /// Records the events of all types from now on, including types that are not used yet.

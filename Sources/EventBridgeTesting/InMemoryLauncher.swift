@@ -51,7 +51,7 @@ final class InMemoryProcess: WorkerProcess, @unchecked Sendable {
 
     let processIdentifier: Int32
 
-    /// The process number that was given last; all are above the numbers of real processes.
+    /// The process number that was given last; all given numbers are above those of real processes.
     private static let lastIdentifier = Atomic<Int32>(1 << 30)
 
     init(session: WorkerSession) {
@@ -68,7 +68,7 @@ final class InMemoryProcess: WorkerProcess, @unchecked Sendable {
                 try await session.run(over: stream) { publisher in self.keep(try await body(publisher)) }
                 end(.exited(status: 0))
             } catch {
-                // As `BridgeWorker.main` ends a process: EX_SOFTWARE.
+                // EX_SOFTWARE, the status with which `BridgeWorker.main` ends a process.
                 end(.exited(status: 70))
             }
         }
@@ -105,7 +105,7 @@ final class InMemoryProcess: WorkerProcess, @unchecked Sendable {
             defer { (subscriptions, self.handler) = ([], nil) }
             return (subscriptions, self.handler)
         }
-        // Comes before the cancellations: otherwise the session would report the cancelled events as handled.
+        // The session is abandoned before the cancellations: otherwise it would report the cancelled events as handled.
         session.abandon()
         for subscription in kept { subscription.cancel() }
         handler?(reason)

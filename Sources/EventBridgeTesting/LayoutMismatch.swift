@@ -1,7 +1,7 @@
 import BridgeProtocol
 public import DomainEvents
 
-/// Finds a mistake in an event type's layout, as far as this event shows it; returns nil if it shows none.
+/// Finds a mistake in an event type's layout that this event shows; returns nil if the event shows none.
 ///
 /// The function writes the event by its layout and through `Codable`, compares the bytes, and reads them back both
 /// ways. Two events show most mistakes: an event with every field filled in, and an event without the fields that may

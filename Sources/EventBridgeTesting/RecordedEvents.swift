@@ -7,7 +7,7 @@ final class RecordedEvents: EventObserver, @unchecked Sendable {
     private let lock = Lock()
     private var events: [any DomainEvent] = []
     private var isTaken: Set<Int> = []
-    /// Taken before `lock`, and held while a channel is subscribed: a second call for the type returns only afterwards.
+    /// A lock that is taken before `lock`, and held while a channel is being subscribed; a second call for it waits.
     private let recording = Lock()
     private var types: Set<ObjectIdentifier> = []
     /// The subscriptions; nil after the recorder was released.

@@ -87,7 +87,7 @@ public final class EventJournal: Sendable {
     /// Records every event of a type that passes through a publisher, from now until the journal is closed.
     ///
     /// The journal subscribes to the type: workers send such events, and receipts count the journal as a handler. If an
-    /// event cannot be recorded, its publisher learns of it as it learns of a handler that threw. If the journal
+    /// event cannot be recorded, its publisher learns of the failure as it learns of a handler's error. If the journal
     /// already records the type from this publisher, the call does nothing.
     /// - Throws: ``JournalError`` if the type is a report of a publisher or of the bridge about itself.
     public func record<E: DomainEvent>(

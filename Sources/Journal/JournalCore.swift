@@ -23,7 +23,7 @@ final class JournalCore: @unchecked Sendable {
     var catalog: SegmentCatalog
     var writer: SegmentWriter
     var spare: SegmentWriter?
-    /// The segments before the one that is being written whose records are not all safe.
+    /// The segments whose records are not all safe, except the segment that is being written.
     var unsynchronized: [any JournalFile] = []
     var waiters: [(position: UInt64, body: @Sendable ((any Error)?) -> Void)] = []
     var hasEnded = false
@@ -269,7 +269,7 @@ final class JournalCore: @unchecked Sendable {
         await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
                 let isReady = lock.withLock {
-                    // Stored before `state` is read: either this reader sees a new event, or the publisher sees this.
+                    // Stored before `state` is read: either this reader sees a new event, or the publisher sees `true`.
                     hasReaders.store(true, ordering: .sequentiallyConsistent)
                     if !state.goesOn || state.safe.position > position || cancelled.remove(ticket) != nil {
                         return true

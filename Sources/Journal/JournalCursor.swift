@@ -94,7 +94,7 @@ final class JournalCursor: @unchecked Sendable {
     /// How far a journal can be read at the moment.
     struct Horizon: Sendable {
         let catalog: SegmentCatalog
-        /// Where the records of the last segment end; nil if only the segment's own bytes say so.
+        /// Where the records of the last segment end; nil if only the segment's own bytes say where.
         let end: Int?
     }
 
@@ -181,7 +181,7 @@ final class JournalCursor: @unchecked Sendable {
         return .unreadable(file: name, why: "it ends before its last event")
     }
 
-    /// Adds a gap for all events before the position `next`; without positions if `next` is nil.
+    /// Adds a gap for all events before the position `next`; the gap has no positions if `next` is nil.
     private func tell(upTo next: UInt64?, _ reason: JournalGap.Reason, _ steps: inout [StoredStep]) {
         guard let next else { return steps.append(.gap(JournalGap(positions: nil, reason: reason))) }
         guard next > position, next - 1 > position else { return }
@@ -299,7 +299,7 @@ final class JournalCursor: @unchecked Sendable {
         tell(upTo: next, reason, &steps)
     }
 
-    /// Leaves a segment; if the next segment's head says that further events were in it, adds a gap for them.
+    /// Leaves a segment; if the next segment's head says that the left segment had further events, adds a gap.
     private func leave(
         _ here: Current,
         limit: Int,
@@ -322,7 +322,7 @@ final class JournalCursor: @unchecked Sendable {
         )
     }
 
-    /// Whether this end of the last segment is damage, as no writer leaves a segment like this.
+    /// Whether this end of the last segment is damage: an end that no writer leaves.
     private func isDamage(_ end: SegmentEnd, _ here: Current, _ byteCount: Int) -> Bool {
         if case .torn = end { return true }
         return end != .closed && byteCount < here.segmentBytes

@@ -4,7 +4,7 @@ import BridgePlatform
 public struct JournalError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The kind of failure.
     public enum Code: Sendable, Hashable {
-        /// Another process has the journal open, or this process has.
+        /// This process or another process has the journal open.
         case inUse
         /// Other users own or may use the directory, or its file system cannot keep a journal.
         case unsuitableDirectory

@@ -2,7 +2,7 @@ public import DomainEvents
 
 /// An event of a journal as it was recorded, for a reader that does not know the event's type.
 public struct JournalRecord: Sendable {
-    /// The event's place among all events of the journal, from 1; to go on with the next event, read after it.
+    /// The event's place among all events of the journal, from 1; to read on, pass this position as `after`.
     public let position: UInt64
 
     /// The event's name.
@@ -24,7 +24,7 @@ public struct JournalRecord: Sendable {
 
 /// An event of a journal, decoded as its type.
 public struct JournalEntry<E: DomainEvent>: Sendable {
-    /// The event's place among all events of the journal, from 1; to go on with the next event, read after it.
+    /// The event's place among all events of the journal, from 1; to read on, pass this position as `after`.
     public let position: UInt64
 
     /// The event.
@@ -107,7 +107,7 @@ public struct JournalQuery: Sendable, Hashable {
     /// The earliest time of an event by its publisher's clock, in nanoseconds since 1970-01-01 00:00 UTC.
     public var since: UInt64?
 
-    /// Only events before this time are wanted, in the same form as ``since``; nil for no end.
+    /// The time before which events are wanted, in the same form as ``since``; nil for no end.
     public var until: UInt64?
 
     /// Makes a query for all events.

@@ -110,7 +110,7 @@ final class JournalReading {
         while portion.isEmpty {
             if Task.isCancelled { return nil }
             let (horizon, state) = core.horizon
-            // A reader may wait for recorded events to become safe, but may not begin after a position without event.
+            // A reader may wait for recorded events to become safe, but may not begin at a position without an event.
             if !isChecked, cursor.position > state.accepted.position {
                 throw JournalError(
                     .positionAhead,

@@ -37,7 +37,7 @@ public struct JournalRetention: Sendable, Hashable {
 public enum JournalFullPolicy: Sendable, Hashable {
     /// The journal takes no more events until there is room: `deliver` throws, and `HandlerFailed` reports a `publish`.
     case refuse
-    /// The journal removes its oldest segment to make the new one, also while it is opened. A reader that had not read
-    /// the oldest segment yet gets a gap.
+    /// The journal removes its oldest segment to make the new one, also while the journal is opened. A reader that had
+    /// not read the oldest segment yet gets a gap.
     case removeOldest
 }

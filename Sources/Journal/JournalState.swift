@@ -151,7 +151,7 @@ struct JournalState: Sendable {
         return .wait(until: due)
     }
 
-    /// When to synchronize what is not safe, if no caller waits for it; nil if all is safe or that time never comes.
+    /// When to synchronize the events that are not safe, if no caller waits for them; nil if no synchronization is due.
     private var synchronizationDue: UInt64? {
         guard case .machine(let limit) = durability, let unsafeSince else { return nil }
         let (due, overflow) = unsafeSince.addingReportingOverflow(limit.nanoseconds)

@@ -179,7 +179,7 @@ package struct SegmentCatalog: Sendable {
         return segments.indices.first
     }
 
-    /// Where the records of a segment end; nil if the next segment does not say so.
+    /// Where the records of a segment end; nil if the next segment does not say where.
     func end(ofSegmentAt index: Int) -> Int? {
         guard index + 1 < segments.count, segments[index + 1].number - 1 == segments[index].number,
             let next = segments[index + 1].head

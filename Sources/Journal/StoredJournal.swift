@@ -100,7 +100,7 @@ package final class StoredJournal {
     }
 }
 
-/// A file of a journal as it is listed.
+/// A file in the list of a journal's files.
 package struct ListedSegment: Sendable, Hashable {
     package let file: String
     /// The position of the file's first event; nil if the file has no event, or the position is unknown.

@@ -1,6 +1,6 @@
 import CBridgePlatform
 
-/// CRC-32C, with the processor's instruction for it if there is one.
+/// CRC-32C, computed by the processor's instruction for CRC-32C if the processor has one.
 package enum Checksum {
     /// The checksum of these bytes and the bytes before them, whose checksum is `before`.
     package static func crc32c(_ bytes: UnsafeRawBufferPointer, after before: UInt32 = 0) -> UInt32 {

@@ -1,6 +1,6 @@
 package import DomainEvents
 
-/// A record in the bytes that were read, whose checksum was found right.
+/// A record in bytes that were read; its checksum was found right.
 package struct RecordView {
     /// The whole record.
     private let bytes: UnsafeRawBufferPointer

@@ -1,9 +1,9 @@
 import BridgePlatform
 import JSONText
 
-/// Checks, before a worker starts, that the files exist that the worker needs besides its program, as far as possible.
+/// Checks, as far as possible, that the files that a worker needs besides its program exist before the worker starts.
 extension ProgramSearch {
-    /// How many bytes of a script are read: in these the kernel looks for the interpreter.
+    /// How many bytes of a script are read: the bytes in which the kernel looks for the interpreter.
     private static let firstBytes = 256
 
     /// Checks a worker's working directory; a relative path counts from this process's working directory.
@@ -27,7 +27,7 @@ extension ProgramSearch {
 
     /// Checks that the first line of a script names an existing interpreter.
     ///
-    /// A file that cannot be read is not reported, since it may be executable all the same.
+    /// A file that cannot be read is not reported, because it may be executable all the same.
     func checkScript(_ path: String, writtenAt value: ConfigurationValue) {
         guard let bytes = try? SystemFile.open(reading: path).read(upTo: Self.firstBytes) else { return }
         guard bytes.starts(with: "#!".utf8) else {

@@ -36,7 +36,7 @@ package struct ProgramSearch {
         )
     }
 
-    /// Makes a path absolute, since a worker may have a working directory of its own.
+    /// Makes a path absolute, because a worker may have a working directory of its own.
     private static func absolute(_ path: String) -> String {
         if path.hasPrefix("/") { return path }
         let directory = OperatingSystem.workingDirectory ?? "."

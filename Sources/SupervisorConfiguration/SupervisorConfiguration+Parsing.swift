@@ -15,8 +15,8 @@ extension SupervisorConfiguration {
     /// The least frame limit, in bytes; a lower limit would refuse the link's own control messages.
     private static let leastFrame = 64 << 10
 
-    /// The greatest size of a setting, in bytes: well below 0x7B000000, as the length field of such a frame would begin
-    /// with `{`, like a line of JSON.
+    /// The greatest size of a setting, in bytes: well below 0x7B000000, as the length field of a frame of that size
+    /// would begin with `{`, like a line of JSON.
     private static let greatestSize = 1 << 30
 
     /// The restart types by their names in systemd and container runtimes.

@@ -39,7 +39,7 @@ package struct SupervisorConfiguration: Sendable, Hashable {
     package var automaticShutdown = AutomaticShutdownSetting.never
     package var startOrder = StartOrderSetting.together
     package var deadLetters = DeadLetters()
-    /// The path of the control socket as written, which counts from the file; nil if no process may attach.
+    /// The path of the control socket as written, counted from the file unless absolute; nil if no process may attach.
     package var control: String?
     /// The workers in the order of the file, in which they start; never empty.
     package var workers: [Worker]
@@ -81,7 +81,7 @@ extension SupervisorConfiguration {
         package struct Limits: Sendable, Hashable {
             /// How many bytes of events may wait for the worker or for their acknowledgement.
             package var outbox = 4 << 20
-            /// What becomes of events without room, by event name.
+            /// What becomes of events for which there is no room, by event name.
             package var overflow: [String: OverflowPolicy] = [:]
             /// How many bytes a single frame may have.
             package var frame = 16 << 20

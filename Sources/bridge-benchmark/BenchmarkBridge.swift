@@ -2,7 +2,7 @@ import DomainEvents
 import EventBridge
 import Supervision
 
-/// A bridge whose workers run this same program; may have further load besides the measured work.
+/// A bridge whose workers run this same program; the bridge may have further load besides the measured work.
 struct BenchmarkBridge {
     let publisher = EventPublisher()
     private var workers: [WorkerSpecification] = []

@@ -13,7 +13,7 @@ final class SlowLink: Sendable {
         self.publisher = publisher
     }
 
-    /// Publishes more events than the outbox takes before `send` waits, and then sends one whenever there is room.
+    /// Publishes so many events that `send` has to wait for room, and then sends one whenever there is room.
     func fill() {
         let load = BenchmarkLoad(id: 0, filler: Data(repeating: 0x61, count: 1_000))
         for _ in 0..<5_000 { publisher.publish(load) }

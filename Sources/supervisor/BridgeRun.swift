@@ -4,7 +4,7 @@ import DomainEvents
 import EventBridge
 import Supervision
 
-/// A bridge that runs on behalf of the command line: from its start to its exit status.
+/// A bridge that runs on behalf of the command line, from the bridge's start to the program's exit status.
 struct BridgeRun {
     let bridge: BridgeHost
     let publisher: EventPublisher
@@ -19,7 +19,7 @@ struct BridgeRun {
     private let lines = InputLines()
     private let isEnding = Flag()
     private let reloads = ReloadRequests()
-    /// A stream without elements; its end says that the first start is over, so that reloads may begin.
+    /// A stream without elements; its end says that the first start is over, so reloads may begin.
     private let begun = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
 
     init(
@@ -86,7 +86,7 @@ struct BridgeRun {
 
     // MARK: - Beginning
 
-    /// Returns when all workers are ready, or have come to rest.
+    /// Returns when each worker is ready or has come to rest.
     private func comeUp() async {
         do {
             try await bridge.start()
@@ -140,7 +140,7 @@ struct BridgeRun {
         )
     }
 
-    /// With `--strict`, ends the run for a wrong line of the input; true if the reader is to go on.
+    /// With `--strict`, ends the run for a wrong line of the input; returns whether the reader is to go on.
     @Sendable
     private func inputMistakeFound() -> Bool {
         guard options.isStrict else { return true }

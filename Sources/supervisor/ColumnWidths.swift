@@ -1,6 +1,6 @@
 import Locks
 
-/// The widths of the columns of printed events: the widest of the texts known beforehand and of those printed so far.
+/// The widths of the columns of printed events, each set by the widest text known beforehand or printed so far.
 final class ColumnWidths: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 

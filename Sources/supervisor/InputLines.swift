@@ -18,7 +18,7 @@ final class InputLines: @unchecked Sendable {
         self.kept = kept
     }
 
-    /// Notes an event; the caller does so before it publishes the event, since the refusal may come at once.
+    /// Notes an event; the caller does so before it publishes the event, because the refusal may come at once.
     func add(_ id: EventID, line: Int) {
         lock.withLock {
             entries.append((id.number, line))

@@ -24,7 +24,7 @@ final class LineOutput: @unchecked Sendable {
     private let file: SystemFile
     private let capacity: Int
     private let turns: WritingTurns
-    /// Called on the writing thread at the first failed write, and at the first one after each successful write.
+    /// Called on the writing thread at the first failed write, and at each failed write right after a successful one.
     private let onFailure: @Sendable (SystemFileError) -> Void
     private let lock = Lock()
     private let changed: Condition
@@ -86,7 +86,7 @@ final class LineOutput: @unchecked Sendable {
         }
     }
 
-    /// False once a write has failed because the reader has gone, or for any other reason than a full disk.
+    /// Whether the output has a reader; false once a write has failed for any reason except a full disk.
     var hasReader: Bool { lock.withLock { !isBroken } }
 
     /// Waits until everything is written, writing has ended because of a failure, or ``abandon()`` is called.

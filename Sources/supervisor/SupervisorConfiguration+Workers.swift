@@ -68,7 +68,7 @@ extension SupervisorConfiguration.Worker {
         )
     }
 
-    /// The outbox's hard limit is the library's, or the configured outbox if that is larger.
+    /// The worker's limits; the outbox's hard limit is the library's, or the configured outbox if that is larger.
     private var workerLimits: WorkerLimits {
         var result = WorkerLimits()
         result.outbox = limits.outbox

@@ -36,7 +36,7 @@ struct WorkerReporter: Sendable {
     let outcome: RunOutcome
     let lines: InputLines
     let inputName: String
-    /// Whether a worker of this name only watches, so that events that it misses count for nothing.
+    /// Whether a worker of this name only watches, so the events that it misses count for nothing.
     let isOnlooker: @Sendable (String) -> Bool
     /// Whether an attached client has this name.
     let isClient: @Sendable (String) -> Bool

@@ -6,7 +6,7 @@ struct ArrivalRecord {
         var seen: Set<EventID> = []
         /// For each origin, how many of the seen events come from it.
         var counts: [String: UInt64] = [:]
-        /// For each publishing thread, the last event that it published of those that came here at the first attempt.
+        /// For each publishing thread, its last event among the events that came here at the first attempt.
         var newest: [Int: (place: Int, id: EventID)] = [:]
         /// For each cause, the effect that arrived first.
         var effects: [EventID: EventID] = [:]

@@ -64,7 +64,7 @@ struct Choices: Sendable {
 }
 
 extension Choices {
-    /// Reads a seed and a list from a line such as `17 preemption@212=1 worker_canvas@258=33`; nil if it is not one.
+    /// Reads a seed and a list from a line such as `17 preemption@212=1 worker_canvas@258=33`; nil for another form.
     init?(text: String) {
         let words = text.split(separator: " ")
         guard let first = words.first, let seed = UInt64(first) else { return nil }

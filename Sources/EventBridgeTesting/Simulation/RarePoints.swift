@@ -14,7 +14,7 @@ struct RarePoints {
         next = choices.nextPlace(matter, behind: point, average: average)
     }
 
-    /// If the next rare point has come, chooses the rare point after it; returns whether it has come.
+    /// Returns whether the next rare point has come; if it has, chooses the rare point after it.
     mutating func hasCome(at point: UInt64, by choices: inout Choices) -> Bool {
         guard let next, point >= next else { return false }
         self.next = choices.nextPlace(matter, behind: point, average: average)

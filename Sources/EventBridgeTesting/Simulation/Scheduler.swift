@@ -198,7 +198,7 @@ final class Scheduler: @unchecked Sendable {
 
     // MARK: - Points
 
-    /// A point at which another thread may go on.
+    /// Marks a point at which another thread may go on.
     func point(_ thread: WorldThread) {
         step(.point, thread)
         let process = thread.process

@@ -46,7 +46,7 @@ final class SimulatedLauncher: WorkerLauncher, @unchecked Sendable {
             completion(.failure(LaunchFailure(reason: .spawnFailed("started outside its simulation", errno: nil))))
             return
         }
-        // On a thread of its own, as in a real launcher; the thread stays to wait for the process's end.
+        // As in a real launcher, a new thread starts the process; the thread stays to wait for the process's end.
         _ = world.scheduler.start(name: "spawner", in: thread.process) { [self] in spawn(order, completion: completion)
         }
     }

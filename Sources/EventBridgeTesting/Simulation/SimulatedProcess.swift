@@ -99,7 +99,7 @@ final class SimulatedProcess: @unchecked Sendable {
         meet(stop) { [self] in standStill(for: length) }
     }
 
-    /// Chooses the step at which a fault of this kind happens; 0 for no fault, which is one case in `tame`.
+    /// Chooses the step at which a fault of this kind happens; 0 for no fault, with a chance of 1 in `tame`.
     func point(_ kind: SimulationFaults, _ matter: String, _ index: UInt64, oneIn tame: UInt64) -> UInt64 {
         world.choose(kind, matter, index, below: 1 << 14) { numbers in
             numbers.next(below: tame) == 0 ? 0 : numbers.nextOfAnySize(upTo: (1 << 14) - 1)

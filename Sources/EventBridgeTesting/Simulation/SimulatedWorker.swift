@@ -65,7 +65,7 @@ final class SimulatedWorker: WorkerProcess, @unchecked Sendable {
                 }
                 life.end(.status(0), because: "has finished")
             } catch {
-                // As `BridgeWorker.main` ends a process: EX_SOFTWARE.
+                // EX_SOFTWARE, the status with which `BridgeWorker.main` ends a process.
                 life.end(.status(70), because: "ends: \(error)")
             }
         }

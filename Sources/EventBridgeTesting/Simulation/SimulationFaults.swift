@@ -1,7 +1,7 @@
 /// What may go wrong in a simulation.
 ///
-/// Each seed leaves out some of these kinds altogether. So in some runs a kind comes alone that usually comes with
-/// others.
+/// Each seed leaves out some of these kinds altogether. So a kind that usually comes with others comes alone in
+/// some runs.
 public struct SimulationFaults: OptionSet, Sendable, Hashable {
     /// One bit for each kind.
     public let rawValue: Int
@@ -19,11 +19,11 @@ public struct SimulationFaults: OptionSet, Sendable, Hashable {
     public static let stops = SimulationFaults(rawValue: 1 << 2)
     /// The host notices the end of a process late: its exit, the end of its stream, or both.
     public static let lateExits = SimulationFaults(rawValue: 1 << 3)
-    /// Streams carry a few bytes at a time, so that frames come in pieces.
+    /// Streams carry a few bytes at a time, so frames come in pieces.
     public static let splits = SimulationFaults(rawValue: 1 << 4)
     /// Bytes on a stream arrive late.
     public static let delays = SimulationFaults(rawValue: 1 << 5)
-    /// A stream's buffer holds little, so that writers find no room.
+    /// A stream's buffer holds little, so writers find no room.
     public static let narrowStreams = SimulationFaults(rawValue: 1 << 6)
 
     /// The process of a ``SimulatedHost`` ends at any step, and is started again.

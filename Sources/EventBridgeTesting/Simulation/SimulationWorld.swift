@@ -189,7 +189,7 @@ public final class SimulationWorld: @unchecked Sendable {
         }
     }
 
-    /// Returns a number by the seed, for choices that the test itself leaves to chance.
+    /// Returns a number that the seed decides, for choices that the test itself leaves to chance.
     public func number(below bound: Int) -> Int {
         drawn += 1
         let bound = UInt64(max(1, bound))

@@ -30,7 +30,7 @@ struct Trace: Sendable {
     private(set) var entries: [Entry] = []
     var keepsTurns = false
     private(set) var turns: [Turn] = []
-    /// Whether the last step was a wait or a yield, so that the last turn is over.
+    /// Whether the last step was a wait or a yield, so the last turn is over.
     private var hasPaused = true
 
     mutating func note(_ kind: Kind, _ thread: WorldThread, _ time: UInt64) {

@@ -17,7 +17,7 @@ extension WorldCore {
                 return "\(worker.worker) was found to break the protocol"
             }
             guard let limits = host.launcher.limits[worker.worker] else { continue }
-            // The events that dead workers have left may be added, as their recovery does not wait for room.
+            // The events that dead workers have left may exceed the limits, as their recovery waits for no room.
             let left = met["crash", default: 0] + met["exit", default: 0] + met["stop", default: 0]
             let bound = 2 * limits.outboxHardLimit + windows + left * Self.largestOutbox
             if worker.sent.waitingBytes > bound {
@@ -76,7 +76,7 @@ extension WorldCore {
         let seen = host.launcher.fates.count
         let (books, letters) = (host.bridge.statistics, host.bridge.deadLetters)
         let fates = host.launcher.fates
-        // If a worker has settled an event while the host was asked, the host's counts may or may not include it.
+        // If a worker has settled an event while the host was asked, the counts may or may not include that event.
         guard fates.count == seen else { return nil }
         let putAside = letters.map {
             FateRecord.PutAside(id: $0.eventID, worker: $0.worker, isOfCrashes: $0.cause == .crashes)

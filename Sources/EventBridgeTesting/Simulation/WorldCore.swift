@@ -78,7 +78,7 @@ final class WorldCore: @unchecked Sendable {
         self.keepsPassages = keepsPassages
         var faults = allowed
         for kind in 0..<SimulationFaults.kinds {
-            // For each kind of fault, two seeds in three have it.
+            // Two seeds in three have this kind of fault.
             let isOut =
                 scheduler.choices.choose("swarm", UInt64(kind), below: 2) { $0.next(below: 3) == 0 ? 0 : 1 } == 0
             if isOut { faults.remove(SimulationFaults(rawValue: 1 << kind)) }
@@ -166,7 +166,7 @@ final class WorldCore: @unchecked Sendable {
         check()
     }
 
-    /// Checks the conditions that must always hold, and notes which conditions of the other kind hold at this moment.
+    /// Checks the conditions that must always hold, and notes which of the `sometimes` conditions hold now.
     func check() {
         if isSealed { return }
         for (name, holds) in always where !holds() { fail("it does not hold that \(name)") }

@@ -70,7 +70,7 @@ struct StatusOptions: Sendable, Hashable {
     var control: String?
     var isJSON = false
     var isWatching = false
-    /// Whether workers that are as they should be are left out.
+    /// Whether workers that need no attention are left out.
     var isOnlyBad = false
 }
 

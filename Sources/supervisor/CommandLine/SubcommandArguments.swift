@@ -28,7 +28,7 @@ struct SubcommandArguments: Sendable {
                 found.append(word)
             }
         }
-        // A user that asks for help may have left out or mixed up the rest.
+        // A user that asks for help may have left out or mixed up the other arguments.
         guard !asksForHelp else { return }
         operands = try checked(found)
         for option in subcommand.options where option.isRequired && values[option.name] == nil {

@@ -109,7 +109,7 @@ enum HostConnection {
     /// How long to try, in nanoseconds; a hundred clients that come at once are attached after a second or two.
     private static let timeout: UInt64 = 15_000_000_000
 
-    /// Whether the supervisor may accept the client later: it said so, or ended the link before it accepted the client.
+    /// Whether the supervisor may accept the client later: it said so, or ended the link before accepting the client.
     private static func isCrowded(_ error: any Error) -> Bool {
         switch (error as? BridgeClientError)?.code {
         case .crowded, .linkEnded: true

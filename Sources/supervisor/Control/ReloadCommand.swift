@@ -22,7 +22,7 @@ struct ReloadOptions: Sendable, Hashable {
     }
 }
 
-/// `supervisor reload`: returns when the workers of a running supervisor follow the configuration as it is now.
+/// `supervisor reload`: returns when the workers of a running supervisor follow the present configuration file.
 struct ReloadCommand {
     let options: ReloadOptions
 

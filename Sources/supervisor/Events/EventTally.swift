@@ -43,7 +43,7 @@ final class EventTally: @unchecked Sendable {
     /// The number of events that are not counted by name.
     var left: UInt64 { lock.withLock { others.left } }
 
-    /// The number of missing events that came faster than they were read.
+    /// The number of events that are missing because they came faster than they were read.
     var missed: UInt64 { lock.withLock { others.missed } }
 
     @Sendable

@@ -44,7 +44,7 @@ struct EventsCommand {
             poller.schedule(after: options.duration.nanoseconds) { endings.continuation.yield(.timeIsOver) }
             if let failure = await failure(endings.stream) { throw failure }
             let seconds = Double(MonotonicClock.now() - began) / 1e9
-            // The answers come after all events that the supervisor sent before them.
+            // When the answers have come, all events that the supervisor sent earlier have come, too.
             let (report, known) = (try await client.status(), try await client.eventNames())
             result = .success(text(EventsText.rows(known, tally.counted, report, seconds: seconds), seconds))
         } catch let failure as RunFailure {

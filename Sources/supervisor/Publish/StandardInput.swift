@@ -3,7 +3,7 @@ import JSONText
 
 /// Standard input as a whole.
 enum StandardInput {
-    /// Reads to the end, on a thread of its own, since the user may still be typing.
+    /// Reads to the end, on a thread of its own, because the user may still be typing.
     static func read(upTo limit: Int) async throws(RunFailure) -> [UInt8] {
         let outcome = await withCheckedContinuation {
             (continuation: CheckedContinuation<Result<[UInt8], RunFailure>, Never>) in

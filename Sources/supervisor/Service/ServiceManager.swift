@@ -6,7 +6,7 @@ import Locks
 ///
 /// One thread sends all reports, so no other thread waits for a slow manager. Before each sign of life this thread asks
 /// the bridge for its state. If the bridge hangs, no signs come, and the manager acts. If states come faster than they
-/// can be reported, only the last one is.
+/// can be reported, only the last state is reported.
 final class ServiceManager: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
@@ -128,7 +128,7 @@ final class ServiceManager: @unchecked Sendable {
                 lines.append("WATCHDOG=1")
                 nextSign = MonotonicClock.now() + watchdogInterval
             }
-            // Asked for each time: the answer shows that the bridge lives.
+            // The bridge is asked each time, as its answer shows that it lives.
             let note = lock.withLock { self.note }
             let state = TerminalText.harmless((note.map { "\($0); " } ?? "") + look())
             if state != told { lines.append("STATUS=\(state)") }

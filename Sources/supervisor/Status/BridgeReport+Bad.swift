@@ -18,8 +18,8 @@ extension WorkerReport {
 
     /// Whether the worker needs the user's attention.
     ///
-    /// A worker does if it is neither ready nor dormant, if it was started again within the last ten minutes without a
-    /// request, or if it has refused events or died of them since the start of the host.
+    /// A worker needs attention if it is neither ready nor dormant, if it was started again within the last ten minutes
+    /// without a request, or if it has refused events or died of them since the start of the host.
     var isBad: Bool {
         let isUp = state == "ready" || state == "dormant"
         let wasRestarted = restarts > 0 && uptimeMilliseconds ?? .max < Self.recentMilliseconds

@@ -22,7 +22,7 @@ final class StatusScreen: Sendable {
     /// The most bytes that wait for the reader: some screens of text, as older reports are of no use.
     private static let capacity = 64 << 10
 
-    /// - Parameter isOnlyBad: whether workers that are as they should be are left out.
+    /// - Parameter isOnlyBad: whether workers that need no attention are left out.
     init(_ file: SystemFile, form: Form, isOnlyBad: Bool) throws {
         self.file = file
         self.form = form
@@ -33,7 +33,7 @@ final class StatusScreen: Sendable {
         }
     }
 
-    /// False once the output is known to have no reader, or cannot be written.
+    /// Whether the output has a reader; false once a write has failed for any reason except a full disk.
     var hasReader: Bool { output.hasReader }
 
     /// - Parameter before: the report that was shown last; nil for the first report, and for the first one after the

@@ -8,7 +8,7 @@ struct StatusTable {
     /// An earlier report, to show events per second since then; nil to show the number of events since the start.
     var before: BridgeReport?
     var isColoured = false
-    /// Whether workers that are as they should be are left out.
+    /// Whether workers that need no attention are left out.
     var isOnlyBad = false
 
     /// - Parameter width: the width at which lines are cut; nil for no limit.

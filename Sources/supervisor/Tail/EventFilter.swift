@@ -3,7 +3,7 @@ import DomainEvents
 import EventRouting
 import JSONText
 
-/// The events that `supervisor tail` asks its host for, and of these the events that it shows.
+/// The events that `supervisor tail` asks its host for, and the part of them that it shows.
 struct EventFilter: Sendable, Hashable {
     /// Whether the client asks for every event except the reports of processes about themselves.
     let wantsEverything: Bool

@@ -12,7 +12,7 @@ struct TraceOutput: @unchecked Sendable {
 
     /// The output's name in a sentence.
     let name: String
-    /// The end of the sentence about a trace that could not be written, on what is left of the trace; may be empty.
+    /// The end of a sentence that says what is left of a trace that could not be written; may be empty.
     let remainder: String
     private let place: Place
 
