@@ -1,8 +1,8 @@
 /// How many control messages a peer may send.
 ///
 /// Each event that a peer is sent allows three answers: an acknowledgement, a refusal and a receipt. So a peer may
-/// answer as fast as it is asked. All other messages, and answers beyond these, are limited to a number per second;
-/// the number for four seconds may come at once.
+/// answer as fast as it is asked. All other messages, and answers beyond these, are limited to a number per second; a
+/// burst may have as many messages as four seconds allow.
 ///
 /// Pure; it reads the clock only when no allowance is left.
 package struct ControlAllowance: Sendable {

@@ -3,7 +3,7 @@ package import DomainEvents
 extension EventID {
     /// Parses what ``description`` writes: `origin-incarnation-number`; nil for any other text.
     ///
-    /// It parses from the text's end, as an origin may have hyphens.
+    /// The parsing begins at the text's end, because an origin may have hyphens.
     package init?(_ text: String) {
         guard let second = text.utf8.lastIndex(of: UInt8(ascii: "-")),
             let first = text.utf8[..<second].lastIndex(of: UInt8(ascii: "-")), first > text.startIndex,

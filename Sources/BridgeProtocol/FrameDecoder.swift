@@ -33,7 +33,7 @@ package struct FrameDecoder: Sendable {
         self.limit = limit
     }
 
-    /// Whether the bytes at hand begin with a whole frame.
+    /// Whether the bytes so far begin with a whole frame.
     package enum Step: Equatable {
         /// A whole frame of this many bytes: four for the length, then the body.
         case frame(length: Int)
@@ -41,7 +41,7 @@ package struct FrameDecoder: Sendable {
         case needsBytes(total: Int)
     }
 
-    /// Looks at the beginning of `bytes`.
+    /// Checks whether `bytes` begin with a whole frame.
     @inlinable
     package func next(in bytes: UnsafeRawBufferPointer) throws(FrameError) -> Step {
         guard bytes.count >= 4 else { return .needsBytes(total: 4) }

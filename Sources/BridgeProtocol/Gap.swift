@@ -44,10 +44,10 @@ package struct Gap: Sendable, Hashable {
         )
     }
 
-    /// Whether the two gaps can become one.
+    /// Whether this gap and `other` can become one gap.
     package func isLike(_ other: Gap) -> Bool { name.hasBytes(of: other.name) && reason == other.reason }
 
-    /// Takes in a gap that ``isLike(_:)`` this one.
+    /// Merges `other` into this gap; only if ``isLike(_:)`` is true.
     package mutating func merge(_ other: Gap) {
         count = count.saturatingSum(other.count)
         for range in other.ranges {

@@ -1,4 +1,4 @@
-/// What one side of a link can do beyond what every peer can, as its hello or welcome says.
+/// The optional features of one side of a link, as its hello or welcome lists them.
 package struct LinkFeatures: OptionSet, Sendable, Hashable {
     package let rawValue: UInt64
 

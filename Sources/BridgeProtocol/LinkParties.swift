@@ -1,6 +1,6 @@
 package import DomainEvents
 
-/// The two processes that a link connects: the source of each one's events, and the incarnation under which it
+/// The two processes that a link connects, each with the source of its events and the incarnation under which it
 /// acknowledges.
 ///
 /// Frames shorten identities: an event of the writing side is its number alone, an event of the reading side is marked

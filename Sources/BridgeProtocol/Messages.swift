@@ -98,7 +98,7 @@ package struct Reject: Sendable, Hashable {
 
     package var reason: UInt64
     package var text: String
-    /// The state of the host, for a client that has no version in common with it, and so cannot ask for it.
+    /// The state of the host, for a client that has no version in common with the host and so cannot ask it.
     ///
     /// The bytes are a `BridgeReport`, encoded as in an event.
     package var report: [UInt8]?
@@ -162,7 +162,7 @@ package struct Refusal: Sendable, Hashable {
 /// What became of an event in one process; passed on to the process that offered the event and waits for its receipts.
 package struct Receipt: Sendable, Hashable {
     package enum Outcome: UInt64, Sendable, CaseIterable {
-        /// Every handler has returned; if there was none, the process did not want the event.
+        /// Every handler has returned; with 0 handlers, the process did not want the event.
         case handled = 0
         /// The event could not be decoded or was invalid, or a handler threw.
         case refused = 1

@@ -341,7 +341,7 @@ package struct Outbox: ~Copyable {
     /// The first event from `first` to `last` that has not reached the stage; an event after `last` if all have reached
     /// it.
     ///
-    /// The event `first` must still be kept. The search joins the steps that it passes over into longer ones. So it
+    /// The event `first` must still be kept. The search joins the steps that it passes over into longer steps. So it
     /// takes few steps, whatever ranges a peer announces, and however often.
     private mutating func next(not stage: Stage, from first: UInt64, through last: UInt64) -> UInt64 {
         var sequence = first
@@ -403,8 +403,8 @@ package struct Outbox: ~Copyable {
 
     /// Frees events from the oldest on, as far as they are settled, acknowledged and written.
     ///
-    /// A refused event is settled before it is acknowledged. It stays until it is acknowledged, as the receiver counts
-    /// it against the window.
+    /// A refused event is settled before it is acknowledged. It stays until it is acknowledged, because the receiver
+    /// counts it against the window.
     package mutating func release() {
         while firstSequence <= lastWritten {
             let position = index(firstSequence)

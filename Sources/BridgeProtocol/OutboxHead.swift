@@ -41,7 +41,7 @@ package struct OutboxHead: @unchecked Sendable {
         word(at: offset).pointee.bitwiseAnd(~bit, ordering: .releasing)
     }
 
-    /// The word at `offset`, a multiple of 8 inside the memory, which begins at the start of a page.
+    /// The word at `offset`, a multiple of 8 inside the memory; the memory begins at the start of a page.
     private func word(at offset: Int) -> UnsafeMutablePointer<Atomic<UInt64>> {
         (base + offset).assumingMemoryBound(to: Atomic<UInt64>.self)
     }

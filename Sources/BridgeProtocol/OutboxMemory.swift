@@ -7,7 +7,7 @@ package protocol OutboxMemory: AnyObject, Sendable {
     func giveBack(_ range: Range<Int>)
 }
 
-/// The same memory from the host's side: it is copied, never read in place, as a process may still be writing to it.
+/// The same memory from the host's side: it is copied, never read in place, for a process may still write to it.
 package protocol OutboxSource: AnyObject, Sendable {
     var byteCount: Int { get }
 

@@ -10,8 +10,8 @@ package struct OutboxDamage: Error, Sendable, Hashable, CustomStringConvertible 
 /// Finds in a dead worker's shared outbox the events that it had accepted and the host has not received.
 ///
 /// The memory is untrusted, as any peer's bytes are, and a process may still be writing to it. So every byte is copied
-/// once and read from the copy, and every number is checked against the file's length. The reading ends at the file's
-/// length, and at what a worker may keep.
+/// once and read from the copy, and every number is checked against the file's length. The reading fails when it
+/// has read more bytes than the file has, or visited more records than a worker may keep.
 package struct OutboxRecovery: ~Copyable {
     private let source: any OutboxSource
     private let state: OutboxState
@@ -23,7 +23,7 @@ package struct OutboxRecovery: ~Copyable {
     private var position = 0
     private var unread = 0
     private var nextChunk: UntrustedNumber
-    /// How many bytes may still be read: this ends a list of chunks that is a circle.
+    /// How many bytes may still be read: this ends a circular list of chunks.
     private var budget: Int
     /// How many more bytes may be charged for the records that are visited.
     private var allowance: Int
@@ -32,8 +32,8 @@ package struct OutboxRecovery: ~Copyable {
     /// How many bytes the records are charged at most: twice what any worker keeps before it drops, whatever its host
     /// keeps.
     ///
-    /// The file is larger, as large frames leave room empty. A file full of the smallest events would keep the host
-    /// busy for more than a minute.
+    /// The file is larger, because large frames leave room empty. A file full of the smallest events would keep the
+    /// host busy for more than a minute.
     package static let allowedBytes = 2 * LinkLimits().outboxHardBytes
 
     /// - Parameter allowed: how many bytes may be charged for all records that are visited.
@@ -69,8 +69,8 @@ package struct OutboxRecovery: ~Copyable {
     /// Visits the records after `received`, oldest first, each with its link sequence; a record is valid during the
     /// call only.
     ///
-    /// - Throws: ``OutboxDamage`` if the memory holds no outbox, or what `body` throws. What `body` did before is not
-    ///   undone.
+    /// - Throws: ``OutboxDamage`` if the outbox cannot be read to its end, or what `body` throws. What `body` did
+    ///   before is not undone.
     package mutating func forEach(after received: UInt64, _ body: (UInt64, Record) throws -> Void) throws {
         guard state.accepted >= received else {
             throw OutboxDamage("it counts \(state.accepted) events, though \(received) had come")

@@ -12,8 +12,8 @@ package struct OutboxState: Sendable {
     private let handlingFinished: UntrustedNumber
     private let open: [UInt64]
 
-    /// Copies the head page; nil if the memory is not used as an outbox, because the worker keeps its frames in its
-    /// own.
+    /// Copies the head page; nil if the memory is not used as an outbox: the worker then keeps its frames in its own
+    /// memory.
     package init?(_ source: some OutboxSource) {
         let words = [UInt64](unsafeUninitializedCapacity: OutboxLayout.headBytes / 8) { buffer, count in
             count = source.copy(at: 0, into: UnsafeMutableRawBufferPointer(buffer)) / 8

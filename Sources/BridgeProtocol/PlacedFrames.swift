@@ -1,6 +1,6 @@
 /// The placed frames of the batch that is being written: memory that stays where it is until the batch is written.
 struct PlacedFrames: ~Copyable {
-    /// How many placed frames fit: twice as many as the default window lets out of the smallest events that are placed.
+    /// How many placed frames fit: twice as many as a default window holds if all of them have the least length.
     private static let capacity = 64
 
     private var base: UnsafeMutableRawPointer?

@@ -3,7 +3,7 @@
 /// One of them has killed the receiver. As long as an event is on probation, no more than one event is in flight: the
 /// next crash then finds exactly one event, which gets a *strike*.
 package struct Probation: Sendable, Hashable {
-    /// What a crash says about the events that were open in it.
+    /// What a crash says about the events that it found open.
     package enum Finding: Sendable, Hashable {
         /// No event was open: the receiver alone is to blame.
         case noEvent

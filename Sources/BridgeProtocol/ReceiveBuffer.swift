@@ -1,7 +1,7 @@
 /// Memory into which a stream is read, and from which frames are taken in place.
 ///
-/// The buffer has a standard size. It grows for a larger frame, whose declared length was checked against the limit
-/// before, and shrinks back a while after that frame is gone.
+/// The buffer has a standard size. It grows for a larger frame once the frame's declared length was checked against
+/// the limit, and shrinks back a while after the frame is gone.
 package struct ReceiveBuffer: ~Copyable {
     /// The standard size, in bytes: as much as one read of a busy local socket brings.
     package static let standardBytes = 128 << 10

@@ -37,7 +37,7 @@ package struct ReceiveWindow: Sendable {
     /// How much is handled and not acknowledged to the peer yet.
     private var unannouncedBytes = 0
     private var unannouncedEvents = 0
-    /// How much of the unannounced did not fit into the ranges of the last acknowledgement.
+    /// How many unannounced bytes and events did not fit into the ranges of the last acknowledgement.
     private var unsaidBytes = 0
     private var unsaidEvents = 0
 

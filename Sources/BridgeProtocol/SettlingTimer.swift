@@ -2,8 +2,8 @@ package import DomainEvents
 
 /// Measures how long the receiver takes to settle an event, one event at a time, as TCP measures round trips.
 ///
-/// An event that leaves while no event is timed is timed. When it is acknowledged or refused, its time is recorded. So
-/// a flood costs one comparison for each batch and each acknowledgement, however many events they have.
+/// While no event is timed, the next event that leaves is timed. Its time is recorded when the event is acknowledged
+/// or refused. So a flood costs one comparison for each batch and each acknowledgement, however many events they have.
 package struct SettlingTimer: Sendable {
     /// The event that is timed; 0 for none.
     private var sequence: UInt64 = 0

@@ -1,7 +1,7 @@
 package import CBOR
 import JSONText
 
-/// An event's payload in the form in which it can be shown or translated without its type.
+/// An event's payload in a form that can be shown or translated without the event's type.
 ///
 /// Whatever the payload says, the form and its JSON take at most four times the payload's bytes, plus a constant of
 /// some dozen MiB.

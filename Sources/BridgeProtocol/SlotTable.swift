@@ -40,7 +40,7 @@ final class SlotTable {
         return nil
     }
 
-    /// Takes slots back that hold nothing any more.
+    /// Takes back slots that hold nothing any more.
     func giveBack(_ slots: UnsafeMutableRawBufferPointer) {
         guard let address = slots.baseAddress, let offset = offset(of: address) else { return }
         let first = (offset - start) / OutboxLayout.slotBytes

@@ -6,7 +6,7 @@ package import BridgePlatform
 /// The entrance may also cut it off, which ends ``stream``.
 package final class Arrival: Sendable {
     package let stream: any ByteStream
-    /// What the kernel says of the process: it is a process of this user; its process number is only a hint.
+    /// What the kernel says of the process, which is a process of this user; the process number is only a hint.
     package let peer: UnixSocket.PeerCredentials
     private let connection: UInt64
     private weak let entrance: (any Entrance)?

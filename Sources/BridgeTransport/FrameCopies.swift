@@ -5,7 +5,7 @@ import Locks
 /// Takes events from memory that a peer shares: each is copied once, and handled from the copy.
 ///
 /// Whatever the peer does to the memory, the copy stays as it is. If the memory's size is sealed, the copy is made
-/// through a mapping, which is cheaper than the kernel's way from page to page.
+/// through a mapping, which is cheaper than a read by the kernel, page by page.
 final class FrameCopies: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let memory: MemoryFile
@@ -83,7 +83,7 @@ final class FrameCopies: @unchecked Sendable {
 
 /// This process's own copy of an event's frame; its memory is used again when nothing holds the copy any more.
 final class FrameCopy: @unchecked Sendable {
-    // Sendable: the thread that makes it writes it, and after that it is only read.
+    // Sendable: the thread that makes the copy writes it; after that, the copy is only read.
     private let buffer: UnsafeMutableRawBufferPointer
     private let count: Int
     private let home: FrameCopies

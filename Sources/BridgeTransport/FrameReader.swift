@@ -13,7 +13,7 @@ final class FrameReader: @unchecked Sendable {
     /// When the unfinished frame last made progress, and how many of its bytes were there at that time.
     private var progress = (bytes: 0, at: UInt64(0))
 
-    /// How many bytes are progress at least: a peer that sends one byte a second counts as a peer that sends nothing.
+    /// The fewest bytes that are progress: a peer that sends one byte a second counts as a peer that sends nothing.
     private static let leastProgress = 4 << 10
 
     /// Holds the frame that a slow thread has in hand.

@@ -6,7 +6,7 @@ import Locks
 /// A stream of frames over a stream of lines: to the link, a worker that speaks in lines is like any other.
 ///
 /// It reads lines and hands them on as frames, and takes frames and writes them as lines. It keeps nothing beyond the
-/// batch at hand. It reads nothing from a worker that has sent more than may wait for the host's handlers. A frame
+/// current batch. It reads nothing from a worker that has sent more than may wait for the host's handlers. A frame
 /// counts as written when its line is written.
 final class LinesStream: ByteStream, @unchecked Sendable {
     // Sendable: what both threads use is guarded by `lock`; the rest belongs to the reading thread or to the writing
@@ -19,7 +19,7 @@ final class LinesStream: ByteStream, @unchecked Sendable {
     private let changed: Condition
     private var translator: LinesTranslator
     private var found: StreamFinding?
-    /// Whether nothing is acknowledged any more: only what has arrived is handed on then.
+    /// Whether nothing is acknowledged any more: only what has arrived by then is still handed on.
     private var isOver = false
 
     // The thread that reads.
@@ -90,7 +90,7 @@ final class LinesStream: ByteStream, @unchecked Sendable {
         return .transferred(count)
     }
 
-    /// Makes frames of the lines at hand; false if more bytes must be read first.
+    /// Makes frames of the lines that have been read; false if more bytes must be read first.
     private func translateLines() throws(LinkViolation) -> Bool {
         while frames.count < Self.batchBytes, let message = try nextMessage() {
             if case .event = message, !hasRoom(waits: frames.isEmpty) {
@@ -100,7 +100,7 @@ final class LinesStream: ByteStream, @unchecked Sendable {
             try lock.withLock { () throws(LinkViolation) in
                 try translator.received(message, at: WallClock.now(), into: frames)
             }
-            // How long the lines behind the hello may be is known only once the host has read the hello.
+            // How long the lines after the hello may be is known only once the host has read the hello.
             if case .hello = message { return true }
         }
         return !frames.isEmpty

@@ -23,7 +23,7 @@ extension Link {
         pump()
     }
 
-    /// With the lock held; returns whether to write now, to set the timer, or neither.
+    /// Notes a handled event, with the lock held; returns whether to write now, to set the timer, or neither.
     func note(handled sequence: UInt64, wasUnwanted: Bool = false) -> ReceiveWindow.Urgency {
         let isQuietAwaited = waiters.isQuietAwaited
         return noted(
@@ -60,7 +60,7 @@ extension Link {
         at now: UInt64
     ) throws(LinkViolation) {
         let (woken, mayWrite) = try lock.withLock { () throws(LinkViolation) -> ([@Sendable () -> Void], Bool) in
-            // A dead incarnation sent this acknowledgement: it says nothing of what the present one has handled.
+            // A dead incarnation sent this acknowledgement: it says nothing about the present incarnation.
             guard incarnation == parties.peerIncarnation else { return ([], false) }
             let checked = try sending.credit(acknowledgement, at: now)
             trace?.acknowledged(checked, at: now)

@@ -117,8 +117,8 @@ extension Link {
     /// Whether so many of the peer's own events pile up in the peer that it is given no more to do.
     ///
     /// The peer's handlers publish without waiting for room. What they publish piles up in the peer's own outbox if its
-    /// receivers are slow, so the publishers whose events cause that are slowed. A peer that itself waits for room
-    /// stays below this.
+    /// receivers are slow. So publishers are slowed if their events cause that. A peer that itself waits for room stays
+    /// below this limit.
     ///
     /// With the lock held.
     var isBackedUp: Bool { backlogBytes >= 2 * limits.outboxBytes }
@@ -151,7 +151,7 @@ extension Link {
         }
     }
 
-    /// Whether this link, which has ended, still holds an event that does not lie in all other outboxes it goes to.
+    /// Whether this link, which has ended, still holds an event that has to go into other outboxes first.
     package var isHolding: Bool { lock.withLock { sending.gate.isHolding } }
 
     /// Lets events leave from now on: the peer has said what it wants.
@@ -160,7 +160,7 @@ extension Link {
         pump()
     }
 
-    /// Lets no event leave any more, if the link is quiet, and has been since ``activity`` was read.
+    /// Lets no event leave any more, if the link is quiet, and has been quiet since ``activity`` was read.
     ///
     /// An event that is taken after this call waits for the next incarnation: it has not left, so its delivery there is
     /// its first.
@@ -205,7 +205,7 @@ extension Link {
         fileprivate let link: Link
         fileprivate let bytes: Int
 
-        /// Gives the room back, which is not needed after all.
+        /// Gives back the room, which is not needed after all.
         package func cancel() {
             link.lock.withLock { link.sending.giveBack(bytes) }
         }

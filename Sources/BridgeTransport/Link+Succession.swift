@@ -144,7 +144,7 @@ extension Link {
         }
     }
 
-    /// Hands one recovered record on: the window does not matter any more, as no credit can reach the peer.
+    /// Hands on one recovered record; the window does not matter any more, because no credit can reach the peer.
     ///
     /// - Returns: What became of the event; nil for a gap. The peer that would wait to hear of the event is gone.
     private func recover(

@@ -129,8 +129,8 @@ extension Link {
 
     /// Calls `body` when all that has arrived is handled, and what this side has published is safe.
     ///
-    /// An event is safe when it is acknowledged, or when it is put into memory that outlives this process after this
-    /// call. So threads that go on publishing do not keep a worker from ending.
+    /// An acknowledged event is safe. An event that is published after this call is safe in memory that outlives this
+    /// process. So threads that go on publishing do not keep a worker from ending.
     package func whenDrained(_ body: @escaping @Sendable () -> Void) {
         lock.withLock { if sharedHead != nil { sending.drain() } }
         whenQuiet(body)

@@ -190,7 +190,7 @@ extension Link {
         return batch.close()
     }
 
-    /// Adds an acknowledgement to the batch, if one is to leave.
+    /// Adds an acknowledgement to the batch, if an acknowledgement is to leave now.
     ///
     /// With the lock held.
     private func acknowledge(isLast: Bool) {

@@ -167,12 +167,12 @@ package final class Link: @unchecked Sendable {
 
     package var speaksLines: Bool { lock.withLock { isInLines } }
 
-    /// What this side can do over `stream` beyond what every peer can.
+    /// The optional features of this side over `stream`.
     package func features(over stream: any ByteStream) -> LinkFeatures {
         memoryOfPeer(stream) == nil ? [] : .takesPlacedEvents
     }
 
-    /// What this side can do over the stream that it is attached to.
+    /// The optional features of this side over the stream that the link is attached to.
     package var features: LinkFeatures { lock.withLock { stream }.map(features) ?? [] }
 
     /// The memory in which the peer's events lie; nil if the peer shares none.
@@ -185,7 +185,7 @@ package final class Link: @unchecked Sendable {
     /// This side's number for the name of the event whose inline handlers run; 0 if none run.
     package var nameInHand: UInt64 { strand.nameNow }
 
-    /// Notes which event is handled next, by the number of its name.
+    /// Notes the name of the event that is handled next, as a number.
     ///
     /// On the reading thread.
     package func tookInHand(name: UInt64) { strand.arrivedName = name }

@@ -46,7 +46,7 @@ package protocol LinkDelegate: AnyObject, Sendable {
     /// The peer says that events are missing here.
     func link(_ link: Link, received gap: GapFrame) throws
 
-    /// A message arrived that is not the link's own business: any message but events and acknowledgements.
+    /// A message arrived: any message but an event, a gap, an acknowledgement or a refusal.
     func link(_ link: Link, received message: ControlMessage) throws
 
     /// The peer refuses an event that this side sent; `payload` is valid during the call only.

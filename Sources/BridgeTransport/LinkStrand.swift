@@ -8,11 +8,11 @@ import Synchronization
 ///
 /// The thread that has read an event runs its handlers, which saves a switch of threads for each event. When a handler
 /// takes long, the reading is handed to another thread, so that acknowledgements, answers and events for others go on.
-/// An event with handlers in the strand queues behind the slow one. The slow thread works that queue off and gives the
-/// strand up when the queue is empty. Then it waits to be handed the reading in its turn: two threads at the most.
+/// An event with handlers in the strand queues behind the slow handler. The slow thread works that queue off and gives
+/// the strand up when the queue is empty. Then it waits for its turn to read. There are two such threads at the most.
 package final class LinkStrand: InlineStrand, @unchecked Sendable {
-    // Sendable: guarded by `lock`, except what only the reading thread or only the strand's owner touches, as said
-    // there.
+    // Sendable: guarded by `lock`, except what only the reading thread or only the strand's owner touches; the
+    // comments there say so.
 
     private struct Waiting {
         let sequence: UInt64
@@ -52,7 +52,7 @@ package final class LinkStrand: InlineStrand, @unchecked Sendable {
     @exclusivity(unchecked) private var first = 0
     /// Whether a thread other than the reading thread owns the strand; changed with the lock held.
     private let isHandedOver = Atomic<Bool>(false)
-    /// The event whose handlers are slow; the spare thread reads it.
+    /// The event whose handlers are slow, for the spare thread.
     @exclusivity(unchecked) private var overdue: UInt64 = 0
     /// Whether a thread waits for its turn to read, or will in a moment.
     @exclusivity(unchecked) private var hasSpare = false
@@ -62,13 +62,13 @@ package final class LinkStrand: InlineStrand, @unchecked Sendable {
         changed = Condition(lock: lock)
     }
 
-    /// The event whose inline handlers run; 0 if none do.
+    /// The event whose inline handlers run; 0 if none run.
     var handledNow: UInt64 { current.load(ordering: .relaxed) & ~Self.handedOverBit }
 
-    /// The name of the event whose inline handlers run, as a number; 0 if none do.
+    /// The name of the event whose inline handlers run, as a number; 0 if none run.
     var nameNow: UInt64 { currentName.load(ordering: .relaxed) }
 
-    /// The event whose inline handlers keep the link from being read; 0 if none do.
+    /// The event whose inline handlers keep the link from being read; 0 for none.
     var blockingNow: UInt64 {
         let now = current.load(ordering: .relaxed)
         return now & Self.handedOverBit == 0 ? now : 0

@@ -20,7 +20,7 @@ struct LinkWatch {
 
     /// The timer has fired.
     ///
-    /// - Parameter now: the event whose handlers keep the reading thread; 0 if none do.
+    /// - Parameter now: the event whose handlers keep the reading thread busy; 0 for none.
     /// - Returns: Whether `now` is the event that was watched, and whether to start the timer again.
     mutating func look(at now: UInt64) -> (isSlow: Bool, starts: Bool) {
         isSet = false

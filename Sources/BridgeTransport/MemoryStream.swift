@@ -2,7 +2,7 @@ package import BridgePlatform
 import BridgeProtocol
 import Locks
 
-/// One end of a stream inside a process that behaves like a socket: bounded buffer, short writes, visible end.
+/// One end of a stream that lies in a process and behaves like a socket: bounded buffer, short writes, visible end.
 package final class MemoryStream: ByteStream, Sendable {
     private let incoming: MemoryPipe
     private let outgoing: MemoryPipe
@@ -24,7 +24,7 @@ package final class MemoryStream: ByteStream, Sendable {
         self.poller = poller
     }
 
-    /// Two connected ends, with the memory for an outbox and for large events that a worker's process has.
+    /// Two connected ends, with memory for an outbox and for large events, as between a host and a worker.
     ///
     /// - Parameters:
     ///   - capacity: how many bytes may be on their way in each direction; a socket's default is of this order.

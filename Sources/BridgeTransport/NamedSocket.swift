@@ -88,7 +88,7 @@ package final class NamedSocket: ListeningSocket, @unchecked Sendable {
 
     /// Makes the socket's file anew after it was removed; connected peers stay connected.
     ///
-    /// A file of another process that has come there since is left alone. ``socket`` is another socket after this.
+    /// Another process's file that has come there since is left alone. ``socket`` is another socket after this.
     package func recreate() throws(NamedSocketError) {
         let (directory, claim) = lock.withLock { (self.directory, self.claim) }
         let there = try SocketDirectory.open(directoryPath, for: user, makes: true, socket: path)

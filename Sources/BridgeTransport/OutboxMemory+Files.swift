@@ -19,7 +19,7 @@ extension MemoryFile: OutboxSource {
         )
     }
 
-    /// How many bytes of memory hold a host's large events where its worker reads them.
+    /// How many bytes of memory a host shares with a worker for its large events to that worker.
     ///
     /// These are twice the default limit of an outbox, because large frames leave room empty. Memory that was written
     /// once is kept until the worker ends.

@@ -9,8 +9,8 @@ package final class PassedSocket: ListeningSocket {
     package let user: UInt32
     package let socket: SharedDescriptor
 
-    /// Takes the one socket that a service manager has passed, and removes the variables that say so from the
-    /// environment.
+    /// Takes the one socket that a service manager has passed, and removes from the environment the variables
+    /// that announce the socket.
     ///
     /// Call it at the beginning of `main`, because it changes the environment. A second call finds nothing to take.
     /// - Returns: The socket; nil if no manager has passed anything.

@@ -3,9 +3,9 @@ import BridgePlatform
 /// The directory of a named socket: it belongs to one user alone, and no other user can put another directory in its
 /// place.
 ///
-/// Each directory on the way is opened from the one above it and judged when it is open. Its owner, and any user that
-/// may write in it, could swap what is below. So each belongs to this user or to the superuser, and is writable to
-/// others only if it is sticky, as `/tmp` is.
+/// Each directory on the way is opened from the directory above it and judged when it is open. Its owner, and any user
+/// that may write in it, could swap what is below. So each directory must belong to this user or to the superuser, and
+/// may be writable to others only if it is sticky, as `/tmp` is.
 struct SocketDirectory: Sendable {
     let directory: OpenDirectory
     let identity: FileStatus.Identity

@@ -1,6 +1,6 @@
 import BridgePlatform
 
-/// Says which process serves a socket's path: a lock beside the socket, which ends with the process and names it.
+/// Says which process serves a socket's path: the lock beside the socket names the process, and ends with it.
 struct SocketLock: Sendable {
     private let file: LockFile
     let name: String

@@ -3,14 +3,14 @@ package struct LineDecoder: Sendable {
     /// The longest line that is accepted now, without its newline.
     package var limit: Int
 
-    /// How many of the bytes at hand were searched and hold no newline: no byte is searched twice.
+    /// How many of the bytes so far were searched and hold no newline: no byte is searched twice.
     private var searched = 0
 
     package init(limit: Int) {
         self.limit = limit
     }
 
-    /// Whether the bytes at hand begin with a whole line.
+    /// Whether the bytes so far begin with a whole line.
     package enum Step: Equatable {
         /// A whole line of this many bytes, newline included.
         case line(length: Int)
@@ -18,7 +18,7 @@ package struct LineDecoder: Sendable {
         case needsBytes(total: Int)
     }
 
-    /// Looks at the beginning of `bytes`.
+    /// Checks whether `bytes` begin with a whole line.
     ///
     /// After a call that found no line, the caller passes the same bytes again, with more bytes after them.
     package mutating func next(in bytes: UnsafeRawBufferPointer) throws(LinkViolation) -> Step {

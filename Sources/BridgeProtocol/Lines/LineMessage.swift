@@ -150,7 +150,7 @@ package struct LineHello: Sendable, Hashable {
 /// An event in a line of a worker.
 package struct LineEvent: Sendable, Hashable {
     package let name: String
-    /// The event's time in nanoseconds since 1970; nil if the worker gives none, so that the host's clock counts.
+    /// The event's time in nanoseconds since 1970; nil if the worker gives none: the host's clock then counts.
     package let time: UInt64?
     package let cause: EventID?
     package let traceparent: String?

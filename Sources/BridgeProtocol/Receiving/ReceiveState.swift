@@ -17,7 +17,7 @@ package struct ReceiveState: Sendable {
     private var gapsInHand = 0
     /// How many events were refused.
     package private(set) var refusedEvents: UInt64 = 0
-    /// How many events broke the protocol, 1 at the most: such an event ends the link, and this side answers nothing to
+    /// How many events broke the protocol, 1 at the most: such an event ends the link, and this side does not answer
     /// it.
     package private(set) var brokenEvents: UInt64 = 0
 
@@ -120,7 +120,7 @@ package struct ReceiveState: Sendable {
         return handled(sequence, isQuietAwaited: isQuietAwaited)
     }
 
-    /// An event broke the protocol: it stays unacknowledged, as another incarnation of its sender may send it
+    /// An event broke the protocol: it stays unacknowledged, because another incarnation of its sender may send it
     /// correctly.
     package mutating func eventBroke() { brokenEvents += 1 }
 

@@ -5,7 +5,7 @@ package struct Evicted: Sendable {
     package let name: String
     package let context: EventContext
     package let wantsReceipt: Bool
-    /// Whether a later event has replaced the event, which is then not announced and leaves no gap.
+    /// Whether a later event has replaced the event; a replaced event is not announced and leaves no gap.
     package let isCoalesced: Bool
 
     init(_ event: OverflowQueue.Waiting, isCoalesced: Bool) {

@@ -32,10 +32,10 @@ package struct Farewell: Sendable, Hashable {
         }
     }
 
-    /// This side says goodbye, which counts the first time only; `last` is the newest event in the outbox.
+    /// This side says goodbye, with `last` as the newest event in the outbox; only the first call counts.
     package mutating func said(_ reason: Goodbye.Reason, text: String, behind last: UInt64) {
         guard goodbye == nil else { return }
-        // The two numbers are known only when the goodbye leaves.
+        // `lastWritten` and `handledMark` are known only when the goodbye leaves.
         goodbye = Goodbye(reason: reason.rawValue, text: text, lastWritten: 0, handledMark: 0)
         mark = last
         isWaiting = true

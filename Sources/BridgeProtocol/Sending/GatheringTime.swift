@@ -7,10 +7,10 @@ enum GatheringTime {
     /// If a write brings more events than this, gathering for longer only delays them.
     private static let plentifulEvents: UInt64 = 64
 
-    /// For how many nanoseconds events gather at least, where many come, and at most, where few come.
+    /// For how many nanoseconds events gather: `shortest` where many come, `longest` where few come.
     ///
-    /// An event for many links costs as many writes and switches, which without gathering would take all the time of
-    /// the publishing thread.
+    /// An event for many links costs as many writes and switches of threads. Without gathering, these would take all
+    /// the time of the publishing thread.
     private static let shortest: UInt64 = 50_000
     private static let longest: UInt64 = 400_000
 

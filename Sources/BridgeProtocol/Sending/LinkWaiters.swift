@@ -90,7 +90,7 @@ package struct LinkWaiters: Sendable {
 
     package mutating func waitForQuiet(_ wake: @escaping Wake) { quiet.append(wake) }
 
-    /// Replaces the caller that waited for demand before.
+    /// Lets a caller wait for demand, in place of the caller that waited before.
     package mutating func waitForDemand(_ wake: @escaping Wake) { demand = wake }
 
     // MARK: - Whose wait is over

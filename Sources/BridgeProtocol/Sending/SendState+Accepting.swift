@@ -178,8 +178,8 @@ extension SendState {
             && keptBytes - freed + event.charge <= limits.outboxHardBytes
     }
 
-    /// Drops as many older events of the same name as the event needs; false, with none dropped, if all of them were
-    /// not enough.
+    /// Drops as many older events of the same name as the event needs; false, with none dropped, if even all of them
+    /// would not make room.
     private mutating func makeRoom(for event: OverflowQueue.Waiting, _ evicted: inout [Evicted]) -> Bool {
         guard hasRoom(for: event, without: queue.chargedBytes(of: event.name)) else { return false }
         while !hasRoom(for: event) {

@@ -59,7 +59,7 @@ extension SendState {
         return true
     }
 
-    /// Encodes an event of this side's own that has no cause and whose name has a number, as most events: its head is
+    /// Encodes an event of this side's own that has no cause and whose name has a number, like most events; its head is
     /// written in place.
     ///
     /// - Returns: Whether there was room; nil, with nothing encoded, for any other event.

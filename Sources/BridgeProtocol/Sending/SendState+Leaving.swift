@@ -74,7 +74,7 @@ extension SendState {
         }
     }
 
-    /// Whether the gap at the front may go into the outbox: not right behind another gap, unless an event follows.
+    /// Whether the gap at the front may go into the outbox: not right after another gap, unless an event follows.
     ///
     /// Gaps merge in the queue; they do not merge in the outbox. If only gaps had room, each drop would put one more
     /// gap into the outbox.

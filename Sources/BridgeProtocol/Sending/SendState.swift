@@ -24,7 +24,7 @@ package struct SendState: ~Copyable {
     package internal(set) var queue = OverflowQueue()
     /// Whether events leave.
     ///
-    /// If policies act on events, the queue holds those that wait for other links' outboxes. The gate then holds only
+    /// If policies act on events, the queue holds events that wait for other links' outboxes. The gate then holds only
     /// events that have moved to another link since.
     package internal(set) var gate = SendingGate()
     /// Room reserved for events that go into all outboxes or into none, in bytes.

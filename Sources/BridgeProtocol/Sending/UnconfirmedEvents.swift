@@ -6,6 +6,6 @@ package struct UnconfirmedEvents: Sendable, Hashable {
     package internal(set) var isEverything = false
     /// How many events were written.
     package internal(set) var count: UInt64 = 0
-    /// The written events whose publishers wait to hear of them and were not told yet.
+    /// The written events whose publishers still wait to hear of them.
     var awaited: [EventID] = []
 }
