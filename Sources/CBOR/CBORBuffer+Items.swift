@@ -146,7 +146,7 @@ extension CBORBuffer.Storage {
         append(value)
     }
 
-    /// Copies fewer than 32 bytes: two words that may overlap are quicker than a call.
+    /// Copies fewer than 32 bytes: copying two words that may overlap is quicker than a call.
     @inlinable
     @inline(__always)
     package static func copyShort(_ source: UnsafeRawPointer, _ size: Int, to target: UnsafeMutableRawPointer) {

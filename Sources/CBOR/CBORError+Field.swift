@@ -38,7 +38,7 @@ extension CBORError {
     /// The text between a mistake and its path.
     private static let place = " at "
 
-    /// The most bytes of a sentence of this module, as a refusal has at most 1,024 characters.
+    /// The most bytes of a sentence of this module, because a refusal has at most 1,024 characters.
     private static let longestSentence = 4_096
 
     /// The beginnings of sentences that name a place in a value, and the text after the name of a missing key or index.

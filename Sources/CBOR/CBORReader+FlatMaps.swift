@@ -11,13 +11,13 @@ extension CBORReader {
         return skipFlatPairs(count, itemsLeft: &itemsLeft)
     }
 
-    /// The most pairs of such a map: of more keys, too many would find their bits already set in both filters.
+    /// The most pairs of such a map: with more keys, too many keys would find their bits already set in both filters.
     static let flatPairs = 16
 
     /// Passes over the pairs of a map if they are well-formed and of the most frequent forms; returns whether it did.
     ///
     /// The keys have to be short ASCII text that the filters show to be all different, and `endOfPlainItem` has to know
-    /// the values. Otherwise the position does not move, and the general way decides whether the map is wrong.
+    /// the values. Otherwise the position does not move, and the caller checks the map item by item.
     mutating func skipFlatPairs(_ count: Int, itemsLeft: inout Int) -> Bool {
         guard let base = bytes.baseAddress, count &* 2 <= itemsLeft else { return false }
         let end = base + bytes.count
@@ -118,7 +118,7 @@ extension CBORReader {
     }
 }
 
-/// Up to 23 bytes of text, in words.
+/// Up to 23 bytes of text, as machine words.
 struct ShortText {
     private let size: Int
     private let first: UInt64
@@ -153,7 +153,7 @@ struct ShortText {
     @inline(__always)
     var isASCII: Bool { (first | last | middle) & 0x8080_8080_8080_8080 == 0 }
 
-    /// Equal for equal texts, and seldom equal for different texts.
+    /// A number that is equal for equal texts, and seldom equal for different texts.
     @inline(__always)
     var fingerprint: UInt64 {
         // Odd multipliers with bits all over: the golden ratio and primes from xxHash.

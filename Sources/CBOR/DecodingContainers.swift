@@ -25,7 +25,7 @@ extension DecodingSession {
     }
 }
 
-/// A map being read; the two readers below have this in common.
+/// A map being read: what `KeptReader` and `FreeReader` have in common.
 protocol KeyedReader: KeyedDecodingContainerProtocol {
     var session: DecodingSession { get }
     var input: DecodingInput { get }

@@ -23,7 +23,7 @@ extension DecodingInput {
         return MapPlace(head: offset, first: reader.position, count: pairs, level: level)
     }
 
-    /// The offset of a key's value, and the cursor moves to that entry; nil if the map has no such key.
+    /// Moves the cursor to a key's entry and returns the offset of its value; nil if the map has no such key.
     @inline(__always)
     func find(_ key: String, _ cursor: UnsafeMutablePointer<MapCursor>) throws(CBORError) -> Int? {
         if hasEntry(cursor.pointee.position, cursor.pointee.entry, cursor),
@@ -88,8 +88,8 @@ extension DecodingInput {
     private func value(ofKeyAt offset: Int, ifEqualTo key: String) throws(CBORError) -> Int? {
         let size = key.utf8.count
         if size < 24 {
-            // The head of a short key is one byte, so kind and length compare at once. A key with a longer spelling of
-            // its length and a chunked key have another first byte; they take the long way.
+            // The head of a short key is one byte, so one comparison checks kind and length. A chunked key, or a key
+            // with a longer spelling of its length, has another first byte: `valueOfUnusualKey` compares it.
             guard offset < count else { return nil }
             let initialByte = base.load(fromByteOffset: offset, as: UInt8.self)
             if initialByte == 0x60 | UInt8(truncatingIfNeeded: size) {

@@ -145,7 +145,7 @@ extension DecodingInput {
     }
 }
 
-/// An integer as it stands in the bytes.
+/// An integer as it was read from the bytes, before it is converted to a type.
 struct IntegerRead: BitwiseCopyable {
     /// The number itself, or its complement if it is negative.
     let argument: UInt64

@@ -74,7 +74,7 @@ struct KeptContainers {
         slots[slot] = Slot(box: box, key: key, loader: ContainerLoader<Container>())
     }
 
-    /// Whether a container is only a reference to a native object, so that there is no copy of the container while the
+    /// Whether a container is only a reference to a native object: then no copy of the container exists while the
     /// object has only one reference.
     ///
     /// This is so in every standard library so far, but no library promises it. Where it is not so, nothing is kept.

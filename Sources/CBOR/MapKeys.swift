@@ -42,7 +42,7 @@ struct MapKeys {
         count &+= 1
     }
 
-    /// The fingerprint of a key: of short text in the usual spelling by its bytes, of any other key by its meaning.
+    /// The fingerprint of a key: made from the bytes of short text in its usual spelling, else from the key's meaning.
     @inline(__always)
     private static func fingerprint(at offset: Int, endingAt end: Int, in bytes: UnsafeRawBufferPointer) -> UInt64? {
         let initialByte = bytes[offset]

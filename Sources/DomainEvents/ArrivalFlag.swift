@@ -5,7 +5,7 @@ import Synchronization
 final class ArrivalFlag: Sendable {
     private let isWaiting = Atomic<Bool>(false)
 
-    /// How many times a consumer that has caught up looks again: that takes a microsecond or two, less than a wake-up.
+    /// How many times a consumer checks for events before it sleeps: a microsecond or two in all, less than a wake-up.
     private static let looks = 2_048
 
     /// Called with the lock held.
@@ -13,7 +13,7 @@ final class ArrivalFlag: Sendable {
         self.isWaiting.store(isWaiting, ordering: .relaxed)
     }
 
-    /// Watches for a moment whether events come; if it returns true, the consumer takes the lock and looks again.
+    /// Watches for a moment whether events come; returns true if the consumer should take the lock and look.
     func comeSoon() -> Bool {
         if let thread = Simulation.thread {
             thread.yield()

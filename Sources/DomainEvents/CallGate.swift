@@ -40,7 +40,7 @@ package final class CallGate: @unchecked Sendable {
 
     // MARK: - Calls that are counted here
 
-    /// Counts the call as running, and the caller's next step is the handler; returns false if the gate is closed.
+    /// Counts a call as running before the caller calls the handler; returns false if the gate is closed.
     func enter() -> Bool {
         let before = state.wrappingAdd(Self.oneEntering, ordering: .sequentiallyConsistent).oldValue
         if before & Self.closedBit == 0 {
@@ -69,7 +69,7 @@ package final class CallGate: @unchecked Sendable {
         while state.load(ordering: .sequentiallyConsistent) & Self.enteringMask != 0
             || DeliverySlots.contains(gate: address)
         {
-            // The call is a few instructions away, unless its thread has just lost its processor.
+            // Entering takes a few more instructions, unless the call's thread has just lost its processor.
             yieldThread()
         }
     }

@@ -64,7 +64,7 @@ final class DeferredPublishPool: Sendable {
         return place
     }
 
-    /// Stores the list if the pool is empty, else releases it: two threads at once are rare.
+    /// Stores the list if the pool is empty, else releases it: two threads rarely use the pool at once.
     private func put(_ list: DeferredPublish) {
         let pointer = Unmanaged.passRetained(list)
         let address = UInt(bitPattern: pointer.toOpaque())

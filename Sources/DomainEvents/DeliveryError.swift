@@ -94,7 +94,7 @@ public struct DeliveryError: Error, Sendable, CustomStringConvertible {
         report = Report(code, of: event, id: id, at: worker, description, field, progress)
     }
 
-    /// The same error with this identity, unless the error has one already.
+    /// The same error with this identity; an error that already has an identity keeps it.
     package func identified(by id: EventID) -> DeliveryError {
         guard self.id == nil else { return self }
         return DeliveryError(code, of: event, id: id, at: worker, description, field: field, progress: progress)

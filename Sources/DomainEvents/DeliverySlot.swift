@@ -4,9 +4,9 @@ public import Synchronization
 /// What one thread is doing with subscribers at this moment, for other threads to read.
 ///
 /// A publishing thread counts no references and takes no lock: it writes down here what it uses. A thread that removes
-/// a subscriber checks here whether another thread still uses its list (hazard pointers; M. Michael, "Hazard Pointers:
-/// Safe Memory Reclamation for Lock-Free Objects", IEEE TPDS 15(6), 2004). Each slot has cache lines of its own, and
-/// only its own thread writes to it.
+/// a subscriber checks here whether another thread still uses the old list (hazard pointers; M. Michael, "Hazard
+/// Pointers: Safe Memory Reclamation for Lock-Free Objects", IEEE TPDS 15(6), 2004). Each slot has cache lines of its
+/// own, and only its own thread writes to it.
 @usableFromInline
 struct DeliverySlot: ~Copyable {
     /// The list whose inline handlers the thread calls; 0 for none.
@@ -28,7 +28,7 @@ struct DeliverySlot: ~Copyable {
     /// The publisher that makes the context of the event in hand if a handler asks for it; valid only while delivering.
     @usableFromInline var publisher: Unmanaged<EventPublisher>?
 
-    /// Set in ``gate`` once the handler is being called.
+    /// The bit of ``gate`` that is set while the handler runs.
     @usableFromInline static var isRunning: UInt { 1 }
 
     init() {}

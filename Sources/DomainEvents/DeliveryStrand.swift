@@ -119,11 +119,11 @@ final class DeliveryStrand: @unchecked Sendable {
         }
     }
 
-    /// - Returns: Whether there are events. If not, the strand is scheduled again: at once if events are left, else
-    ///   when the next event comes.
+    /// - Returns: Whether `batch` has events. If not, the strand is scheduled again: at once if events still wait,
+    ///   otherwise when the next event comes.
     private func takeNext(_ batch: inout DeliveryBatch, _ handled: Int) -> Bool {
         let isOver = handled >= Self.burst
-        // A burst is under way, so the next event is near.
+        // A burst is under way, so the next event probably comes soon.
         var mayWait = handled > 1 && !isOver
         while true {
             lock.lockSoon()

@@ -18,7 +18,7 @@ package final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
         resume()
     }
 
-    /// Begins to put the event into outboxes and strands; until ``hasLeft()`` no step waits for anything.
+    /// Called before the event is put into outboxes and strands; the caller waits for nothing until ``hasLeft()``.
     ///
     /// - Throws: `CancellationError` if the wait has ended; then the event does not leave.
     package func beginLeaving() throws {

@@ -42,7 +42,7 @@ public struct DurationHistogram: Sendable, Hashable {
     /// The result is the upper bound of the bucket in which that duration lies, or the longest duration if that is less
     /// or the bucket is the last. So the result is never too short. Between the first and the last bucket it is too
     /// long by a sixteenth at most; in the first bucket it is 1,023 ns at most.
-    /// - Parameter fraction: a number from 0 to 1; any other number counts as the nearer of the two.
+    /// - Parameter fraction: a number from 0 to 1; a smaller number counts as 0, a greater number as 1.
     /// - Returns: Nil if nothing was counted.
     public func quantile(_ fraction: Double) -> Duration? {
         guard count > 0 else { return nil }

@@ -47,8 +47,8 @@ public struct EventBuffering<E: DomainEvent>: Sendable {
 
     /// Of the events with the same key, only the latest waits, at the place of the first.
     ///
-    /// With more than `limit` keys, the consumer misses the oldest event. An event that a younger one has replaced
-    /// counts as a chosen loss, not as missed. No sender waits for the consumer.
+    /// With more than `limit` keys, the consumer misses the oldest event. An event that a younger event has replaced
+    /// does not count as missed. No sender waits for the consumer.
     /// - Parameters:
     ///   - limit: how many keys may wait.
     ///   - key: called on the publishing thread, once for each event. `==` and `hash(into:)` of its result must neither

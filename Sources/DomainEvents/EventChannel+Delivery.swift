@@ -60,8 +60,8 @@ extension EventChannel {
     ///
     /// - Parameters:
     ///   - isHeld: whether the event has to lie in all outboxes before it leaves any of them, even without strands.
-    ///   - forward: puts the event into the outboxes, held if `held` is not nil; returns whether the subscribers here
-    ///     get it too.
+    ///   - forward: puts the event into the outboxes, as a held event if `held` is an array for it; returns whether the
+    ///     subscribers here get it too.
     ///   - tracker: makes the event's tracker; called if there are strands, before they get the event.
     /// - Returns: Whether the subscribers here get the event.
     private func handOut(
@@ -152,8 +152,8 @@ extension EventChannel {
     ///   - read: returns the event; called if there are subscribers, and never while an outbox holds the event back.
     ///   - kept: the subscribers of the previous event; this call puts this event's subscribers in their place.
     ///   - strand: where the inline handlers of events from the same link run; nil for the calling thread.
-    ///   - passOn: puts the event into the outboxes of other processes, held if `held` is not nil; returns whether the
-    ///     subscribers here get it too. Called once, whatever becomes of the event here.
+    ///   - passOn: puts the event into other processes' outboxes, as a held event if `held` is an array for it; returns
+    ///     whether the subscribers here get it too. This is called once, whatever becomes of the event here.
     /// - Throws: What `read` throws.
     package func deliverIncoming(
         _ read: () throws -> E,
@@ -199,7 +199,7 @@ extension EventChannel {
         if subscribers.isInlineOnly {
             guard passOn(&atOnce) else { return .unwanted }
             let event = try read()
-            // The common case counts no references. Counting references to a publisher is slow: it has weak ones, too.
+            // The common case counts no references: counting is slow for a publisher, which has weak references, too.
             if strand?.enter() ?? true {
                 let failure = DeliveryThread.unmanaged._withUnsafeGuaranteedRef { thread in
                     thread.collectFailures(context: context) { thread in
@@ -251,7 +251,7 @@ extension EventChannel {
     /// - Parameters:
     ///   - receipts: learns the other processes that get the event.
     ///   - hasLeft: called when the event lies in every outbox and strand, before inline handlers run.
-    /// - Returns: How many handlers the event has here, and the outcome of the handlers on this thread.
+    /// - Returns: What became of the event here; `pending` if `tracker` reports it when the last handler has returned.
     func deliver(
         _ event: E,
         context: EventContext,
@@ -293,8 +293,8 @@ extension EventChannel {
     /// - Parameters:
     ///   - handlers: how many handlers there are, including those in strands.
     ///   - strand: where the inline handlers run; nil for this thread.
-    ///   - tracker: waits for the handlers in strands; nil if there are none.
-    ///   - make: makes a tracker for inline handlers that run later, if there are no strands.
+    ///   - tracker: waits for the handlers in strands; nil if there are no strands.
+    ///   - make: makes a tracker for inline handlers that run later; called only if `tracker` is nil.
     private func callInline(
         _ event: E,
         context: EventContext,

@@ -91,7 +91,7 @@ extension EventChannel {
         subscribers.first[index - 1]._withUnsafeGuaranteedRef { wakeWaiters(of: $0.gate) }
     }
 
-    /// Wakes the tasks that wait for this gate's calls, as one call has returned; the slot no longer names the gate.
+    /// Called after a call, when the slot no longer names the gate: wakes the tasks that wait for the gate's calls.
     @inlinable
     func wakeWaiters(of gate: CallGate) {
         if gate.state.load(ordering: .sequentiallyConsistent) & CallGate.awaitedBit != 0 { gate.wakeWaiters() }
@@ -129,8 +129,8 @@ extension EventChannel {
         }
     }
 
-    /// Publishes an event in the general case, with other processes, other publishers, queues, tasks, or an event in
-    /// hand.
+    /// Publishes an event in every other case: for other processes, other publishers, queues or tasks, or while another
+    /// event is in hand.
     @usableFromInline
     func publishFully(_ event: E, from publisher: EventPublisher, causedBy cause: EventContext?) {
         guard let subscribers = currentSubscribers() else { return }

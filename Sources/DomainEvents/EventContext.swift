@@ -25,7 +25,7 @@ public struct EventContext: Sendable {
     /// its own.
     public let traceparent: Traceparent?
 
-    /// The number below which no event of the same origin comes again; nil if the sender did not say so.
+    /// The number below which no event of the same origin comes again; nil if the sender gave no such number.
     ///
     /// A store that keeps the identifiers of handled events may forget those with a lower number.
     public let settledBelow: UInt64?

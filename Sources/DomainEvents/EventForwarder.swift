@@ -10,7 +10,7 @@ package protocol EventForwarder: AnyObject, Sendable {
     ///   - receipts: the ledger that waits for the receipts of all processes; it learns which processes get the event,
     ///     and then their receipts.
     ///   - held: nil if the event is to leave at once. Otherwise the forwarder adds the held event here, and it stays
-    ///     in the outboxes until the caller releases it. The caller releases it soon, as later events wait behind it.
+    ///     in the outboxes until the caller releases it. Later events wait behind it, so the caller releases it soon.
     func forward<E: DomainEvent>(
         _ event: E,
         context: EventContext,
@@ -40,7 +40,7 @@ package protocol HeldEvent {
 @usableFromInline
 package enum FullOutboxAction: Sendable {
     /// Outboxes take the event up to the hard limit; beyond that only the peers with room get it. The bridge announces
-    /// the loss, as the caller gets no error.
+    /// the loss, because the caller gets no error.
     case drop
     /// Outboxes take the event up to the hard limit; beyond that no subscriber here and no peer of that forwarder gets
     /// the event, and the caller gets the error.
@@ -72,7 +72,7 @@ package protocol InterestObserver: AnyObject, Sendable {
     /// Called when `name` may have got its first subscriber or lost its last; the observer asks
     /// ``EventPublisher/isWanted(_:)``.
     ///
-    /// The call does not say which of the two happened, as calls of two threads may overtake each other.
+    /// The call does not say which of the two happened, because calls of two threads may overtake each other.
     func interestMayHaveChanged(in name: String)
 
     /// Whether the observer carries events to other processes for as long as it observes.

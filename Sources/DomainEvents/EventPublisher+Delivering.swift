@@ -30,7 +30,7 @@ extension EventPublisher {
         return transaction.hold(publish) ? context.id : nil
     }
 
-    /// Waits for room and publishes; apart from ``send(_:)``, which so takes no memory for a wait that it rarely needs.
+    /// Waits for room and publishes; a separate function, so that ``send(_:)`` takes no memory for a rare wait.
     private func sendWhenRoom<E: DomainEvent>(_ event: E, to channel: EventChannel<E>) async throws -> EventID {
         // The event gets its context after the wait, because the context has the time of publication.
         let reserved = try await reserveRoom(for: event, in: channel) { makeContext(causedBy: nil).id }
@@ -207,8 +207,8 @@ extension EventPublisher {
     ///   - matches: says which of the caused events is the answer, for enum events. It is also called for events
     ///     without a cause: the error of a request that times out counts the events without a cause that match.
     /// - Throws: ``DeliveryError`` if nothing subscribes to the event, an outbox does not take it, a process refuses it
-    ///   or is unavailable, or there is no answer in time. The error of a handler of the event here, if there is no
-    ///   answer by then. `CancellationError` if the task is cancelled.
+    ///   or is unavailable, or there is no answer in time. The error of a handler of the event here, if all handlers
+    ///   here have returned without an answer. `CancellationError` if the task is cancelled.
     public func request<E: DomainEvent, Answer: DomainEvent>(
         _ event: E,
         awaiting answer: Answer.Type,
@@ -234,7 +234,7 @@ extension EventPublisher {
     /// event of type `failure` first.
     ///
     /// Otherwise like ``request(_:awaiting:within:clock:where:)``.
-    /// - Throws: ``RequestFailed`` with the event of type `failure`; otherwise as for the request without one.
+    /// - Throws: ``RequestFailed`` with the event of type `failure`; otherwise as the request without a failure type.
     public func request<E: DomainEvent, Answer: DomainEvent, Failure: DomainEvent>(
         _ event: E,
         awaiting answer: Answer.Type,

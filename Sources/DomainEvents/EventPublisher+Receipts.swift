@@ -56,7 +56,7 @@ extension EventPublisher {
             ?? DeliveryError(.noSubscriber, of: name, id: context.id, "nothing subscribes to \(name)")
     }
 
-    /// The error for an event without a subscriber in this process after the bridge of this publisher has shut down, or
+    /// The error for an event that has no subscriber in this process, once this publisher's bridge has shut down or
     /// this process has left the bridge.
     ///
     /// - Returns: Nil if there is a bridge, or if there never was a bridge.

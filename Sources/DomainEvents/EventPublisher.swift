@@ -167,7 +167,7 @@ public final class EventPublisher: @unchecked Sendable {
         error: any Error,
         site: SubscriptionSite
     ) {
-        // A report never causes another one: otherwise a handler that throws on every event would cause endless
+        // A report never causes another report: otherwise a handler that throws on every event would cause endless
         // reports.
         guard !(type is any SelfReport.Type) else { return }
         let failure = HandlerFailed(
@@ -318,7 +318,7 @@ public final class EventPublisher: @unchecked Sendable {
     /// Makes `forwarder` the owner's forwarder of this name, in place of an earlier one, for every event that is
     /// published after this has returned.
     ///
-    /// A `publish` that is under way may still use the earlier forwarder, and keeps it alive until it returns.
+    /// A `publish` that is under way may still use the earlier forwarder, which lives at least until that call ends.
     ///
     /// - Parameter forwarder: nil if the owner no longer forwards events of this name.
     package func setForwarding(of name: String, by owner: AnyObject, to forwarder: (any EventForwarder)?) {

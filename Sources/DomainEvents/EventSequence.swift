@@ -3,8 +3,8 @@ import Locks
 /// The events of one type, for `for try await`; each iterator gets every event from the moment the iterator is made.
 ///
 /// The sequence subscribes for its first iterator before `events(of:)` returns. It ends at once when the task is
-/// cancelled or the iterator is released. When the publisher is released, it ends after the buffered events. If a
-/// consumer's buffer overflows, the consumer gets ``EventsMissed`` at the place of the missed events; it may go on
+/// cancelled or the iterator is released. When the publisher is released, the sequence ends after the buffered events.
+/// If a consumer's buffer overflows, the consumer gets ``EventsMissed`` at the place of the missed events; it may go on
 /// after that.
 public struct EventSequence<E: DomainEvent>: AsyncSequence, Sendable {
     /// The events.

@@ -31,8 +31,8 @@ public struct EventsTraced: DomainEvent, SelfReport {
     /// No event of this type has more spans than this.
     package static let maximumSpans = 1_000
 
-    /// Refuses an event with too many spans or threads, or with a span that ends beyond the largest time; no process
-    /// that keeps to the rules publishes one.
+    /// Refuses an event with too many spans or threads, or with a span that ends beyond the largest time; a process
+    /// that keeps to the rules publishes no such event.
     public func validate() throws {
         guard spans.count <= Self.maximumSpans, threads.count <= Self.maximumSpans else {
             throw TraceError(description: "it has more than \(Self.maximumSpans) spans or threads")

@@ -9,7 +9,7 @@ public enum OverflowPolicy: Sendable, Hashable {
     /// `send` and `deliver` throw ``DeliveryError/Code/outboxFull`` at once; `publish` drops the event.
     case fail
 
-    /// The oldest event of this name that has not begun to leave is dropped, or the new event if all have begun.
+    /// Drops the oldest event of this name that has not begun to leave; drops the new event if all have begun to leave.
     case dropOldest
 
     /// The new event is dropped.

@@ -5,7 +5,7 @@ struct PendingDelivery {
     var next: UnsafeMutablePointer<PendingDelivery>?
     var previous: UnsafeMutablePointer<PendingDelivery>?
     let chunk: UnsafeMutablePointer<BacklogChunk>
-    /// The subscriber that gets the event, and lives at least until it has it; nil for a gap, where events were missed.
+    /// The subscriber, which lives at least until it has got the event; nil for a gap, where events were missed.
     var owner: Unmanaged<DeferredSubscriber>?
     /// Waits until the event has been handled; nil if no caller waits.
     var tracker: HandlingTracker?
@@ -40,7 +40,7 @@ extension DeliveryPlace {
     /// Whether the place has to be taken out alone: a tracker waits for its event, or it is a gap that may still grow.
     var isSingle: Bool { pointee.tracker != nil || isGap }
 
-    /// Adds missed events to a gap, some of which never arrived; only for gaps.
+    /// Adds `count` missed events to a gap, `droppedOnTheWay` of which never arrived; only for gaps.
     ///
     /// Other processes say how many they have dropped, so a sum beyond the largest number stays at the largest.
     func growGap(by count: UInt64, droppedOnTheWay: UInt64 = 0) {
@@ -60,7 +60,7 @@ extension DeliveryPlace {
         }
     }
 
-    /// Releases the event and its context; never under a lock, as it may run a deinit that publishes.
+    /// Releases the event and its context; never called under a lock, because a deinit may publish.
     func release() {
         pointee.owner?._withUnsafeGuaranteedRef { $0.eventType.destroyRaw(event.address) }
         releaseHead()

@@ -29,7 +29,7 @@ struct RawEvent: @unchecked Sendable {
 }
 
 extension DomainEvent {
-    /// How many bytes an event takes: its stride, as a copy may write that many bytes.
+    /// How many bytes an event takes: its stride, because a copy may write that many bytes.
     static var rawSize: Int {
         // Swift aligns no type to more than 16 bytes, and the memory for events relies on it.
         precondition(MemoryLayout<Self>.alignment <= 16, "\(eventName) is aligned to more than 16 bytes")

@@ -61,7 +61,7 @@ package final class ReceiptLedger: @unchecked Sendable {
         lock.withLock { if received[process] == nil { _ = awaited.insert(process) } }
     }
 
-    /// Notes the receipt of a process; the first one of each process counts.
+    /// Notes the receipt of a process; the first receipt of each process counts.
     package func receive(_ receipt: ProcessReceipt) {
         let (told, completion): (Waiter?, ([String: Int], (any Error)?)?) = lock.withLock {
             guard waiter != nil, received.updateValue(receipt.handlers, forKey: receipt.process) == nil else {
@@ -76,7 +76,7 @@ package final class ReceiptLedger: @unchecked Sendable {
         if let (handlers, failure) = completion { told?.onCompletion(handlers.filter { $0.value > 0 }, failure) }
     }
 
-    /// Fails the wait, as no process will send a receipt any more.
+    /// Ends the wait with an error, because no process will send a receipt any more.
     package func fail(_ error: any Error) {
         let waiter = lock.withLock {
             defer { awaited = [] }

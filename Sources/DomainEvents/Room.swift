@@ -13,7 +13,7 @@ final class Room: @unchecked Sendable {
     private let lock: Lock
     let limit: Int
     private var entered = 0
-    /// How many events have left; the consumer counts them without a lock for each.
+    /// How many events have left; the consumer counts each event without taking a lock.
     private let left: UnsafeMutablePointer<Atomic<Int>>
     /// The value of `left` that a publisher saw last.
     private var knownLeft = 0

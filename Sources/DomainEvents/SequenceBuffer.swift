@@ -225,7 +225,7 @@ final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
         backlog.giveBack(batch)
         switch policy {
         case .waiting, .oldest: batch = backlog.take(atMost: Self.batchLimit)
-        // An event that has been taken cannot give way to younger ones any more.
+        // An event that has been taken cannot give way to younger events any more.
         case .newest, .latest: batch = backlog.take(atMost: 1)
         }
         left = batch
@@ -241,7 +241,7 @@ final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
     }
 
     private func sleep() async {
-        // A burst is under way, so the next event is near.
+        // A burst is under way, so the next event probably comes soon.
         if taken > 1, arrivals.comeSoon() { return }
         taken = 0
         await withTaskCancellationHandler {

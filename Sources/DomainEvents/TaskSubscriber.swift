@@ -120,9 +120,9 @@ final class TaskSubscriber: DeferredSubscriber, @unchecked Sendable {
         }
     }
 
-    /// - Returns: Whether there are events; otherwise the next event starts another task.
+    /// - Returns: Whether `batch` has events; if not, the next event starts another task.
     private func takeNext(_ batch: inout DeliveryBatch, _ handled: Int) -> Bool {
-        // A burst is under way, so the next event is near.
+        // A burst is under way, so the next event probably comes soon.
         var mayWait = handled > 1
         while true {
             lock.lockSoon()

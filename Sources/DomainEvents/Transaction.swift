@@ -34,7 +34,7 @@ final class Transaction: @unchecked Sendable {
         return nil
     }
 
-    /// Keeps a closure that publishes an event; false if the transaction has ended meanwhile.
+    /// Keeps a closure that publishes an event; returns false if the transaction has ended or has no room left for it.
     func hold(_ publish: @escaping () -> Void) -> Bool {
         lock.withLock {
             guard isOpen, late ?? 0 < Self.lateLimit else { return false }
@@ -59,8 +59,8 @@ final class Transaction: @unchecked Sendable {
     /// Takes what is held, for the caller to publish; if nothing is held, ends the transaction and returns nil.
     ///
     /// Until nothing is held, the transaction also holds events of tasks that outlived its body: otherwise the next
-    /// event of such a task would overtake its earlier events. ``lateLimit`` bounds them, as a task may publish faster
-    /// than the caller.
+    /// event of such a task would overtake its earlier events. ``lateLimit`` bounds them, because a task may publish
+    /// faster than the caller.
     func takeHeld() -> [() -> Void]? {
         lock.withLock {
             late = late ?? 0

@@ -4,14 +4,14 @@ import Locks
 
 /// The publishers and notification centers that an event has come through; none of them gets it again.
 ///
-/// A notification carries its route in its object. An event has no room for a route. So the event that a notification
-/// becomes is caused by an identity that is made for the notification, and the origin of that identity spells the
-/// route. The identity stays on the event on any thread, in other processes, and at any publisher that passes the event
-/// on. So nothing has to be remembered.
+/// A notification carries its route in its object. An event has no room for a route. So the adapter makes an identity
+/// for the notification: the identity's origin spells the route, and the identity is the event's cause. The event keeps
+/// its cause on any thread, in other processes, and at any publisher that passes the event on. So no adapter has to
+/// remember the routes of events.
 struct NotificationRoute: Sendable, Equatable {
     private static let prefix = "notification:"
     private static let separator: Character = ":"
-    /// The most stations: the origin stays well below the longest name on a link; a longer route is taken for a loop.
+    /// The most stations of a route: its origin stays well below the longest name, and a longer route counts as a loop.
     private static let longest = 8
 
     private let stations: [UInt64]

@@ -33,7 +33,7 @@ package struct JSONNode: Sendable, Hashable {
         return members.first { $0.key == key }?.node
     }
 
-    /// The same as CBOR: integers to the last bit, numbers as doubles, objects as maps with text keys.
+    /// The same value as CBOR: integers to the last bit, numbers as doubles, objects as maps with text keys.
     package var cborValue: CBORValue {
         switch value {
         case .null: .null

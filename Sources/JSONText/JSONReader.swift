@@ -25,7 +25,7 @@ package struct JSONReader: Sendable {
 
     package let dialect: Dialect
     package let maximumDepth: Int
-    /// How many values a text may hold, the inner ones of arrays and objects included.
+    /// How many values a text may hold, including the values inside arrays and objects.
     ///
     /// A value takes some dozen bytes of memory, though it may be one byte of the text. Set a limit where a text comes
     /// from an untrusted source.

@@ -64,7 +64,7 @@ package struct JSONWriter: Sendable {
 
     /// Whether two keys of one map become the same text, as 1 and "1" do.
     ///
-    /// An object with both would say one thing to one reader and another to the next.
+    /// Readers may take different values from an object that has both keys.
     package static func hasTwinKeys(in value: CBORValue) -> Bool {
         switch value {
         case .array(let elements): return elements.contains { hasTwinKeys(in: $0) }

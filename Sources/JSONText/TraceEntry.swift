@@ -12,11 +12,11 @@ package struct TraceEntry {
     package let process: Int32
     /// The number of the thread; nil for the process's own line.
     package var thread: UInt64?
-    /// When the entry begins; in nanoseconds, like `duration`.
+    /// When the entry begins, in nanoseconds; `duration` is in nanoseconds, too.
     package var time: UInt64?
     package var duration: UInt64?
     package var identifier: String?
-    /// How far the line of an instant reaches.
+    /// How far the line of an instant event reaches: `g`, `p` or `t` for the whole trace, its process or its thread.
     package var scope: String?
     package var bindsToEnclosing = false
     package var arguments: [(key: String, value: Argument)] = []
@@ -68,7 +68,7 @@ package struct TraceEntry {
         text.append(UInt8(ascii: "}"))
     }
 
-    /// The thread's number, clamped, as a peer may give a number that no thread can have.
+    /// The thread's number, clamped because a peer may give a number that no thread can have.
     private var tid: UInt32 { thread.map { UInt32(clamping: $0) } ?? UInt32(clamping: process) }
 
     private static func microseconds(_ nanoseconds: UInt64) -> String {

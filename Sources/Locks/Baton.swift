@@ -5,8 +5,8 @@ import Glibc
 import Darwin
 #endif
 
-/// A thread waits for the baton until another thread hands it over; no simulation controls this wait, as simulations
-/// are built on it.
+/// A thread waits for the baton until another thread hands it over; no simulation controls this wait, because
+/// simulations are built on the baton.
 ///
 /// `@unchecked Sendable` is sound: `isHere` is touched under the mutex only.
 package final class Baton: @unchecked Sendable {
@@ -43,7 +43,7 @@ package final class Baton: @unchecked Sendable {
     }
 }
 
-/// Ends the calling thread where it stands, and releases nothing that its callers hold.
+/// Ends the calling thread at once, and releases nothing that its callers hold.
 package func endThisThread() -> Never {
     pthread_exit(nil)
 }
