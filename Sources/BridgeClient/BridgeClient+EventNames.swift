@@ -8,7 +8,7 @@ extension BridgeClient {
     /// The names of the events that the host and its workers want or publish, with these processes, in the order of
     /// bytes.
     ///
-    /// The list has the names that some process has wanted by name, or that a specification lists. The host answers in
+    /// The list has each name that some process has asked for, or that a specification lists. The host answers in
     /// pieces: a name that comes or goes between two answers may be in the list or not.
     /// - Parameter limit: how long this waits for each answer.
     /// - Throws: ``BridgeClientError``, also if the host lists names out of order; `CancellationError` if the task is

@@ -39,7 +39,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
     /// Whether the host has said over the current link which events it wants.
     private var isAttached = false
     private var lastEvent: EventID?
-    /// Why the client ends the current link; nil if the reason is the link's own.
+    /// Why the client ends the current link; nil if the link itself reports the reason.
     private var fault: BridgeClientError?
     /// The callers that wait for the end of the current link.
     private var endWatchers: [UInt64: AsyncStream<EndedLink>.Continuation] = [:]
@@ -90,7 +90,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
         )
     }
 
-    /// The host's own name, which a publisher without a given name has too; receipts must tell the two apart.
+    /// The host's own name, which a publisher without a given name has too; receipts must tell host and client apart.
     private static let hostName = "host"
 
     private static func peerName(beside own: String) -> String { own == hostName ? "attached host" : hostName }
@@ -112,7 +112,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
         if let link {
             await withCheckedContinuation { continuation in
                 let isDone = lock.withLock {
-                    // If the link has ended since, there is nothing to wait for.
+                    // If the link has already ended, there is nothing to wait for.
                     if current === link { closing.append(continuation) }
                     return current !== link
                 }

@@ -66,9 +66,9 @@ public struct BridgeStopRequested: DomainEvent, SelfReport, Hashable {
     public init() {}
 }
 
-/// A host's answer to a command about a worker: that it is done, or why not.
+/// A host's answer to a command about a worker: that the command is done, or why it is not.
 ///
-/// Only the sender of the command gets it.
+/// Only the sender of the command gets the answer.
 public struct CommandAnswered: DomainEvent, SelfReport, Hashable {
     /// Why the command was not done, or has failed, as a sentence; nil if it is done.
     public let refusal: String?

@@ -1,6 +1,6 @@
 /// The processes that want and publish the events of one name, as far as a host knows them.
 public struct EventNameReport: Sendable, Hashable, Codable {
-    /// The most processes that ``wantedBy`` has, and that ``publishedBy`` has.
+    /// The most processes that ``wantedBy`` and ``publishedBy`` each have.
     public static let mostProcesses = 100
 
     /// The name of the events.

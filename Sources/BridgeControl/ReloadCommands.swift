@@ -12,7 +12,7 @@ public struct ConfigurationReloadRequested: DomainEvent, SelfReport, Hashable {
 
 /// The answer of the program that has the host to a ``ConfigurationReloadRequested``, when all is done or refused.
 ///
-/// Only the sender of the command gets it.
+/// Only the sender of the command gets the answer.
 public struct ConfigurationReloaded: DomainEvent, SelfReport, Hashable {
     /// The outcome of the command.
     public let outcome: ReloadOutcome

@@ -60,8 +60,8 @@ struct InheritedLink: ~Copyable {
 
     /// The memory whose descriptor a variable names; nil if there is none.
     ///
-    /// Without memory for its outbox, events that the worker has published and not sent die with it. Without memory for
-    /// large events, they come over the link.
+    /// Without memory for the outbox, events that the worker has published and not sent are lost at the worker's end.
+    /// Without memory for large events, these come over the link.
     private static func takeMemory(_ variable: String) -> MemoryFile? {
         guard let number = CurrentProcess.environment(variable).flatMap({ CInt($0) }), number > 2,
             (try? FileDescriptor.setCloseOnExec(number)) != nil

@@ -99,7 +99,7 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
         return try outcome.get()
     }
 
-    /// Notes that the worker's body is ready; if no hold is left, reports that to the host, which then sends events.
+    /// Notes that the body is ready; if no hold is left, reports the readiness to the host, which then sends events.
     package func becomeReady() {
         let isReadyNow = lock.withLock {
             wantsReadiness = true
@@ -128,7 +128,7 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
         }
     }
 
-    /// Resumes the waiters after all reports are delivered, as the process may end as soon as the waiters go on.
+    /// Resumes the waiters after all reports are delivered: the process may end as soon as the waiters go on.
     private static func tell(_ end: End, _ waiters: [CheckedContinuation<End, Never>], behind router: EventRouter?) {
         let tell: @Sendable () -> Void = { for waiter in waiters { waiter.resume(returning: end) } }
         if let router { router.whenReported(tell) } else { tell() }

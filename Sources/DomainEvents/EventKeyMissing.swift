@@ -1,7 +1,8 @@
 /// An event for a pool of workers came without the key by which its member is chosen.
 ///
-/// The event was delivered: all events of its name without a key go to the same member, in order. The bridge publishes
-/// this once for each event name of a pool, because a misspelled key field leaves the other members without work.
+/// All events of this name without a key are for the same member, in order; like any event, they may be dropped or
+/// refused. The bridge publishes this once for each event name of a pool, because a misspelled key field leaves the
+/// other members without work.
 public struct EventKeyMissing: DomainEvent, SelfReport {
     /// The name of the event.
     public let event: String
@@ -9,7 +10,7 @@ public struct EventKeyMissing: DomainEvent, SelfReport {
     /// The name of the pool.
     public let worker: String
 
-    /// The member that gets the event.
+    /// The member that the event is for.
     public let member: String
 
     /// Makes the event.

@@ -19,7 +19,7 @@ public struct AppliedChanges: Sendable, Hashable {
     /// The new workers, in their order, whether they have become ready or are in ``failures``.
     public var started: [String] = []
 
-    /// The workers that were removed: they have ended, and what they had not handled is a dead letter.
+    /// The workers that were removed: they have ended, and events that they had not handled are dead letters.
     public var stopped: [String] = []
 
     /// The workers that run by another specification now.
@@ -28,7 +28,7 @@ public struct AppliedChanges: Sendable, Hashable {
     /// The workers that were left alone: the same processes do their work.
     public var unchanged: [String] = []
 
-    /// What has failed: workers that have not become ready, or that go on as they were.
+    /// The changes that have failed: workers that have not become ready, or that were not replaced.
     public var failures: [Failure] = []
 }
 

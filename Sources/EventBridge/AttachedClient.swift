@@ -17,10 +17,10 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
         var publisher: EventPublisher { get }
         /// Admits the client if there is room for one more, and returns whether it did.
         func admit(_ client: AttachedClient) -> Bool
-        /// The worker that this process is or descends from and that may not attach; nil if the process may attach.
+        /// The worker that the process is or descends from, if that worker may not attach; nil if the process may.
         func workerWithoutControl(behind process: Int32) -> String?
-        /// The host's encoded report, for a client whose version is rejected; nil if there is none, or if it is too
-        /// long to be sent before a welcome.
+        /// The host's encoded report, for a client whose version is rejected; nil if there is none, or if the
+        /// report is too long to be sent before a welcome.
         func encodedReport() -> [UInt8]?
         func clientEnded(_ client: AttachedClient, because reason: String)
     }
@@ -39,7 +39,7 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
     private var ownTitle = ""
     private var isRouted = false
     private var hasEnded = false
-    /// Why the host ended the link; nil if the reason is the link's own.
+    /// Why the host ended the link; nil if the link itself reports the reason.
     private var fault: String?
 
     /// 30 s of silence end a client's link: a client that hangs must not keep an outbox here.
@@ -144,7 +144,7 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
     private func helloReceived(_ hello: Hello) {
         lock.withLock { ownTitle = hello.name.shortened(toScalars: Self.longestTitle) }
         if link.speaksLines {
-            // A client with lines would send no heartbeats; if it was stopped, it would keep its place for ever.
+            // A client that speaks lines sends no heartbeats: if SIGSTOP stopped it, it would keep its place for ever.
             let text = "a client speaks the binary form; lines are for workers"
             return refuse(Reject(reason: Reject.Reason.version.rawValue, text: text))
         }
@@ -218,7 +218,7 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
         owner.router.reports.publish(ClientAttached(client: name, title: title, pid: pid))
     }
 
-    /// Checks once per interval whether the client has been silent for too long, as for workers.
+    /// Checks once per interval whether the client has been silent for too long, as the host does for workers.
     private func look(_ watch: SilenceWatch) {
         poller.schedule(at: watch.nextLook.nanoseconds) { [weak self] in
             guard let self, !link.hasEnded else { return }

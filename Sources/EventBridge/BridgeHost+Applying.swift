@@ -2,21 +2,21 @@ import Supervision
 
 /// Giving a running bridge other workers.
 extension BridgeHost {
-    /// Gives the bridge these workers, and leaves alone the workers that stay as they are.
+    /// Gives the bridge these workers, and leaves alone the workers whose specifications have not changed.
     ///
     /// ```swift
     /// let changes = try await bridge.apply(specifications)
     /// ```
     ///
-    /// The bridge compares workers by name. It starts a new worker, stops a worker that is gone, and replaces a worker
+    /// The bridge compares workers by name. It starts a new worker, stops an unlisted worker, and replaces a worker
     /// whose specification has changed, as ``replace(_:with:handingOverWithin:)`` does. The processes of the others go
     /// on. The bridge first looks for mistakes; if it finds one, it changes nothing.
     ///
     /// Events flow all the while. From one moment on, removed workers get nothing new, and the bridge keeps events for
     /// the new workers: each event goes either to the old workers or to the new ones. Removed workers have `limit` to
-    /// finish the events on their way to them and from them. Then all go down at once, each by its own shutdown
-    /// sequence, and events that they leave become dead letters. Then the new workers start, after all others in the
-    /// order of starts. Last, the changed workers are replaced, one after the other.
+    /// finish the events on their way to them and from them. Then all removed workers go down together, each by its own
+    /// shutdown sequence, and events that they leave become dead letters. Then the new workers start; in the order of
+    /// starts they come after all others. Last, the changed workers are replaced, one after the other.
     ///
     /// A worker that does not become ready holds up no other: ``AppliedChanges/failures`` names it, and its restart
     /// type says what follows. If a replacement fails, the present process goes on. A worker that had been given up is
@@ -26,8 +26,8 @@ extension BridgeHost {
     ///
     /// - Parameters:
     ///   - workers: all workers that the bridge is to have. Its present workers keep their order.
-    ///   - limit: how long a removed worker may take to finish what it has before it is asked to drain, and a replaced
-    ///     process before it is ended by signals.
+    ///   - limit: how long a removed worker may take to finish its events before it is asked to drain, and how long a
+    ///     replaced process may take to finish before it is ended by signals.
     /// - Returns: What was done about each worker, and what has failed.
     /// - Throws: ``BridgeError``: `invalidSpecification` names every mistake, and every change that is not possible
     ///   while the bridge runs: of a pool's shape, or of anything that `replace` cannot change. `wrongState` before the
@@ -60,7 +60,7 @@ extension BridgeHost {
         return (changes, changes.mistakes)
     }
 
-    /// Reserves the new workers' names, unless attached clients have some of them; returns a mistake for each of these.
+    /// Reserves the new workers' names, or none if clients have some of them; returns a mistake for each name in use.
     private func conflicts(of changes: WorkerChanges, _ mistakes: [String]) -> [String] {
         guard mistakes.isEmpty, let attached else { return [] }
         return attached.take(changes.added.flatMap(\.members).map(\.name)).map {

@@ -6,7 +6,7 @@ extension BridgeHost {
     /// over to the new process.
     ///
     /// ```swift
-    /// // A newer version lies where the old one was.
+    /// // A newer version of the program lies at the same path.
     /// try await bridge.replace("provisioning")
     /// ```
     ///
@@ -105,7 +105,7 @@ extension WorkerSpecification {
 }
 
 extension WorkerPool {
-    /// Pools of one shape send each event to the same member; functions count as equal, as they cannot be compared.
+    /// Pools of equal shape send each event to the same member; functions count as equal, as they cannot be compared.
     fileprivate var shape: Shape { Shape(members: members, keys: keys.mapValues(\.shape)) }
 
     fileprivate struct Shape: Equatable {

@@ -26,7 +26,7 @@ extension BridgeHost {
     /// programs signal a process and its group at once. The run also ends when its task is cancelled, and when an
     /// automatic shutdown has ended all workers. When the call returns, both signals have their former effect again.
     ///
-    /// - Parameter limit: how long the end waits at most for events that are on their way to be handled.
+    /// - Parameter limit: how long the shutdown waits at most until events that are on their way are handled.
     /// - Returns: What was left unhandled.
     /// - Throws: What ``start()`` throws, after the workers that this call has started were shut down. ``BridgeError``
     /// if another call of this function catches these signals: then nothing was started.

@@ -41,7 +41,7 @@ public final class BridgeHost: Sendable {
     ///   - strategy: which other workers are restarted with a worker; none by default.
     ///   - intensity: how many restarts a worker may have before it is given up; 5 within 10 s by default.
     ///   - automaticShutdown: whether the end of significant workers ends all workers; never by default.
-    ///   - startOrder: whether each worker waits until those before it are ready; by default all start at once.
+    ///   - startOrder: whether each worker waits until the workers before it are ready; by default none waits.
     ///   - deadLetters: how many of the events that could not be handled are kept.
     ///   - start: whether workers are started through `bridge-launcher`.
     ///   - control: where other processes of this user attach with `BridgeClient`; nil, the default, if none may.
@@ -193,8 +193,8 @@ public final class BridgeHost: Sendable {
     /// announces them. Events that handlers publish still pass. A worker that does not finish within its grace is ended
     /// by signals. Afterwards the bridge cannot be started again.
     ///
-    /// - Parameter limit: how long the bridge waits at most for events that are on their way, and for what follows from
-    ///   them, to be handled.
+    /// - Parameter limit: how long the bridge waits at most until events that are on their way, and all that follows
+    ///   from them, are handled.
     /// - Returns: What was left unhandled.
     @discardableResult
     public func shutdown(drainingWithin limit: Duration = .seconds(5)) async -> ShutdownReport {
@@ -218,7 +218,7 @@ public final class BridgeHost: Sendable {
     /// The processes that are attached through the control socket, in the order in which they attached.
     public var clients: [ClientStatus] { attached?.statuses ?? [] }
 
-    /// Makes a shutdown that is under way quicker: the first call ends workers by the signals of their shutdown
+    /// Speeds up a shutdown that is under way: the first call ends workers by the signals of their shutdown
     /// sequences (SIGTERM first, by default) instead of waiting for them, the second by SIGKILL.
     public func escalateShutdown() {
         core.escalate()
@@ -241,12 +241,12 @@ public final class BridgeHost: Sendable {
     /// accepts events for it as ever; events that the worker has not acknowledged at its end stay in its outbox for its
     /// restart. While it is down, the bridge does not take the events in its specification: `send`, `deliver` and
     /// `request` throw `DeliveryError.Code.workerUnavailable`, and `publish` drops them for this worker and announces
-    /// that (`EventsDropped`). The bridge forgets other names for which the process had asked. No other worker is
-    /// stopped along with this worker, whatever the strategy. A worker that is down or going down already stays down; a
-    /// worker that was given up stays given up.
+    /// that (`EventsDropped`). The bridge forgets names that the process wanted beyond its specification. No other
+    /// worker is stopped along with this worker, whatever the strategy. A worker that is already down or going down
+    /// stays down; a worker that was given up stays given up.
     ///
     /// The name of a pool stands for all its members. If all members are stopped, their events are not taken; if only
-    /// some are stopped, the others get the events without a key. If no worker has the name, nothing happens.
+    /// some are stopped, the others get the events for any member. If no worker has the name, nothing happens.
     public func stop(_ worker: String) {
         for index in core.indices(of: worker).reversed() { core.stopWorker(index) }
     }

@@ -6,7 +6,7 @@ import EventRouting
 /// Answers the commands about dead letters: lists, shows, redelivers and discards them.
 ///
 /// Each command is done and answered on the thread that reads its sender's link. A command is about one letter, and a
-/// list has an end: that bounds what a sender can ask for at once. No lock is held while an event is offered again.
+/// list has a greatest length: both bound the cost of a command. No lock is held while an event is offered again.
 final class DeadLetterService: Sendable {
     private let core: HostCore
 

@@ -32,7 +32,7 @@ struct EndRecord {
 
     /// The host has found a fault, for which it is about to end the process.
     ///
-    /// - Returns: Whether the fault counts: nothing was known of the end before it.
+    /// - Returns: Whether the fault counts: it does if nothing was known of the end before.
     mutating func faultWasFound(_ found: Fault) -> Bool {
         guard !isEndedByHost, !hasSaidGoodbye, fault == nil else { return false }
         fault = found

@@ -4,7 +4,7 @@ import EventRouting
 
 /// Answers the questions about the names of events: which processes want and publish what.
 ///
-/// The answer comes from the router's tables and the specifications: an event costs nothing more for it.
+/// The answer comes from the router's tables and the specifications, so the service adds no cost to an event.
 final class EventNameService: Sendable {
     /// The number of bytes of names at which an answer takes no further name.
     private static let mostBytes = 256 << 10

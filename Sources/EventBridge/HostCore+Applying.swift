@@ -115,7 +115,7 @@ extension HostCore {
                 let error = BridgeError.notReplaced(member.name, why)
                 failures.append(AppliedChanges.Failure(worker: member.name, description: error.description))
             } else if case .exchanged = outcome, isGivenUp(index) {
-                // The change may mend what the worker was given up for.
+                // The new specification may mend the fault for which the worker was given up.
                 restart(index)
             }
         }

@@ -15,7 +15,7 @@ extension HostCore: SupervisorEnvironment {
         let peer = worker(index).peer
         router.forgetInterest(of: peer)
         peer.whenDemanded { [weak self, poller] in
-            // The poller starts the process, as a publishing thread must not. If the poller takes no more work, the
+            // The poller starts the process: a publishing thread must start none. If the poller takes no more work, the
             // bridge has ended too.
             poller.perform { [weak self] in self?.supervisor?.demandArose(index: index) }
         }
@@ -119,8 +119,7 @@ private struct ScheduledTimer: SupervisorTimer {
     let timer: Poller.Timer
 
     func cancel() {
-        // This may run inside another timer's call, so it must not wait; the supervisor's token shows that a timer
-        // fires late.
+        // This may run inside another timer's call, so it must not wait; the supervisor ignores an old token.
         timer.cancelWithoutWaiting()
     }
 }
@@ -128,8 +127,8 @@ private struct ScheduledTimer: SupervisorTimer {
 extension ChildStatus {
     /// Whether the worker runs, or is started without waiting for the end of another worker.
     ///
-    /// False for a worker that was added and whose start is yet to be requested, that waits for the workers before it
-    /// in a start in sequence, or whose group is still going down.
+    /// False for an added worker before its start is requested, for a worker that waits for earlier workers in a start
+    /// in sequence, and for a worker whose process group is still going down.
     var startsByItself: Bool {
         switch state {
         case .notStarted: false

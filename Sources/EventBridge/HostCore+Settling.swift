@@ -28,8 +28,8 @@ extension HostCore {
         let link = peer.link
         await withCheckedContinuation { continuation in
             link.whenQuiet { continuation.resume() }
-            // A worker that is given up handles nothing any more. So the wait must end, even if the giving up came
-            // before it.
+            // A worker that is given up handles nothing any more. So the wait must end, even if the worker was given
+            // up before the wait began.
             if peer.closedReason != nil { link.wakeWaiters() }
         }
         // A link that has ended counts as quiet; the next link has what was left.

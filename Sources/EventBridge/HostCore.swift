@@ -309,7 +309,7 @@ final class HostCore: @unchecked Sendable {
         !router.hasClosedIntake && lock.withLock { workers.contains(where: \.wasStoppedOnRequest) }
     }
 
-    /// Ends everything at once, so that nothing keeps the bridge any more.
+    /// Ends everything at once; afterwards nothing keeps the bridge alive.
     func abandon() {
         router.stop()
         statusBoard.finish()
@@ -333,7 +333,7 @@ final class HostCore: @unchecked Sendable {
 
     // MARK: - Processes
 
-    /// The worker without the right to control this host that a process is, or descends from; nil if there is none.
+    /// The worker that a process is or descends from, if that worker may not control this host; nil otherwise.
     func workerWithoutControl(behind process: Int32) -> String? {
         let (line, group) = (ProcessDescent.line(of: process), ProcessDescent.group(of: process))
         for start in starts where start.ending.exit == nil {
@@ -406,7 +406,7 @@ extension HostedWorker {
         )
         printed = OutputLog(host.output.numbers)
         peer.pool = pool
-        // The worker is not started yet: `statusChanged` tells the peer once that changes.
+        // The worker is not started yet: `statusChanged` tells the peer about its start.
         peer.setStartsByItself(false)
         if let reason { peer.close(because: reason) }
     }

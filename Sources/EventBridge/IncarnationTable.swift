@@ -6,7 +6,7 @@ struct IncarnationTable {
     /// The start before the present one, until its end was reported.
     private(set) var former: WorkerIncarnation?
 
-    /// The starts that are there; each may have a process.
+    /// All starts in the table; each may have a process.
     var all: [WorkerIncarnation] { [former, present, successor].compactMap { $0 } }
 
     /// The start of this number; nil if it no longer matters.

@@ -30,7 +30,7 @@ final class LeftoverSearch: @unchecked Sendable {
         }
     }
 
-    /// Forgets a value that no process bears, as the worker could not be started.
+    /// Forgets a value that no process bears, because the worker could not be started.
     func forget(_ value: String) { lock.withLock { workers[value] = nil } }
 
     /// The worker with this value; empty if it has ended, nil if the value is another bridge's.
@@ -39,7 +39,7 @@ final class LeftoverSearch: @unchecked Sendable {
     }
 
     /// - Parameters:
-    ///   - group: the worker's process group, if it was killed, which is left out; nil to search everywhere.
+    ///   - group: the worker's killed process group, which the search leaves out; nil to search everywhere.
     ///   - report: called on the search's thread with the processes that were found and killed, if there were any.
     func search(for value: String, outside group: Int32?, report: @escaping Report) {
         let isFirst = lock.withLock {
@@ -82,7 +82,7 @@ final class LeftoverSearch: @unchecked Sendable {
     }
 
     /// - Parameter leaving: whether the processes that are still wanted are left to the guard.
-    /// - Returns: Whether searching is over, as no further search was requested.
+    /// - Returns: Whether searching is over: no further search was requested.
     @discardableResult
     private func finishSearching(leaving: Bool = false) -> Bool {
         let waiters: [CheckedContinuation<Void, Never>]? = lock.withLock {

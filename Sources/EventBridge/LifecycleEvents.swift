@@ -119,15 +119,15 @@ extension WorkerExited.Outbox {
 /// A worker has ended, and events that it had published are gone, or may be.
 ///
 /// The host publishes this at most once for a start of the worker, before its ``WorkerExited``, and only if events are
-/// or may be gone. Events that a worker of this package leaves behind arrive, unless its memory is damaged.
+/// or may be gone. Events that a worker of this package leaves in its outbox arrive, unless the outbox is damaged.
 public struct EventsLost: DomainEvent, SelfReport {
     /// The worker's name.
     public let worker: String
     /// The incarnation of the worker's start, as in the ids of its events.
     public let incarnation: UInt64
-    /// How many of its events had arrived, counted from its start.
+    /// How many of the worker's events had arrived, counted from its start.
     public let after: UInt64
-    /// How many events are gone, as `WorkerStatistics` counts them; nil if that cannot be known, and perhaps none are.
+    /// How many events are gone, as `WorkerStatistics` counts them; nil if the number, perhaps 0, is not known.
     public let count: UInt64?
     /// Why events are gone, as a phrase about the worker: `it ended without a goodbye, and shared no outbox`.
     public let reason: String
@@ -147,7 +147,7 @@ extension EventsLost {
 
 /// Another process does a worker's work: see ``BridgeHost/replace(_:with:handingOverWithin:)``.
 ///
-/// The old process's ``WorkerExited`` and the new one's ``WorkerReady`` came before.
+/// The old process's ``WorkerExited`` and the new process's ``WorkerReady`` came before.
 public struct WorkerReplaced: DomainEvent, SelfReport {
     /// The worker's name.
     public let worker: String
@@ -185,7 +185,7 @@ public struct BridgeEnding: DomainEvent, SelfReport {
 public struct WorkerOutput: DomainEvent, SelfReport {
     /// The worker's name.
     public let worker: String
-    /// Whether it wrote the line to standard error.
+    /// Whether the worker wrote the line to standard error.
     public let isError: Bool
     /// The line without its end; lines longer than 16 KiB come in pieces.
     public let line: String

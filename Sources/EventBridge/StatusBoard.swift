@@ -136,7 +136,7 @@ final class StatusFeed: @unchecked Sendable {
         handOver()
     }
 
-    /// Hands over the updates that wait; if another thread is already handing over, that thread takes them along.
+    /// Hands over the updates that wait; if another thread is already doing so, that thread hands these over too.
     ///
     /// - Returns: False once the sink has said that nothing listens any more.
     @discardableResult

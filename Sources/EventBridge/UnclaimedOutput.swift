@@ -1,6 +1,6 @@
 import BridgePlatform
 
-/// Prints workers' lines that nothing subscribes to on standard error, each after the worker's name.
+/// Prints on standard error the workers' lines that nothing subscribes to, each after the worker's name.
 ///
 /// Printing waits for no reader: what standard error does not take at once is left out. A line that was taken in part
 /// ends at that point.

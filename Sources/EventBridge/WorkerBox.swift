@@ -9,8 +9,8 @@ import Supervision
 ///
 /// `bridge-launcher` closes the box around the worker's process, before the worker's program begins. The box also holds
 /// for all that the program starts, and nothing opens it again. Without a launcher the worker is not started. In any
-/// box a process gets no new privileges: a set-user-ID program that it starts has only the rights of that process, so
-/// that `sudo` does not work.
+/// box a process gets no new privileges: a set-user-ID program that it starts has only the rights of that process.
+/// So `sudo` does not work.
 ///
 /// A box with ``files`` or without network is closed: a process in it changes no process outside, and looks into none.
 /// It cannot trace a process outside, read its memory or environment, or set its limits, nice value, scheduler or
@@ -226,7 +226,7 @@ extension WorkerBox {
         return child.missingFromBox
     }
 
-    /// The reason for a process's end, with the limit of this box that it had reached; a signal's own limit stays.
+    /// The reason for a process's end, with this box's limit that it had reached; a limit that `reason` names stays.
     func explanation(of reason: ExitReason, _ usage: ResourceUsage?) -> ExitReason {
         guard let usage, reason.exceededLimit == nil, !reason.isNormal else { return reason }
         switch reason {

@@ -40,7 +40,7 @@ struct WorkerChanges: Sendable {
         if worker.members == before.members { unchanged.append(worker.name) } else { changed.append(worker) }
     }
 
-    /// A new process must not have the name of a process that has not ended yet: the two could not be told apart.
+    /// A new process must not have the name of a process that has not ended yet: the processes could be confused.
     private mutating func findNamesInUse(by present: [Present]) {
         for worker in added {
             for member in worker.members {

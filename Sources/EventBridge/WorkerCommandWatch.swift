@@ -38,8 +38,8 @@ struct WorkerCommandWatch: Sendable {
             if now.starts > startsBefore {
                 return .failed("was started again meanwhile, by another request")
             }
-            // When an update shows a rest, all that follows from the rest is done. But the update may be about an
-            // earlier rest.
+            // When an update shows the worker at rest, all that follows from this rest is done. But the update may be
+            // about an earlier rest.
             return status.state.isAtRest && status.starts == startsBefore && now.state.isAtRest ? .done : .goesOn
         case .start, .restart:
             // The update may be about a start before the command. But no other update follows if the worker came to

@@ -81,7 +81,7 @@ extension WorkerIncarnation {
         return wasReady
     }
 
-    /// Takes the place of the process before, which has ended: its events go to this process.
+    /// Takes the place of the previous process, which has ended, and gets the events kept for the worker.
     func cutOver() {
         lock.withLock { isSuccessor = false }
         peer.succeed(by: link)

@@ -46,7 +46,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     let link: Link
     let poller: Poller
     weak let owner: (any Owner)?
-    /// The owner's router, at hand for every event; no cycle, as the router holds nothing that holds this incarnation.
+    /// The owner's router, which every event needs; no cycle, as the router holds nothing that holds this incarnation.
     private let router: EventRouter
 
     let lock = Lock()
@@ -63,7 +63,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     var isSuccessor: Bool
     /// Whether the worker has finished its handshake and has said that it is ready.
     var isReady = false
-    /// Whether this start gets no more events, as they are kept for the next process.
+    /// Whether this start gets no more events, because they are kept for the next process.
     var keepsEvents = false
     private var hasReported = false
     private var output = OutputTail()

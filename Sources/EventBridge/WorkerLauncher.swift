@@ -11,7 +11,7 @@ package protocol WorkerLauncher: Sendable {
         completion: @escaping @Sendable (Result<LaunchedWorker, LaunchFailure>) -> Void
     )
 
-    /// The worker whose mark of this launcher a process bears; empty if that worker has ended, nil without a mark.
+    /// The worker whose mark a process bears; empty if that worker has ended, nil without a mark of this launcher.
     ///
     /// All processes that a worker starts bear its mark, unless they hide the mark.
     func worker(markedOn process: Int32) -> String?
@@ -31,7 +31,7 @@ extension WorkerLauncher {
 /// What a launcher needs to start a worker.
 package struct LaunchOrder: Sendable {
     package let specification: ChildSpecification
-    /// Whether the new process is started beside the worker's present process, and takes its place after its end.
+    /// Whether the new process is started beside the worker's present process, to take over when that process ends.
     package let isSuccessor: Bool
     /// What the worker may use up and touch; nil for all that this process may.
     package let box: WorkerBox?
