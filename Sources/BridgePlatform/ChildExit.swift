@@ -22,7 +22,7 @@ package struct ResourceUse: Equatable, Sendable {
     package let systemMicroseconds: UInt64
 
     /// The most bytes that the child had in RAM at once; nil if the child never had more than this process had at the
-    /// child's start: Linux counts from before the child's program began, in this process's memory.
+    /// child's start, because Linux counts the memory of this process as the child's until the child's program begins.
     package let peakResidentBytes: UInt64?
 
     package init(userMicroseconds: UInt64, systemMicroseconds: UInt64, peakResidentBytes: UInt64?) {

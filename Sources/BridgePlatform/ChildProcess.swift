@@ -55,7 +55,7 @@ package final class ChildProcess: @unchecked Sendable {
 
     /// Starts a process and waits until the new program has begun or the start has failed.
     ///
-    /// It blocks for as long as the kernel takes to load the program, so it has no place in an `async` function.
+    /// Do not call this in an `async` function: it blocks for as long as the kernel takes to load the program.
     package static func spawn(_ request: SpawnRequest) throws(SpawnError) -> ChildProcess {
         let answer = SpawnAnswer()
         try spawn(request, completion: { answer.give($0) }, afterwards: { answer.open() })
@@ -128,8 +128,8 @@ package final class ChildProcess: @unchecked Sendable {
             if cbp_process_signal_group(handle.rawValue, signal) == 0 { return true }
             if errno == EINVAL {
                 // This system signals groups by number only. Another process may get the number once the child is
-                // reaped. `look` notices if other code of this process has reaped the child. Such code could still
-                // do so before `kill`, but it breaks the rule that only this package waits for its children.
+                // reaped. `look` notices if other code of this process has reaped the child. Such code could still reap
+                // it before `kill`, but only against the rule that only this package waits for its children.
                 guard look(at: handle, reaping: false) != nil else { return false }
                 if kill(-processIdentifier, signal) == 0 { return true }
             }
@@ -210,7 +210,7 @@ extension ChildExit {
     fileprivate init(_ exit: cbp_exit, inheritedPeak: Int) {
         let dumped = exit.state == cbp_exit_by_signal_with_core
         let isOrdinary = exit.state == cbp_exit_with_code
-        // The margin is an eighth, as Linux counts pages for each processor and adds them up later (percpu_counter).
+        // The margin is an eighth: Linux counts pages for each processor and adds them up later (percpu_counter).
         let isOwn = exit.peak_resident_bytes > inheritedPeak + inheritedPeak / 8
         self.init(
             status: isOrdinary ? .exited(code: exit.value) : .signaled(signal: exit.value, coreDumped: dumped),

@@ -24,7 +24,7 @@ extension CurrentProcess {
     /// anything is opened.
     package static func fillStandardStreams() {
         for number in STDIN_FILENO...STDERR_FILENO where !FileDescriptor.isOpen(number) {
-            // This is the lowest free number, as those below are open by now.
+            // This is the lowest free number, because all numbers below it are open by now.
             _ = retryingInterrupted { open("/dev/null", O_WRONLY) }
         }
     }

@@ -87,14 +87,14 @@ package enum CurrentProcess {
     ///
     /// Otherwise glibc takes the size of the largest freed block, up to 64 MiB, for the size that is worth keeping, and
     /// keeps as much for each thread that allocates. A process that once got large events then stays large
-    /// (`mallopt(3)`, M_MMAP_THRESHOLD). A program decides this, not a library, at the beginning of `main`.
+    /// (`mallopt(3)`, M_MMAP_THRESHOLD). Call this at the beginning of `main`, never in a library.
     package static func keepLittleFreeMemory() { cbp_heap_limit(1 << 20) }
 
     /// Raises the soft limit of open descriptors (RLIMIT_NOFILE) to the hard one.
     ///
     /// Each worker takes six descriptors, and the usual soft limit is 1,024. The launcher gives the programs that it
-    /// starts the former limit back: some count on it (`select(2)`), or close as many descriptors as there may be. A
-    /// program decides this, not a library, at the beginning of `main`.
+    /// starts the former limit back: some rely on that limit (`select(2)`), or close every descriptor below the limit.
+    /// Call this at the beginning of `main`, never in a library.
     package static func raiseDescriptorLimit() {
         let before = cbp_raise_descriptor_limit()
         if before >= 0 { softDescriptorLimit.store(Int(before), ordering: .releasing) }

@@ -30,8 +30,8 @@ final class EventQueue: PollerQueue, @unchecked Sendable {
     }
 
     func add(_ descriptor: CInt, _ interest: Poller.Interest, token: UInt64) throws(SystemError) {
-        // The read filter also reports a hang-up. If only that is wanted, `EV_CLEAR` keeps unread data from making the
-        // thread spin.
+        // The read filter also reports a hang-up. If only the hang-up is wanted, `EV_CLEAR` keeps unread data from
+        // making the thread spin.
         let watchesReading = !interest.isDisjoint(with: [.readable, .peerHangUp])
         let onlyHangUp = !interest.contains(.readable)
         let edge = interest.contains(.edgeTriggered) ? EV_CLEAR : 0

@@ -20,7 +20,7 @@ final class EventQueue: PollerQueue, @unchecked Sendable {
         ready = .allocate(capacity: Int(cbp_epoll_batch))
         ready.initialize(repeating: cbp_ready(), count: Int(cbp_epoll_batch))
         do throws(SystemError) {
-            // The eventfd is edge-triggered, so that it need not be read: each write is a new edge.
+            // The eventfd is edge-triggered, so it need not be read: each write is a new edge.
             try add(wakeUp.rawValue, [.readable, .edgeTriggered], token: Self.wakeToken)
         } catch {
             ready.deallocate()

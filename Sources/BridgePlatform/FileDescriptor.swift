@@ -43,7 +43,7 @@ package struct FileDescriptor: ~Copyable, Sendable {
         try SystemError.check("setting close-on-exec on descriptor \(number)") { fcntl(number, F_SETFD, FD_CLOEXEC) }
     }
 
-    /// Makes reads and writes through the same open file return at once.
+    /// Makes reads and writes through the same open file return without waiting.
     ///
     /// Duplicates of the descriptor share this setting.
     package static func setNonBlocking(_ number: CInt) throws(SystemError) {

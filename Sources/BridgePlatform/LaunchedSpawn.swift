@@ -7,8 +7,8 @@ import Darwin
 /// A spawn by way of `bridge-launcher`: what the launcher is told, and what it reports of how far it came.
 ///
 /// The kernel starts the launcher, and the launcher starts the program: a program that cannot be started would look
-/// like a program that ended at once. So the launcher writes the error into a pipe. The pipe's end shows that the
-/// program has begun: the launcher's exec closes its copy.
+/// like a program that ended at once. So the launcher writes the error into a pipe. The launcher's exec closes the
+/// pipe's writing end, so the end of the pipe shows that the program has begun.
 struct LaunchedSpawn {
     /// How far a launcher came, except with the box, for which see `SpawnBox.Stage`.
     private enum Stage {

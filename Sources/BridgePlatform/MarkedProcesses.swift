@@ -37,7 +37,7 @@ package enum MarkedProcesses {
     /// A process that was found, and killed.
     package struct Found: Sendable, Equatable {
         package let processIdentifier: pid_t
-        /// What it was started as: its program and arguments.
+        /// The program and the arguments that the process was started with.
         package let command: String
     }
 
@@ -47,7 +47,7 @@ package enum MarkedProcesses {
     /// The most rounds of a search: a process that is born while others are being killed is found in the next round.
     private static let mostRounds = 10
 
-    /// Kills all processes that bear one of these values and are outside the process group named for it.
+    /// Kills all processes that bear one of these values and are outside the process group given for that value.
     ///
     /// - Parameter groups: the process group of each value's first bearer; other code kills that group.
     /// - Returns: The processes that were killed, by value.

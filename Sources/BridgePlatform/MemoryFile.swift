@@ -8,8 +8,8 @@ import Darwin
 
 /// A file without a name that lives as long as a process holds it, for memory that two processes share.
 ///
-/// The file takes memory only where it was written. On Linux no process can change its size any more, so that a mapping
-/// of it is safe to touch whatever the other process does; on Darwin there is no such seal.
+/// The file takes memory only where it was written. On Linux no process can change its size any more, so a mapping of
+/// it is safe to touch whatever the other process does; on Darwin there is no such seal.
 package final class MemoryFile: Sendable {
     private let file: FileDescriptor
     package let byteCount: Int
@@ -67,7 +67,7 @@ package final class MemoryFile: Sendable {
         return done
     }
 
-    /// Maps the whole file for reading; nil where the system cannot promise that it keeps its length.
+    /// Maps the whole file for reading; nil where the system cannot promise that the file keeps its length.
     package func mapForReading() -> MemoryMapping? {
         cbp_memory_file_map_for_reading(file.rawValue, byteCount).map {
             MemoryMapping(UnsafeMutableRawBufferPointer(start: $0, count: byteCount))

@@ -4,7 +4,7 @@ import Glibc
 import Darwin
 #endif
 
-/// Memory straight from the operating system, which gets it as soon as the caller gives it back.
+/// Memory straight from the operating system; what the caller gives back returns to the system without delay.
 ///
 /// This is for blocks of hundreds of thousands of bytes that come and go on many threads. An allocator keeps such
 /// blocks for their next use, separately for each thread, and so a process that was once busy stays large.

@@ -20,7 +20,7 @@ extension Poller {
 
         /// Changes what the registration waits for.
         ///
-        /// An empty interest pauses the registration, so that not even a hang-up is reported.
+        /// An empty interest pauses the registration: then not even a hang-up is reported.
         ///
         /// A call for the old interest may still come. After `cancel` this does nothing.
         package func update(_ interest: Interest) throws(SystemError) {
@@ -29,10 +29,10 @@ extension Poller {
 
         /// Ends the registration.
         ///
-        /// When this returns, the handler is not running and is never called again, so that the descriptor may be
-        /// closed. On another thread this waits for a call under way to return, so the caller must not hold what the
-        /// handler waits for. On the poller's thread this waits for nothing: the handler may cancel itself. Cancelling
-        /// twice is allowed.
+        /// When this returns, the handler is not running and is never called again, and the descriptor may be closed.
+        /// On another thread this waits for a call under way to return, so the caller must not hold what the handler
+        /// waits for. On the poller's thread this waits for nothing: the handler may cancel itself. Cancelling twice is
+        /// allowed.
         package func cancel() {
             poller.cancel(self, waiting: true)
         }

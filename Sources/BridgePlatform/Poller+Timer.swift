@@ -16,7 +16,7 @@ extension Poller {
             self.body = body
         }
 
-        /// Makes sure that the body is not running and never will, under the terms of `Registration.cancel()`.
+        /// Makes sure that the body is not running and will not run, under the terms of `Registration.cancel()`.
         package func cancel() {
             poller.cancel(self, waiting: true)
         }

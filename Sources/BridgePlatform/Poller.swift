@@ -10,7 +10,7 @@ import Darwin
 ///
 /// Each turn first handles what the descriptors have, then the timers that were due when the turn began, then the work
 /// given to `perform`. Descriptors come first: after a gap, such as a stopped process, an answer that lies in a socket
-/// is then read before the timer that would have missed it. No lock is held during a call.
+/// is then read before a timer can report the answer missing. No lock is held during a call.
 ///
 /// A handler that takes long delays all others. The thread keeps the poller alive until `stop()`.
 ///

@@ -17,8 +17,8 @@ package final class ProcessGuard: @unchecked Sendable {
     /// The guard's number for its end of the connection.
     private static let connection: CInt = 3
 
-    /// How many nanoseconds a guard may take to end before it is killed; by then nothing is left to guard, and another
-    /// process holds the connection.
+    /// How many nanoseconds a guard may take to end before it is killed; a slower guard has nothing left to guard, but
+    /// another process holds the connection open.
     private static let endNanoseconds: UInt64 = 1_000_000_000
 
     private let lock = Lock()
@@ -41,7 +41,7 @@ package final class ProcessGuard: @unchecked Sendable {
         try? PlatformThread.start(name: "guard", stackSize: 128 << 10) { _ = child.waitForExit() }
     }
 
-    /// Starts a guard without waiting for it: what launchers send before it runs waits for it.
+    /// Starts a guard and does not wait until it runs; what launchers send earlier waits in the connection.
     ///
     /// - Parameters:
     ///   - launcher: the path of `bridge-launcher`.

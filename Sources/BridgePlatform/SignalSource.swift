@@ -10,8 +10,8 @@ import Darwin
 /// Signals that ask a program for something (SIGTERM, SIGINT, SIGHUP), turned into calls on a poller's thread.
 ///
 /// For programs only: a library leaves the process's signals alone. The function that runs inside the signal writes one
-/// byte into a pipe. That pipe stays open for the life of the process, since a signal could be on its way through it at
-/// any moment; there is one for each signal ever installed.
+/// byte into a pipe. That pipe stays open for the life of the process, because a signal could be on its way through it
+/// at any moment; there is one pipe for each signal ever installed.
 ///
 /// `@unchecked Sendable` is sound: the mutable properties are touched under `lock` only.
 package final class SignalSource: @unchecked Sendable {

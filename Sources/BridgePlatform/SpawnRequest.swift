@@ -4,7 +4,7 @@ import Glibc
 import Darwin
 #endif
 
-/// Everything that a new process is to have: the process does not get what is not named here.
+/// Everything that a new process is to have: the process gets only what is named here.
 package struct SpawnRequest: Sendable {
     /// Where one of the three standard streams leads.
     package enum Stream: Equatable, Sendable {

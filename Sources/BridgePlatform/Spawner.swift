@@ -96,8 +96,7 @@ final class Spawner: @unchecked Sendable {
         }
     }
 
-    /// The error of a failed start; the kernel's number fits the program and the directory, so this checks which it
-    /// means.
+    /// The error of a failed start; this checks whether the kernel's number is about the program or the directory.
     private func explain(_ code: CInt, _ request: SpawnRequest) -> SystemError {
         if let directory = request.workingDirectory, [ENOENT, ENOTDIR, EACCES, ELOOP, ENAMETOOLONG].contains(code) {
             let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -141,7 +140,7 @@ private struct DescriptorPlan {
             taken.insert(passed.child)
             try addDuplicate(of: passed.parent, as: passed.child)
         }
-        // The child gets a higher number, but not these; closing from `closesFrom` on does not reach them.
+        // The child gets no descriptor of this number, and closing from `closesFrom` on does not reach the number.
         for hole in 0..<closesFrom where !taken.contains(hole) { add(cbp_spawn_close, 0, hole) }
     }
 

@@ -6,7 +6,7 @@ package final class StopRequests: @unchecked Sendable {
 
     /// The signals that ask for an end: from a service manager, the keyboard, and a terminal that goes away.
     ///
-    /// For `supervisor run`, which belongs to no terminal, the last one means to read the configuration again.
+    /// For `supervisor run`, which belongs to no terminal, the hang-up signal means to read the configuration again.
     package static let signals = [OperatingSystem.terminate, OperatingSystem.interrupt, OperatingSystem.hangUp]
 
     /// How many nanoseconds after a request a signal still belongs to the same request.
@@ -30,7 +30,7 @@ package final class StopRequests: @unchecked Sendable {
         }
     }
 
-    /// Counts a request at this time, in nanoseconds, if it is the first; returns whether it is.
+    /// Counts a request at this time, in nanoseconds, if it is the first; returns whether it is the first.
     package func isFirst(at now: UInt64) -> Bool {
         lock.withLock {
             guard count == 0 else { return false }

@@ -23,7 +23,7 @@ package struct SystemError: Error, Equatable, Sendable, CustomStringConvertible 
 
     /// The error of the call just made on this thread.
     ///
-    /// `operation` is made into a string only after `errno` has been read, as making the string may itself make calls.
+    /// `operation` is made into a string only after `errno` has been read: making the string may set `errno`.
     package static func current(_ operation: @autoclosure () -> String) -> SystemError {
         let code = errno
         return SystemError(code: code, operation: operation())
@@ -35,7 +35,7 @@ package struct SystemError: Error, Equatable, Sendable, CustomStringConvertible 
     /// Whether a connection was refused because too many connections wait to be accepted.
     package var isFullBacklog: Bool { code == EAGAIN }
 
-    /// Whether there is no room in the file system, or for this process in it, which may pass too.
+    /// Whether the file system is full, or this process may write no more there; both may pass.
     package var isFullDisk: Bool { Self.fullDisk.contains(code) }
 
     /// Whether there is no file of that name.

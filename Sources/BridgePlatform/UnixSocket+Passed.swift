@@ -10,7 +10,7 @@ import Darwin
 extension UnixSocket {
     /// What a descriptor is, as far as it matters for accepting connections from it.
     package enum Kind: Equatable, Sendable {
-        /// Connections of a stream can be accepted; the path is nil if it has no name in the file system.
+        /// A stream socket that accepts connections; the path is nil if the socket has no name in the file system.
         case listening(path: String?)
         case notListening
         /// A socket of datagrams or of packets.

@@ -5,7 +5,7 @@ import Darwin
 #endif
 
 extension UnixSocket {
-    /// Sends what fits at once of several pieces in a row, in one call that takes the first 1,024 of them.
+    /// Sends what fits now of several pieces in a row, in one call that takes the first 1,024 of them.
     package static func send(_ socket: CInt, pieces: [UnsafeRawBufferPointer]) -> IOOutcome {
         if pieces.count == 1 { return send(socket, pieces[0]) }
         return withUnsafeTemporaryAllocation(of: iovec.self, capacity: pieces.count) { vectors in

@@ -9,7 +9,7 @@ package import Darwin
 /// Nothing here gives the kernel a control buffer, so the kernel closes descriptors that a peer passes along, instead
 /// of installing them in this process.
 extension UnixSocket {
-    /// Sends what fits at once.
+    /// Sends what fits now.
     ///
     /// A peer that is gone is an outcome and never a signal.
     package static func send(_ socket: CInt, _ bytes: UnsafeRawBufferPointer) -> IOOutcome {
@@ -17,7 +17,7 @@ extension UnixSocket {
         return count >= 0 ? .transferred(count) : sendFailure(on: socket)
     }
 
-    /// Sends what fits at once of two buffers in a row, in one call.
+    /// Sends what fits now of two buffers in a row, in one call.
     package static func send(
         _ socket: CInt,
         _ first: UnsafeRawBufferPointer,
@@ -30,7 +30,7 @@ extension UnixSocket {
         }
     }
 
-    /// Sends what fits at once of many buffers in a row, in one call that takes the first 1,024 of them.
+    /// Sends what fits now of many buffers in a row, in one call that takes the first 1,024 of them.
     package static func send(_ socket: CInt, vectors: UnsafeBufferPointer<iovec>) -> IOOutcome {
         var message = msghdr()
         message.msg_iov = UnsafeMutablePointer(mutating: vectors.baseAddress)
@@ -63,7 +63,7 @@ extension UnixSocket {
 private let maximumVectorCount = 1024
 
 #if canImport(Darwin)
-/// Each socket made here has SO_NOSIGPIPE, as Darwin has no such flag for a single call.
+/// Each socket made here has SO_NOSIGPIPE, because Darwin has no such flag for a single call.
 private var sendFlags: CInt { MSG_DONTWAIT }
 #else
 private var sendFlags: CInt { CInt(MSG_DONTWAIT | MSG_NOSIGNAL) }

@@ -33,7 +33,7 @@ package enum UnixSocket {
         return Pair(first: FileDescriptor(owning: ends.0), second: FileDescriptor(owning: ends.1))
     }
 
-    /// The two ends of a connection that began as one, equal in everything.
+    /// The two ends of a connection that one call has made; the ends are alike.
     @frozen @usableFromInline
     package struct Pair: ~Copyable, Sendable {
         package let first: FileDescriptor

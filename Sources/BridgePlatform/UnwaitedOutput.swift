@@ -52,7 +52,7 @@ package final class UnwaitedOutput: Sendable {
         #endif
     }
 
-    /// Writes as many bytes as the stream takes at once.
+    /// Writes as many bytes as the stream takes now.
     ///
     /// Call it on a thread of `PlatformThread`, in which SIGPIPE is blocked: if the reader is gone, nothing is written,
     /// and nothing else happens.

@@ -453,8 +453,8 @@ int cbp_thread_start(size_t stack_size, int detached, void (*body)(void *), void
         result = pthread_attr_setstacksize(&attributes, (stack_size + page - 1) / page * page);
     }
     if (result == 0) {
-        // A thread inherits its creator's mask. The mask is set before, so a signal can never land in the thread. It is
-        // replaced and not extended, because threads of a pool block the faults as well.
+        // A thread inherits its creator's mask. The mask is set before the thread starts, so no signal can land in it.
+        // The mask is replaced and not extended, because threads of a pool block the faults as well.
         sigset_t blocked, previous;
         fill_with_foreign_signals(&blocked);
         pthread_sigmask(SIG_SETMASK, &blocked, &previous);
@@ -794,8 +794,8 @@ static char *read_whole_environment(int32_t pid, size_t *length) {
     static const useconds_t pause = 500;
     // A fifth of a second: with more, the caller would wait too long for a process that is stuck.
     static const int most_pauses = 400;
-    // Between two checks one such moment may end and another begin. A process without an environment each time has
-    // none.
+    // Between two checks the process may lack an environment for another moment. A process that lacks one at each check
+    // has none.
     static const int most_looks = 8;
     char *text = read_environment(pid, length);
     int pauses = 0, looks = 0;

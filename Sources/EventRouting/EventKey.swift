@@ -78,7 +78,7 @@ package struct KeyPlace: Sendable, Hashable {
     /// An index below `count`; equal places have equal indices.
     func index(among count: Int) -> Int { Int(hash.multipliedFullWidth(by: UInt64(count)).high) }
 
-    /// Hashes bytes by FNV-1a, as keys are short.
+    /// Hashes bytes by FNV-1a, which suits short keys.
     private static func hash(_ bytes: Slice<UnsafeRawBufferPointer>, startingFrom start: UInt64) -> UInt64 {
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325 ^ start
         for byte in bytes.prefix(hashedBytes) { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
@@ -94,8 +94,7 @@ package struct KeyPlace: Sendable, Hashable {
     }
 }
 
-/// A thread's encoder and buffer for keys, separate from those for events, as a key is found while its event is
-/// encoded.
+/// A thread's encoder and buffer for keys; the encoder and buffer for events may be in use while a key is found.
 private final class KeyScratch {
     private let encoder = CBOREncoder()
     private let buffer = CBORBuffer(minimumCapacity: 64)

@@ -7,8 +7,8 @@ import Locks
 final class EventNames: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`, except `numbers`, whose rule is in ``TopicTable``.
 
-    /// How many names all attached peers together may bring, for good; enough names are left for workers and this
-    /// process.
+    /// How many names all attached peers together may bring in this process's life; the rest is left for workers and
+    /// this process.
     private static let maximumAttached = EventRouter.maximumNames / 4
 
     private let control: ControlNames
@@ -54,7 +54,7 @@ final class EventNames: @unchecked Sendable {
         let known =
             try lock.withLock { () throws(LinkViolation) in
                 if let known = byText[EventName(name)] { return known }
-                // An attached peer may come again as often as it likes, so all of them share one count.
+                // An attached peer may come back any number of times, so all attached peers share one count.
                 let limit = peer.isAttached ? Self.maximumAttached : peer.limits.newEventNames
                 guard (peer.isAttached ? attached : peer.newNames) < limit else {
                     throw LinkViolation(

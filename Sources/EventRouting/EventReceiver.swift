@@ -36,8 +36,8 @@ enum LocalOutcome {
 protocol EventReceiver: AnyObject, Sendable {
     /// - Parameters:
     ///   - kept: the subscribers that the previous event had.
-    ///   - passOn: puts the event into other processes' outboxes, as a held event if `held` is an array for it; returns
-    ///     whether the subscribers here get it too. The receiver calls this once, whatever becomes of the event here.
+    ///   - passOn: puts the event into other processes' outboxes, as a held event if `held` is not nil; returns whether
+    ///     the subscribers here get it too. The receiver calls this once, whatever becomes of the event here.
     func receive(
         _ payload: UnsafeRawBufferPointer,
         context: EventContext,

@@ -12,7 +12,7 @@ extension EventRouter {
     ///
     /// Call this before the next incarnation is started.
     ///
-    /// - Parameter suspects: the events that may be to blame; nil if they are not known, and so all open events may be.
+    /// - Parameter suspects: the events that may be to blame; nil if unknown: then all open events are suspects.
     package func workerCrashed(
         _ peer: Peer,
         over link: Link,
@@ -85,8 +85,8 @@ extension EventRouter {
         )
     }
 
-    /// The action for a handler that throws later, with a copy of the event, whose bytes are valid only now; nil if
-    /// this process keeps no dead letters.
+    /// The action for a handler that throws later, with its own copy of the event's bytes; nil if this process keeps no
+    /// dead letters.
     func refusedLater(
         _ topic: Topic,
         payload: UnsafeRawBufferPointer,

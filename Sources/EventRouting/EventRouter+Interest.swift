@@ -76,7 +76,7 @@ extension EventRouter: InterestObserver {
         }
     }
 
-    /// Forgets what a peer asked for beyond its specification, as the peer is down until an event of its specification
+    /// Forgets what a peer asked for beyond its specification: the peer is down until an event of its specification
     /// comes.
     package func forgetInterest(of peer: Peer) {
         let hadAny = lock.withLock {
@@ -99,8 +99,8 @@ extension EventRouter: InterestObserver {
         updateTargets(of: names.all)
     }
 
-    /// Does the same as ``updateTargets()`` for a change of only this peer's wishes, and much quicker if there are many
-    /// peers.
+    /// Works out the targets anew after a change of only this peer's wishes; with many peers this is much quicker than
+    /// ``updateTargets()``.
     private func updateTargets(changedBy peer: Peer) {
         updateTargets(of: names.all, changedBy: peer)
     }
@@ -150,7 +150,7 @@ extension EventRouter: InterestObserver {
         // The wishes are looked up once for all peers.
         let wishes = topics.map(wish(for:))
         for peer in peers {
-            // A link learns of changes only after it has been told everything.
+            // Only a link that was told the whole interest is told of changes.
             for told in peer.interest.all {
                 guard !told.link.hasEnded, let interest = change(of: wishes, for: peer, told) else {
                     continue

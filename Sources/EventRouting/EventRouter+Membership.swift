@@ -59,7 +59,7 @@ extension EventRouter {
         updateTargets()
     }
 
-    /// Counts the wishes of the peer's successor from now on, if the peer has a successor.
+    /// Lets the wishes of the peer's successor count from now on, if the peer has a successor.
     ///
     /// The present process is still told what is wanted of it: it may publish until its end.
     package func successorCutsOver(_ peer: Peer) {

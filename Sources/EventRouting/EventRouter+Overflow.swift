@@ -34,7 +34,7 @@ extension EventRouter {
         gapTap?(gap)
         let isSelfReport = isSelfReport(name)
         for target in named(name)?.targets ?? [] where target !== peer {
-            // The other members of a pool do not get a member's events of a name that they share.
+            // If the members of a pool share the events of a name, no member would have got another member's events.
             if let pool = target.pool, pool === peer.pool,
                 target.pool(sharing: name, isSelfReport: isSelfReport) != nil
             {

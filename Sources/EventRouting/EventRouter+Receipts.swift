@@ -48,7 +48,7 @@ extension EventRouter {
 
     /// Gives a waiting publisher the receipt that a peer will no longer send.
     ///
-    /// - Returns: Whether a publisher in this process waited; whether one in another process did is not known.
+    /// - Returns: Whether a publisher in this process waited; false also if the publisher is in another process.
     @discardableResult
     func tell(_ id: EventID, _ outcome: Receipt.Outcome, at peer: Peer, because text: String) -> Bool {
         let receipt = Receipt(

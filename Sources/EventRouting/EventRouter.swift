@@ -40,7 +40,7 @@ package final class EventRouter: @unchecked Sendable {
 
     /// Serialises changes of interest; taken before any peer's or link's lock.
     let lock = Lock()
-    /// Whether ``stop(refusing:)`` was called, so that a peer that leaves changes nothing; guarded by `lock`.
+    /// Whether ``stop(refusing:)`` was called, after which a peer that leaves changes nothing; guarded by `lock`.
     var isStopped = false
     var peers: [Peer] = []
     /// The names of self-reports that this process knows.
@@ -99,7 +99,7 @@ package final class EventRouter: @unchecked Sendable {
         recoveryGate.open()
     }
 
-    /// Whether ``closeIntake()`` was called, so that the router takes only events with a cause.
+    /// Whether ``closeIntake()`` was called; if so, the router takes only events with a cause.
     package var hasClosedIntake: Bool { isIntakeClosed.load(ordering: .relaxed) }
 
     /// A phrase for what keeps the link of a gone peer from ending, such as `a handler of BoxProvisioned`; nil if

@@ -7,8 +7,8 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-// These conformances are here and not beside the types. Every process of a bridge has the small half of Foundation for
-// its dates; a program that only publishes within itself starts without it.
+// These conformances are apart from their types, so a program that only publishes within itself starts without
+// Foundation. Every process of a bridge loads Foundation's small half in any case, for its dates.
 
 /// Gives a program that shows errors by their `localizedDescription` the same sentence as `description`.
 extension DeliveryError: LocalizedError {

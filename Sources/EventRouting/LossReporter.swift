@@ -12,7 +12,7 @@ final class LossReporter: @unchecked Sendable {
         var order: (String, String) { (link, event.text) }
     }
 
-    /// How many nanoseconds losses are gathered for.
+    /// For how many nanoseconds losses are gathered.
     private static let interval: UInt64 = 100_000_000
 
     private let publisher: EventPublisher

@@ -14,7 +14,7 @@ final class PayloadScratch {
     @exclusivity(unchecked) private var isEncoding = false
     @exclusivity(unchecked) private var isDecoding = false
 
-    /// How many bytes a buffer may have to be kept for the next event.
+    /// The size in bytes of the largest buffer that is kept for the next event.
     private static let keptBytes = 4 << 20
 
     private static let slot = ThreadSpecific<PayloadScratch>()

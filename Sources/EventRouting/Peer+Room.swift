@@ -64,7 +64,7 @@ extension Peer {
         if closedReason != nil { link.wakeWaiters() }
     }
 
-    /// Calls `body` once, when the outbox of the peer, which is down, has an event, perhaps at once.
+    /// Calls `body` once, when the outbox of this peer, which is down, has an event; perhaps during this call.
     package func whenDemanded(_ body: @escaping @Sendable () -> Void) {
         let link = self.link
         link.whenDemanded { [weak self] in

@@ -98,7 +98,7 @@ extension Peer {
     /// Puts an event into the outbox; a held event stays there until the link releases it.
     ///
     /// - Parameter reservation: the room that was kept for it.
-    /// - Returns: The outcome; nil if the peer is leaving, so that events of this name go to other peers now.
+    /// - Returns: The outcome; nil if the peer is leaving, and events of this name go to other peers now.
     func enqueue(
         _ context: EventContext,
         name: String,
@@ -156,7 +156,7 @@ extension Peer {
     /// An event that is not taken counts as never offered.
     ///
     /// - Parameter ifThereIsRoom: whether the outbox refuses the event once waiting has begun.
-    /// - Returns: The outcome; nil if the peer is leaving, so that events of this name go to other peers now.
+    /// - Returns: The outcome; nil if the peer is leaving, and events of this name go to other peers now.
     func send(
         _ context: EventContext,
         name: Topic,

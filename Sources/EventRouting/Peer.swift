@@ -31,8 +31,8 @@ package final class Peer: @unchecked Sendable {
     @exclusivity(unchecked) var isPaused = false
     /// Whether the peer runs, or is started without waiting for another peer's end: see ``setStartsByItself(_:)``.
     var startsByItself = true
-    /// Recoveries that wait for the peer's room, with the peer that left the events; called when this peer is paused,
-    /// or does not start by itself.
+    /// The bodies of recoveries that wait for this peer's room, each with the peer that left the events; they are
+    /// called when this peer is paused, or does not start by itself.
     var recoveriesWaiting: [(sender: Peer, body: @Sendable () -> Void)] = []
     /// Decides whether the peer or an event is to blame for a crash.
     var ledger: CrashLedger
@@ -42,7 +42,7 @@ package final class Peer: @unchecked Sendable {
     /// Guarded by the lock of ``EventNames``.
     var newNames = 0
 
-    /// The link of the process that will take the present one's place; no event leaves over this link yet.
+    /// The link of the process that will take the present process's place; no event leaves over this link yet.
     var successor: Link?
     /// Links that ended while a thread was putting an event into them and other outboxes: see ``releaseEvents(over:)``.
     private(set) var departed: [Link] = []
@@ -64,7 +64,7 @@ package final class Peer: @unchecked Sendable {
     /// Why no events are taken for the peer.
     struct Closure {
         let reason: String
-        /// Whether the peer was given up, so that its events become dead letters.
+        /// Whether the peer was given up; if so, its events become dead letters.
         let isGivenUp: Bool
     }
 
@@ -117,7 +117,7 @@ package final class Peer: @unchecked Sendable {
     /// The caller holds the lock.
     func putInPlace(_ next: Link) {
         counts.ended.add(current.tally.tally)
-        // The link has ended, so no more events are put into it.
+        // The present link has ended, so no more events are put into it.
         if current.isHolding { departed.append(current) }
         requesters = []
         current = next
@@ -201,7 +201,7 @@ package final class Peer: @unchecked Sendable {
     ///
     /// Events in the outbox are kept.
     ///
-    /// - Parameter isGivenUp: whether the peer was given up, so that its events become dead letters.
+    /// - Parameter isGivenUp: whether the peer was given up; if so, its events become dead letters.
     package func close(because reason: String, isGivenUp: Bool = false) {
         let link = lock.withLock {
             closure = Closure(reason: reason, isGivenUp: isGivenUp)

@@ -16,7 +16,7 @@ struct PeerInterest {
         if isSuccessor { next = told } else { present = told }
     }
 
-    /// Counts the wishes of the successor from now on.
+    /// Lets the wishes of the successor count from now on.
     ///
     /// - Returns: Whether there is a successor.
     mutating func cutOver() -> Bool {
@@ -31,7 +31,7 @@ struct PeerInterest {
     /// Called when the successor has ended before it took the present process's place.
     mutating func forgetNext() { next = nil }
 
-    /// The record of this link; nil if its wishes count neither now nor later.
+    /// The record of this link; nil if wishes over the link count neither now nor later.
     func told(over link: Link) -> LinkInterest? {
         if present?.link === link { return present }
         return next?.link === link ? next : nil

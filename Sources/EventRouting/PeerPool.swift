@@ -29,7 +29,7 @@ package final class PeerPool: @unchecked Sendable {
 
     func key(of name: String) -> EventKey { keys[EventName(name)] ?? keys[EventName.everything] ?? .anyMember }
 
-    /// Notes that an event of this name has no key, and returns whether it is the first one.
+    /// Notes that an event of this name has no key, and returns whether it is the name's first such event.
     func isNews(keyMissingOf name: String) -> Bool { lock.withLock { reported.insert(EventName(name)).inserted } }
 
     /// How busy a member is.
@@ -167,7 +167,7 @@ final class PooledTargets: Sendable {
         }
     }
 
-    /// Reports the name whose key is missing, but not the event: it is not in an outbox yet, and may never be.
+    /// Reports the name whose key is missing, but not the event: the event is not in an outbox yet, and may never be.
     private func report(_ group: Group) {
         reports.publish(
             EventKeyMissing(event: eventName, worker: group.pool.name, member: group.members[0].peerName)
@@ -176,7 +176,7 @@ final class PooledTargets: Sendable {
 }
 
 extension Peer {
-    /// The pool in which the peer shares the events of this name; nil if it gets each of them.
+    /// The pool in which the peer shares the events of this name; nil if the peer gets all of them.
     ///
     /// If a member asks for events beyond its specification, such as answers to its requests, that member alone gets
     /// them. Called under the router's lock.

@@ -26,7 +26,7 @@ final class PendingReceipts: @unchecked Sendable {
         return true
     }
 
-    /// Fails all waits, as no receipts will come any more.
+    /// Fails all waits, because no receipts will come any more.
     func failAll(_ code: DeliveryError.Code, because reason: String) {
         for ledger in lock.withLock({ ledgers.values.sorted { $0.id.number < $1.id.number } }) {
             let sentence = "\(ledger.name) may not have been handled: \(reason)"

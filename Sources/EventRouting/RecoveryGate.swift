@@ -7,8 +7,8 @@ import Locks
 /// A window slows a living worker that publishes too much for another. The events that a dead worker left have no
 /// window: the thread that recovers them waits here. In three cases the thread goes on, beyond the receiver's limit:
 ///
-/// - The wait would close a circle. Two workers that died with events for each other would wait for ever, as neither is
-///   started again before its recovery is over.
+/// - The wait would close a circle. Two workers that died with events for each other would wait for ever, because
+///   neither is started again before its recovery is over.
 /// - The receiver is started only after other workers have ended, such as a member of a group that is still going down.
 /// - A living process of the receiver waits for an answer of the dead worker. Its handlers may make room only when that
 ///   worker has been started again.
@@ -36,7 +36,7 @@ final class RecoveryGate: @unchecked Sendable {
             return true
         }
         guard mayWait else { return }
-        // The wait was noted before this check, so that ``wasAsked(_:by:)`` reports what `target` asks later.
+        // The wait was noted before this check, so ``wasAsked(_:by:)`` finds the wait if `target` asks later.
         if sender.isAsked(by: target) { pass(turn) } else { target.whenNotOverfull(for: sender) { self.pass(turn) } }
         lock.withLock {
             while !isOpen, !turn.hasCome { changed.wait() }
@@ -87,7 +87,7 @@ final class RecoveryGate: @unchecked Sendable {
     /// Whether a recovery waits for room at `sender`, directly or through others, without whose end `target` makes
     /// none.
     ///
-    /// With the lock held.
+    /// The caller holds the lock. This follows the recoveries from `target` on, each to the peer whose room it needs.
     private func isAwaited(_ sender: Peer, by target: Peer) -> Bool {
         var next: Peer? = target
         while let peer = next {
@@ -101,8 +101,8 @@ final class RecoveryGate: @unchecked Sendable {
 extension Peer {
     /// Whether a living process of `requester` waits for an answer of this peer.
     ///
-    /// Once true, it stays true for the rest of the recovery. So the recovery does not search all waiting events for
-    /// each of its own.
+    /// Once true, the answer stays true for the rest of the recovery. So the recovery does not search all waiting
+    /// events again for each event that it recovers.
     fileprivate func isAsked(by requester: Peer) -> Bool {
         let (link, isKnown) = lock.withLock { (current, requesters.contains(ObjectIdentifier(requester))) }
         if isKnown { return true }

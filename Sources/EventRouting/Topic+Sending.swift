@@ -166,7 +166,7 @@ extension Topic {
         held: inout [any HeldEvent]?,
         by router: EventRouter
     ) -> Sent {
-        // With one receiver, and none here, no other receiver can see an effect of the event before the event.
+        // If one peer is the only receiver, no other receiver can see an effect of the event before the event.
         let isHeld = held != nil || targets.count + attached.count > 1
         var sent = Sent()
         var departure = Departure(of: name, context, by: router)

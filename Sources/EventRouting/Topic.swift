@@ -56,9 +56,9 @@ final class Topic: @unchecked Sendable {
 
     /// Puts other receivers in the place of the present ones; called under `lock`.
     ///
-    /// - Returns: The former receivers, which the caller releases without the lock. They live until the topic has
-    ///   another address: if released earlier, they could leave their address to others, which a run would take for
-    ///   them.
+    /// - Returns: The former receivers, which the caller releases without the lock. If they were released before the
+    ///   topic has another address, new receivers could get their address, and a run would take the new receivers for
+    ///   the former.
     func put(_ fanout: Fanout) -> Fanout {
         let former = current
         current = fanout
@@ -113,7 +113,7 @@ final class Topic: @unchecked Sendable {
     }
 
     private func makeCoder<E: DomainEvent>(of type: E.Type) -> UnsafeRawPointer {
-        // The coder is made without the lock, as the type's own code makes its layout. If two threads each make a
+        // The coder is made without the lock, because the type's own code makes its layout. If two threads each make a
         // coder, the first one stays.
         let made = Unmanaged.passRetained(PayloadCoder<E>())
         let (isFirst, known) = coder.compareExchange(
@@ -184,7 +184,7 @@ final class Topic: @unchecked Sendable {
 
     /// Puts an event into the outbox of the only peer that gets it.
     ///
-    /// - Returns: The outcome; nil if the caller has to send the event in the general way, which also reports losses.
+    /// - Returns: The outcome; nil if the caller has to use the method for several peers, which also reports losses.
     private func send(
         _ payload: UnsafeRawBufferPointer,
         _ context: EventContext,
@@ -196,8 +196,7 @@ final class Topic: @unchecked Sendable {
         return sent
     }
 
-    /// - Parameter triesAlone: whether to try the short way if one peer alone gets the event; false if the short way
-    ///   has just failed.
+    /// - Parameter triesAlone: whether the method for one peer may be tried; false if that method has just failed.
     private func forward(
         _ payload: UnsafeRawBufferPointer,
         _ context: EventContext,

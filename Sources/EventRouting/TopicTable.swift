@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Finds the topic of an event name by its number, without a lock, as topics are only ever added.
+/// Finds the topic of an event name by its number; this needs no lock, because topics are only ever added.
 ///
 /// It has room for all numbers from the beginning; the unused part takes address space and no memory.
 final class TopicTable: @unchecked Sendable {

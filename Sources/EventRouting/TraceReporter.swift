@@ -24,7 +24,7 @@ final class TraceReporter: @unchecked Sendable {
     /// The source under which other processes know this process's events; nil if it is the publisher's own.
     private var knownSource: EventSource?
 
-    /// How many nanoseconds spans are gathered for.
+    /// For how many nanoseconds spans are gathered.
     private static let interval: UInt64 = 20_000_000
 
     init(process: String, publisher: EventPublisher, reports: ReportStrand, poller: Poller) {

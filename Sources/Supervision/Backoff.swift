@@ -17,7 +17,7 @@ public struct Backoff: Hashable, Sendable {
     public var resetsAfter: Duration
 
     /// Whether the first failure in a row is answered by a start without any wait; the doubling then begins with the
-    /// second.
+    /// second failure.
     public var startsAtOnce: Bool
 
     /// Makes a back-off that doubles from one duration to another.

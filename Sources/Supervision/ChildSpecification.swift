@@ -30,7 +30,7 @@ public struct ChildSpecification: Hashable, Sendable {
     /// Whether the child's end of its own accord may end all of its siblings, as `AutomaticShutdown` says.
     public var isSignificant: Bool
 
-    /// How the child runs only while there is something for it to do; nil if the child runs all the time.
+    /// The rule for a child that runs only while there is something for it to do; nil if the child runs all the time.
     public var onDemand: OnDemand?
 
     /// How long the supervisor waits before it starts the child again.

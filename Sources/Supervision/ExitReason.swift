@@ -5,7 +5,7 @@ public enum ExitReason: Hashable, Sendable {
     /// The child ended by itself with this status; 0 is a normal end.
     case exited(status: Int32)
 
-    /// A signal of this number killed the child, which left a core or not.
+    /// A signal of this number killed the child; `coreDumped` says whether the child left a core.
     case signaled(number: Int32, coreDumped: Bool)
 
     /// The child could not be started: what was tried, and the operating system's error number; nil if it gave none.
@@ -68,9 +68,8 @@ public enum ExitReason: Hashable, Sendable {
 extension ExitReason {
     /// The limit for which the operating system has killed the child; nil if the reason is another or unknown.
     ///
-    /// For memory this is never certain. A process that gets no memory has to end itself, and a system without memory
-    /// kills by SIGKILL, as any process can. The value is memory if the process was at its own memory limit:
-    /// ``atLimit(_:of:_:)``.
+    /// For memory this is never certain: a process that gets no memory has to end itself, and a system without memory
+    /// kills by SIGKILL, which any process can send. So the value is memory only for ``atLimit(_:of:_:)``.
     public var exceededLimit: ResourceLimit? {
         switch self {
         case .signaled(let number, _): SystemConstants.limit(behind: number)

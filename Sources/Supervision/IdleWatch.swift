@@ -1,6 +1,6 @@
 /// Decides when a child that is on demand has had nothing to do for its idle time.
 ///
-/// The caller checks four times within the idle time, so that a child is stopped between one and one and a quarter idle
+/// The caller checks four times within the idle time. So a child is stopped between one and one and a quarter idle
 /// times after its last work. After this process, or the machine, has stood still, the time begins anew: what came
 /// during the standstill has yet to be read.
 package struct IdleWatch: Hashable, Sendable {

@@ -3,7 +3,7 @@
 /// Such a child does not start with its supervisor. It starts when something comes for it, which waits until the child
 /// has started. It is stopped when it has had nothing to do for a time. That saves the memory of a child that is rarely
 /// wanted, at the price of a start for the first use. Its restart type matters in one way only: a temporary child may
-/// not be on demand, as it would never come back.
+/// not be on demand, because it would never come back.
 public struct OnDemand: Hashable, Sendable {
     /// How long the child has nothing to do before it is stopped.
     public var idleTime: Duration
@@ -11,8 +11,8 @@ public struct OnDemand: Hashable, Sendable {
     /// Declares a child on demand.
     ///
     /// - Parameter idleTime: how long the child has nothing to do before it is stopped; 60 s by default. With this
-    ///   default, a child that a person at work uses again and again keeps running; one that is used hourly takes no
-    ///   memory in between.
+    ///   default, a child that a person at work uses again and again keeps running; a child that is used once an hour
+    ///   takes no memory in between.
     public init(idleTime: Duration = .seconds(60)) {
         self.idleTime = idleTime
     }

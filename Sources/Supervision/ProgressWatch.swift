@@ -24,7 +24,7 @@ package struct ProgressWatch: Hashable, Sendable {
 
     /// Notes what a check has found, and returns whether the child has made no progress for too long.
     ///
-    /// - Parameter progress: the number; nil if nothing has begun, or if nothing waits for the rest of it.
+    /// - Parameter progress: the number; nil if nothing has begun, or if nothing waits for the rest of what has begun.
     /// - Returns: Whether the time is over.
     package mutating func looked(at now: Duration, progress: UInt64?) -> Bool {
         let isInTime = clock.looked(at: now)

@@ -18,7 +18,7 @@ package struct ReplacementRequest: Hashable, Sendable {
 
 /// What has become of a request to replace a child's process.
 package enum ReplacementOutcome: Hashable, Sendable {
-    /// Another process does the child's work; `old` is nil if the child was just down.
+    /// Another process does the child's work; `old` is nil if the child was down at that moment.
     case replaced(old: Int32?, new: Int32?)
 
     /// The child was down, or on its way there: its next start uses the new specification.

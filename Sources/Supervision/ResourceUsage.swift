@@ -8,9 +8,9 @@ public struct ResourceUsage: Hashable, Sendable, Codable {
 
     /// The most bytes of memory that the process had in RAM at once; memory that it shared with others counts too.
     ///
-    /// The peak is nil where the system does not report the child's own. Linux counts from before the child's program
-    /// began, when the child still had the memory of the process that started it. So a child that stayed smaller has no
-    /// peak.
+    /// The peak is nil where the system does not report the child's own peak. Linux counts from before the child's
+    /// program began, when the child still had the memory of the process that started it. So a child that never had
+    /// more memory than that process has no peak.
     public var peakMemory: Int?
 
     /// Makes a record.

@@ -1,7 +1,7 @@
 /// Says how a child is stopped: in steps with a grace each, and with SIGKILL at the end.
 ///
 /// A step is taken only if the child is still there after the grace of the step before. SIGKILL comes after the last
-/// step. No process can ignore it, so that stopping a child always comes to an end.
+/// step. No process can ignore SIGKILL, so stopping a child always comes to an end.
 public struct ShutdownSequence: Hashable, Sendable {
     /// One action that makes a child end, and the time that the child then has.
     public enum Step: Hashable, Sendable {

@@ -3,7 +3,7 @@
 /// The caller checks once in each interval of the heartbeat, and says how long the child has been silent. After this
 /// process, or the machine, has stood still, all children have their full time again.
 package struct SilenceWatch: Hashable, Sendable {
-    /// The greatest tolerance that counts, more than any caller asks for: so many intervals are far from overflow.
+    /// The greatest tolerance that counts: more than any caller asks for, and far too few intervals for an overflow.
     private static let longestTolerance = 1_000_000
 
     private let limit: Duration
@@ -21,8 +21,8 @@ package struct SilenceWatch: Hashable, Sendable {
 
     /// Notes what a check has found.
     ///
-    /// - Parameter silence: for how long the child has been silent; nil if something that the child sent has yet to be
-    ///   read, so that this is not known.
+    /// - Parameter silence: for how long the child has been silent; nil if this is not known, because something that
+    ///   the child sent has yet to be read.
     /// - Returns: The silence if it is too long; otherwise nil.
     package mutating func looked(at now: Duration, silence: Duration?) -> Duration? {
         guard clock.looked(at: now), let silence, min(silence, now - clock.countsFrom) > limit else { return nil }

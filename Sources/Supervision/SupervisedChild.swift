@@ -16,7 +16,7 @@ struct SupervisedChild: Sendable {
     /// A fault found in the present incarnation: the reason for its death, however it dies; nil if there is none.
     var verdict: ExitReason?
     var saidGoodbye = false
-    /// Whether the child ever had a process, so that its program was there once.
+    /// Whether the child ever had a process; if so, its program was there once.
     var hasRun = false
     /// How long the present process has for its start or its drain.
     var time = TimeLimit(launchedAt: .zero)
@@ -192,7 +192,7 @@ struct SupervisedChild: Sendable {
 
 /// The restart of several children together: first all of them go down, then the back-off, then all start.
 struct GroupRestart: Hashable, Sendable {
-    /// The failures in a row of the child that caused it.
+    /// The failures in a row of the child that caused the restart.
     var attempt: Int
     var delay: Duration
     /// The timer of the back-off, which runs from the moment when all members are down.

@@ -6,7 +6,7 @@ import Locks
 /// in which they were decided. A thread that brings an input while another thread performs leaves the input's actions
 /// to that thread. So an input's method may return before its actions are done.
 ///
-/// The supervisor does not keep its environment alive, as the environment owns the supervisor. Once the environment is
+/// The environment owns the supervisor, so the supervisor does not keep the environment alive. Once the environment is
 /// gone, the supervisor does nothing any more.
 ///
 /// `@unchecked Sendable` is sound: the mutable properties are touched with the lock held only.
@@ -42,7 +42,7 @@ package final class Supervisor: @unchecked Sendable {
 
     /// A snapshot of every child, in start order, including removed children.
     ///
-    /// The environment may not have been told all of it yet.
+    /// The environment may not have been told of the latest changes yet.
     package var status: [ChildStatus] {
         lock.withLock { machine.status }
     }
@@ -91,7 +91,7 @@ package final class Supervisor: @unchecked Sendable {
     /// Their specifications have to be valid.
     package func childrenAdded(_ specifications: [ChildSpecification]) { take(.childrenAdded(specifications)) }
 
-    /// Starts a child that was added: the child's status says when the start is over, at the latest with a stop.
+    /// Starts a child that was added; the child's status shows when the start has ended; a stop ends it too.
     package func startChildRequested(index: Int) { take(.startChildRequested(index: index)) }
 
     /// Stops a child for good; ends in the environment's `childRemoved`, even after a stop.
@@ -124,7 +124,7 @@ package final class Supervisor: @unchecked Sendable {
     /// The child's process has ended; the environment calls this for each spawned process once nothing is left of it.
     ///
     /// - Parameters:
-    ///   - isOrderly: whether the child had said goodbye, so that the end is normal whatever its status.
+    ///   - isOrderly: whether the child had said goodbye; if so, the end is normal whatever its status.
     ///   - blame: whether the end counts towards giving the child up, or gives it up at once.
     package func childExited(
         index: Int,
@@ -158,8 +158,8 @@ package final class Supervisor: @unchecked Sendable {
         take(.childDrained(index: index, start: start))
     }
 
-    /// The child asks for this much time from now to become ready or to drain, or none, and says what it is doing; the
-    /// text is empty if that is not new.
+    /// The child says what it is doing, and asks for this much time from now to become ready or to drain; the time may
+    /// be zero, and the text is empty if it is not new.
     package func childAskedForTime(index: Int, start: Int, more: Duration, because reason: String = "") {
         take(.childAskedForTime(index: index, start: start, more: more, because: reason))
     }
@@ -199,7 +199,7 @@ package final class Supervisor: @unchecked Sendable {
         }
     }
 
-    /// Takes the actions to perform next; nil when there are none, and performing has ended.
+    /// Takes the actions to perform next; nil if there are none: then performing has ended.
     private func nextBatch() -> [SupervisorAction]? {
         lock.withLock {
             defer { pending = [] }

@@ -23,7 +23,7 @@ package enum SupervisorAction: Hashable, Sendable {
     /// A child's status has changed; `reason` says why it died, if it died just now.
     case report(index: Int, ChildStatus, reason: ExitReason?)
     case finishStartup(StartupFailure?)
-    /// All children are to be stopped, as this significant child has ended; a request to stop answers this.
+    /// All children are to be stopped because this significant child has ended; a request to stop answers this.
     case announceAutomaticShutdown(index: Int)
     /// Nothing is left of a child whose removal was requested.
     case announceRemoval(index: Int)

@@ -43,7 +43,7 @@ package protocol SupervisorEnvironment: AnyObject, Sendable {
     /// Takes the outcome of a replacement; called once for each request.
     func replacementConcluded(request: Int, _ outcome: ReplacementOutcome)
 
-    /// Runs a body once, after this time, unless it is cancelled before.
+    /// Runs a body once, after this time, unless the timer is cancelled before.
     func schedule(after delay: Duration, _ body: @escaping @Sendable () -> Void) -> any SupervisorTimer
 
     /// A child's status has changed; `reason` says why it died, if it died just now.
@@ -52,7 +52,7 @@ package protocol SupervisorEnvironment: AnyObject, Sendable {
     /// Every child is ready, or one of them has come to rest before it was ready; called once for each start.
     func startupFinished(_ result: Result<Void, StartupFailure>)
 
-    /// All children are to be stopped, as this significant child has ended; called once.
+    /// All children are to be stopped because this significant child has ended; called once.
     ///
     /// The environment answers with `stopRequested` when the events on their way have arrived.
     func automaticShutdownBegan(index: Int)

@@ -18,8 +18,8 @@ package enum SupervisorInput: Hashable, Sendable {
     case handlerTimedOut(index: Int, start: Int, event: String, after: Duration)
     /// The child's goodbye came, whether or not the child was asked to end.
     case childDrained(index: Int, start: Int)
-    /// The child asks for this much time from now to become ready or to drain, or none, and says what it is doing; the
-    /// text is empty if that is not new.
+    /// The child says what it is doing, and asks for this much time from now to become ready or to drain; the time may
+    /// be zero, and the text is empty if it is not new.
     case childAskedForTime(index: Int, start: Int, more: Duration, because: String = "")
     /// The child is on demand, has had nothing to do for its idle time, and gets nothing more.
     case childIdled(index: Int, start: Int)

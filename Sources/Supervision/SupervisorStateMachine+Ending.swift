@@ -104,7 +104,7 @@ extension SupervisorStateMachine {
 
     /// Begins to stop everything; the children go down in reverse order as `advance` comes to them.
     ///
-    /// - Parameter why: if this stop breaks off a start, what the start's failure says of the child that it waits for.
+    /// - Parameter why: if this stop breaks off a start, what the start's error says of the awaited child.
     mutating func stop(because why: String = "it was \(ExitReason.requested) before it was ready") {
         guard mode == .notStarted || mode == .running else { return }
         mode = .stopping

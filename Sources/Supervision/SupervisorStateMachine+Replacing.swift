@@ -22,7 +22,7 @@ extension SupervisorStateMachine {
         actions.append(.spawnSuccessor(index: index, start: start, request: request.number))
     }
 
-    /// Calls a replacement off, as its caller wants it no longer; a replacement that is handing over goes on.
+    /// Calls off a replacement that its caller wants no longer; a replacement that is handing over goes on.
     mutating func callOff(request number: Int) {
         let index = children.firstIndex { $0.replacement?.request.number == number }
         guard let index, children[index].intent != .handOver else { return }
@@ -59,7 +59,7 @@ extension SupervisorStateMachine {
         end(index, by: ShutdownSequence(steps: steps))
     }
 
-    /// Lets the new process do the child's work, as the present process has ended.
+    /// Lets the new process do the child's work, now that the present process has ended.
     ///
     /// - Parameter old: the process that has ended; nil if there was none.
     mutating func cutOver(_ index: Int, from old: Int32?) {

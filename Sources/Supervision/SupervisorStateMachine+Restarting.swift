@@ -132,7 +132,7 @@ extension SupervisorStateMachine {
             }
         case .spawning, .starting, .ready, .stopping:
             // A member of a group that is being restarted comes back with the group. A child whose new process is about
-            // to take over needs no other.
+            // to take over needs no other process.
             guard children[index].intent != .rejoin, children[index].intent != .handOver else { return }
             children[index].intent = .restart
             end(index, by: children[index].specification.shutdown)

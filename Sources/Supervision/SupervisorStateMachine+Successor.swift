@@ -71,7 +71,7 @@ extension SupervisorStateMachine {
 
     // MARK: Its end
 
-    /// Fails the replacement, as the new process has done what it must not do.
+    /// Fails the replacement, because the new process has done what it must not do.
     private mutating func failSuccessor(_ index: Int, _ reason: ExitReason) {
         guard let next = children[index].replacement else { return }
         settleReplacement(index, next.failure(reason), endingBy: reason.endingSequence)

@@ -15,7 +15,7 @@ static int resource_of(enum box_limit limit) {
     // them. RLIMIT_DATA counts what can be written and is shared with no other process (since Linux 4.7): heap and
     // thread stacks alike.
     case limit_memory: return RLIMIT_DATA;
-    // Each process has its own limit. There the kernel sends SIGXCPU, which a program may handle, then SIGKILL.
+    // Each process has its own limit. At the limit the kernel sends SIGXCPU, which a program may handle, then SIGKILL.
     case limit_processor_seconds: return RLIMIT_CPU;
     // The limit is one more than the highest descriptor.
     case limit_open_files: return RLIMIT_NOFILE;
@@ -23,7 +23,7 @@ static int resource_of(enum box_limit limit) {
     case limit_processes: return RLIMIT_NPROC;
     // A system that pipes cores to a program ignores this limit.
     case limit_core: return RLIMIT_CORE;
-    // A process that writes beyond it gets SIGXFSZ.
+    // A process that writes beyond this limit gets SIGXFSZ.
     case limit_file_size: return RLIMIT_FSIZE;
     case limit_count: break;
     }
@@ -39,7 +39,7 @@ static struct launch_report set_limit(const struct box *box, enum box_limit limi
     if (getrlimit(resource, &value) != 0) return failed(stage_limit, errno, (int)limit);
     rlim_t soft = (rlim_t)box->limits[limit];
     rlim_t hard = limit == limit_processor_seconds ? soft + seconds_after_warning : soft;
-    // A limit that is already lower stays so: only the superuser may raise it, and more was not asked for.
+    // A limit that is already lower stays lower: only the superuser may raise it, and more was not asked for.
     if (value.rlim_max == RLIM_INFINITY || hard < value.rlim_max) value.rlim_max = hard;
     value.rlim_cur = soft < value.rlim_max ? soft : value.rlim_max;
     if (setrlimit(resource, &value) != 0) return failed(stage_limit, errno, (int)limit);

@@ -143,8 +143,8 @@ static void allow_only(
     refuse(filter, EPERM);
 }
 
-/// Refuses a call of this number with such an argument: `how` says whether it is this value (BPF_JEQ), or has one of
-/// these bits (BPF_JSET).
+/// Refuses a call of this number if the argument is this value (`how` is BPF_JEQ), or has one of the value's bits
+/// (`how` is BPF_JSET).
 static void refuse_argument(
     struct filter *filter, unsigned int number, size_t index, unsigned short how, unsigned int value
 ) {

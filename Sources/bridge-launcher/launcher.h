@@ -117,7 +117,7 @@ struct launch_report launch(const struct plan *plan);
 struct launch_report enter_box(const struct plan *plan);
 
 /// The part of every box that keeps a set-user-ID program's rights from the worker. The kernel takes filters and rules
-/// only with that.
+/// only after this part.
 struct launch_report refuse_new_privileges(const struct plan *plan);
 
 /// The part of a closed box that leaves the superuser only the rights about files and users.

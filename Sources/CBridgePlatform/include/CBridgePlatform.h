@@ -25,8 +25,8 @@ int cbp_accept(int listener);
 size_t cbp_unix_path_limit(void);
 // What cbp_unix_name returns for a socket of another family.
 #define CBP_NOT_UNIX (-2)
-// Writes the path that a Unix socket is bound to, with its NUL. Returns its length, 0 if it has none in the file
-// system, or -1.
+// Writes the path that a Unix socket is bound to, with its NUL. Returns the path's length, 0 if the socket has no name
+// in the file system, or -1.
 int cbp_unix_name(int descriptor, char *_Nonnull path, size_t capacity);
 // Both return 1 or 0, or -1.
 int cbp_is_stream(int descriptor);
@@ -57,9 +57,9 @@ int cbp_memory_file_create(size_t size);
 /// Maps the file, shared, for reading and writing; NULL with errno set on failure. Neither a core dump nor a forked
 /// child has the mapping.
 void *_Nullable cbp_memory_file_map(int descriptor, size_t size);
-/// A file as of `cbp_memory_file_create`, with a mapping; once that is made, nothing else can write to the file.
-/// Returns -1 with ENOTSUP where the system has no such thing. `cbp_memory_file_give_back` does nothing for such a
-/// file.
+/// A file like those of `cbp_memory_file_create`, with a mapping; once the mapping is made, nothing else can write to
+/// the file. Returns -1 with ENOTSUP where the system has no such thing. `cbp_memory_file_give_back` does nothing for
+/// such a file.
 int cbp_memory_file_create_for_readers(size_t size, void *_Nullable *_Nonnull address);
 /// Maps the file, shared, for reading; NULL with errno set on failure. Maps only a file that cannot be made shorter, so
 /// that the memory is safe to touch.
