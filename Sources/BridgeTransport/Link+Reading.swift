@@ -299,7 +299,7 @@ extension Link {
         // A process that still holds the other end is not this link's peer, or has no more to say.
         stream.close()
         lock.withLock { self.delegate }?.linkWasReadToEnd(self, end)
-        // What has arrived is handled before anything of the next incarnation can be.
+        // The events that have arrived are handled before any event of the next incarnation.
         strand.close()
         // A peer that broke the protocol is not asked for more.
         if peerMemory.isToBeRecovered, let memory = stream.memory, end != .closed, !end.isViolation {

@@ -162,8 +162,8 @@ extension Link {
         for body in woken { body() }
         tellUnconfirmed?()
         if isStalled {
-            // The reference is strong: a weak reference makes all counted references expensive. And a link that ends
-            // lets go of its stream.
+            // The reference is strong: a weak one makes all counted references expensive. A link that ends releases
+            // its stream.
             stream.whenWritable { [self] in
                 lock.withLock { writer.streamTakesMore() }
                 pump()

@@ -179,7 +179,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
 
     func drain(grace: Duration) {
         lock.withLock { end.endWasRequested() }
-        // What it has not got by now is for its next start, for the first time.
+        // Events that the worker has not got by now wait for its next start, as first deliveries.
         _ = keepEvents()
         link.send(.drain(graceMilliseconds: UntrustedNumber(grace.milliseconds)))
     }
@@ -302,8 +302,8 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         reportEnd()
     }
 
-    /// Reports the end of the process once the end is known and what the process has said is read: that it is ready,
-    /// for one.
+    /// Reports the end of the process once the end is known and everything that the process has sent is read, such as
+    /// its readiness.
     private func tellProcessEnd() {
         let ended: ExitReason? = lock.withLock {
             guard isReadToEnd, let exit, !hasToldProcessEnd else { return nil }

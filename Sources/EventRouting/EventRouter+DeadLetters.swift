@@ -46,7 +46,7 @@ extension EventRouter {
         guard name != EventRefused.eventName else { return }
         let context = link.sentContext(of: head)
         // A publisher that waits for the event gets the error, at once: the peer's receipt follows the refusal, unless
-        // the peer is killed in between. Only of a caller in this process is it known that it still waits.
+        // the peer is killed in between. Whether a caller still waits is known only if it is in this process.
         if head.wantsReceipt, tell(context.id, .refused, at: peer, because: refusal.text) { return }
         reports.publish(
             EventRefused(

@@ -16,7 +16,7 @@ extension Peer {
 
     private func taker(of name: String) -> Taker {
         lock.withLock {
-            // Also if it is down for good by now.
+            // The answer is the same if the peer is down for good by now.
             if hasLeftNow(name) { return .left }
             return closure.map { .closed($0.reason) } ?? .link(current)
         }

@@ -84,8 +84,8 @@ final class RecoveryGate: @unchecked Sendable {
         }
     }
 
-    /// Whether a recovery waits for room at `sender`, directly or through others, without whose end `target` makes
-    /// none.
+    /// Whether `target` gets room only after the end of a recovery that waits for room at `sender`, directly or through
+    /// others.
     ///
     /// The caller holds the lock. This follows the recoveries from `target` on, each to the peer whose room it needs.
     private func isAwaited(_ sender: Peer, by target: Peer) -> Bool {

@@ -100,7 +100,7 @@ package final class ReportStrand: @unchecked Sendable {
             }
             let isFirst = overflow.isEmpty
             overflow[E.eventName, default: Overflow(first: context.id, last: context.id)].add(context.id)
-            // Its place is behind what found room; one announcement for all that is dropped until it is reached.
+            // The announcement comes after the reports that found room, and stands for all dropped until its turn.
             return isFirst ? append(Entry { [self] in announceOverflow() }) : false
         }
         if starts { startThread() }

@@ -209,8 +209,8 @@ extension Topic {
         }
         var asked = targets
         while hasTargetLeft {
-            // Other peers have taken a target's place since the targets were worked out. A pool gets nothing more if
-            // one member was among the targets, and has the event.
+            // Other peers have replaced a target since the targets were chosen. If a member of a pool was among the
+            // targets, the pool has the event already.
             hasTargetLeft = false
             let others = fanout.targets(of: payload, except: origin).filter { other in
                 other !== origin && !asked.contains { $0 === other || $0.pool != nil && $0.pool === other.pool }

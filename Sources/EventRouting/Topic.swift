@@ -71,7 +71,7 @@ final class Topic: @unchecked Sendable {
     /// Whether ``setTargets(_:isSelfReport:reports:)`` has been called.
     var hasTargets: Bool { wasTargeted.load(ordering: .acquiring) }
 
-    /// - Returns: Who gets the events from now on.
+    /// - Returns: The peers that get the events from now on.
     func setTargets(_ peers: [Peer], isSelfReport: Bool, reports: ReportStrand) -> Fanout {
         let targets = peers.filter { !$0.isAttached }
         let attached = peers.filter(\.isAttached)
