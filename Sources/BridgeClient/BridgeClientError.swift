@@ -18,7 +18,7 @@ public struct BridgeClientError: Error, Sendable, Hashable, CustomStringConverti
         /// The host does not accept this client: they have no version of the protocol in common, or this process
         /// belongs to a worker that may not attach.
         case rejected
-        /// As many processes as possible are attached, or about to be; the caller may try again.
+        /// As many processes as the host allows are attached, or about to be; the caller may try again.
         case crowded
         /// The host did not answer in time.
         case timedOut

@@ -66,7 +66,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
         self.title = title
         self.way = way ?? HostSocket(path: path)
         var limits = LinkLimits()
-        // The host may ask for every name that any of its workers has made up, and for all events at once.
+        // The host may ask for every name that any of its workers has made up, and for `*`, which means all events.
         limits.interestNames = EventRouter.maximumNames + 1
         self.limits = limits
         poller = try Poller(name: "bridge client")

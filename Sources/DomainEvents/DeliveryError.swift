@@ -26,7 +26,7 @@ public struct DeliveryError: Error, Sendable, CustomStringConvertible {
         case eventTooLarge
     }
 
-    /// The content of an error, as an object: passing on an event returns an optional error, which should be small.
+    /// An error's content, as an object: calls that pass on an event return an optional error, which should be small.
     private final class Report: Sendable {
         let code: Code
         let event: String
@@ -63,7 +63,7 @@ public struct DeliveryError: Error, Sendable, CustomStringConvertible {
     /// The name of the event that could not be sent.
     public var event: String { report.event }
 
-    /// The event's identity, even if the event was not published; nil if the call or the name alone was wrong.
+    /// The event's identity, even if the event was not published; nil if only the call or the name was at fault.
     public var id: EventID? { report.id }
 
     /// The process that could not take or handle the event; nil for this process, or if no single process failed.

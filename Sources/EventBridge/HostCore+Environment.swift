@@ -50,7 +50,7 @@ extension HostCore: SupervisorEnvironment {
         peer.close(because: reason, isGivenUp: isGivenUp)
         router.peerIsUnavailable(peer)
         // The worker's next process asks for these names anew. In a shutdown there is no next process: the names stay,
-        // so that events which are still published for this worker are announced.
+        // so that events which are still published for this worker are announced by `EventsDropped`.
         if !router.hasClosedIntake { router.forgetInterest(of: peer) }
     }
 
@@ -119,16 +119,16 @@ private struct ScheduledTimer: SupervisorTimer {
     let timer: Poller.Timer
 
     func cancel() {
-        // This may run inside another timer's call, so it must not wait; the supervisor ignores an old token.
+        // This may run inside another timer's call, so it must not wait; the supervisor ignores a late firing.
         timer.cancelWithoutWaiting()
     }
 }
 
 extension ChildStatus {
-    /// Whether the worker runs, or is started without waiting for the end of another worker.
+    /// Whether the worker runs, or its next start waits for no other worker.
     ///
     /// False for an added worker before its start is requested, for a worker that waits for earlier workers in a start
-    /// in sequence, and for a worker whose process group is still going down.
+    /// in sequence, and for a worker while the siblings that restart with it are still being stopped.
     var startsByItself: Bool {
         switch state {
         case .notStarted: false

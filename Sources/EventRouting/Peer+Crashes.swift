@@ -49,7 +49,7 @@ extension Peer {
         lock.withLock { ledger.forget() }
     }
 
-    /// Whether the peer's specification subscribes to this name, so that its events are kept while the peer is given
+    /// Whether the peer's specification subscribes to this name: events of such a name are kept while the peer is given
     /// up.
     func isSpecified(_ name: String, isSelfReport: Bool) -> Bool {
         let specified = specified

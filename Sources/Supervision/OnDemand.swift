@@ -1,9 +1,9 @@
 /// Declares that a child runs only while there is something for it to do.
 ///
-/// Such a child does not start with its supervisor. It starts when something comes for it, which waits until the child
-/// has started. It is stopped when it has had nothing to do for a time. That saves the memory of a child that is rarely
-/// wanted, at the price of a start for the first use. Its restart type matters in one way only: a temporary child may
-/// not be on demand, because it would never come back.
+/// Such a child does not start with its supervisor. It starts when something comes for it, and what comes waits until
+/// the child has started. It is stopped when it has had nothing to do for a time. That saves the memory of a child that
+/// is rarely wanted, at the price of a start for the first use. Its restart type matters in one way only: a temporary
+/// child may not be on demand, because it would never come back.
 public struct OnDemand: Hashable, Sendable {
     /// How long the child has nothing to do before it is stopped.
     public var idleTime: Duration

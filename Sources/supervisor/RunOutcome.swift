@@ -42,8 +42,8 @@ final class RunOutcome: @unchecked Sendable {
 
     /// Whether every worker is at rest, and the run has said why each given-up worker was given up.
     ///
-    /// A worker's state changes before the reports about it are handled: the worker may have been given up before its
-    /// ready report is handled.
+    /// A worker's state changes before the reports about it are handled. So the state alone is not enough: a worker may
+    /// already have been given up when not even its ready report has been handled.
     func noWorkerIsLeft(of workers: [ChildStatus]) -> Bool {
         let told = lock.withLock { toldGivenUp }
         return workers.allSatisfy { worker in
