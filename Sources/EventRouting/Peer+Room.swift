@@ -97,7 +97,7 @@ extension Peer {
         whenRoom(body)
     }
 
-    /// Sets whether the peer runs, or is started without waiting for another peer's end.
+    /// Sets whether the peer runs, or its next start waits for no other peer.
     ///
     /// Otherwise the peer may start only after the recovery of another peer's events, and a recovery that waited for
     /// this peer's room would wait for ever.

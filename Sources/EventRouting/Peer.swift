@@ -29,7 +29,7 @@ package final class Peer: @unchecked Sendable {
     @exclusivity(unchecked) private var recorder: SpanRecorder?
     /// Whether no event may leave for the peer for now, over any link.
     @exclusivity(unchecked) var isPaused = false
-    /// Whether the peer runs, or is started without waiting for another peer's end: see ``setStartsByItself(_:)``.
+    /// Whether the peer runs, or its next start waits for no other peer: see ``setStartsByItself(_:)``.
     var startsByItself = true
     /// The bodies of recoveries that wait for this peer's room, each with the peer that left the events; they are
     /// called when this peer is paused, or does not start by itself.
