@@ -334,7 +334,8 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
         )
         router.othersKnowEvents(as: EventSource(origin: name, incarnation: welcome.workerIncarnation))
         if begins { router.add(peer) }
-        // Until the host says which names it wants, the names from the last link count; their events lie in the outbox.
+        // Until the host says which names it wants, the names that it wanted over the last link hold, and their events
+        // lie in the outbox.
         router.announceInterest(to: peer, over: link, keepsWishes: true)
         if begins { router.start() }
         beat(every: welcome.beat, over: link)

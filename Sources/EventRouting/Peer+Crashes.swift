@@ -5,8 +5,7 @@ import Locks
 
 /// What the end of an incarnation says about the peer and about the events that it had.
 extension Peer {
-    /// Notes whether an incarnation that has ended had acknowledged events; for a crash, `incarnationCrashed` calls
-    /// this.
+    /// Notes whether an ended incarnation had acknowledged any event; for a crash, `incarnationCrashed` calls this.
     package func incarnationEnded(_ ended: Link) {
         let isAble = ended.hasAcknowledged
         lock.withLock { if isAble { ledger.eventsWereAcknowledged() } }
