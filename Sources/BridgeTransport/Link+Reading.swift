@@ -118,7 +118,7 @@ extension Link {
         }
     }
 
-    /// Notes what is handled now, because nothing more may arrive for a while.
+    /// Notes at once what has been handled, because nothing more may arrive for a while.
     private func settle(_ run: inout EventRun) {
         guard run.handled != 0 else { return }
         eventHandled(run.handled, wasUnwanted: run.wasUnwanted)
@@ -176,7 +176,7 @@ extension Link {
             try placedReceived(body, for: delegate, in: &run)
             return nil
         }
-        // What a message asks for may depend on what is handled.
+        // What a control message asks for may depend on which events are handled, so those are noted first.
         settle(&run)
         run.letGo()
         if ControlMessage.kind(of: body) == FrameKind.gap.rawValue {
@@ -277,7 +277,7 @@ extension Link {
         act(on: urgency)
     }
 
-    /// Whether something may wait for an event that has just arrived.
+    /// Whether an acknowledgement or a waiter may go on because an event has just arrived.
     ///
     /// With the lock held.
     private var mayOthersGoOn: Bool { receiving.hasPending || !waiters.isEmpty }
@@ -296,7 +296,7 @@ extension Link {
 
     private func finishReading(_ end: LinkEnd, _ stream: any ByteStream) {
         stopWriting()
-        // A process that still holds the other end is not this link's peer, or has no more to say.
+        // If a process still holds the other end, it is not this link's peer, or is not listened to any more.
         stream.close()
         lock.withLock { self.delegate }?.linkWasReadToEnd(self, end)
         // The events that have arrived are handled before any event of the next incarnation.

@@ -53,7 +53,7 @@ final class LeftoverSearch: @unchecked Sendable {
         do {
             try PlatformThread.start(name: "leftovers") { [self] in run() }
         } catch {
-            // Without a thread no process is found this time; the guard finds the processes at the end.
+            // Without a thread no process is found this time; the `ProcessGuard` kills them when the bridge ends.
             finishSearching(leaving: true)
         }
     }

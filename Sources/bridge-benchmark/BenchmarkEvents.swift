@@ -1,7 +1,7 @@
 import DomainEvents
 import FoundationEssentials
 
-/// The events of most works: a number, and the title for that number.
+/// The events that most works of the benchmark send: a number, and the title for that number.
 protocol TitledEvent: DomainEvent {
     var id: Int64 { get }
     var title: String { get }
@@ -23,8 +23,8 @@ extension TitledEvent {
     }
 }
 
-/// The small event that all peers exchange: a number and 16 characters, one more than Swift stores in a `String`
-/// itself.
+/// The small event that each system in the comparison sends: a number and 16 characters, one more than Swift stores in
+/// a `String` itself.
 struct BenchmarkEvent: TitledEvent {
     let id: Int64
     let title: String
