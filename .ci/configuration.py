@@ -100,7 +100,11 @@ programs.
 SECTIONS = [
     ("The file", (), "What its top level holds. `workers` is required."),
     ("A worker", ("workers", 0), "`name` and `executable` are required."),
-    ("A worker's limits", ("workers", 0, "limits"), "Under `limits`. The operating system enforces `memory` and the keys after it."),
+    (
+        "A worker's limits",
+        ("workers", 0, "limits"),
+        "Under `limits`. The operating system enforces `memory` and the keys after it.",
+    ),
     ("A worker's box", ("workers", 0, "box"), "Under `box`; see [security](security.md)."),
 ]
 

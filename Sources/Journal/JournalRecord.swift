@@ -1,4 +1,5 @@
 public import DomainEvents
+import JournalFormat
 
 /// An event of a journal as it was recorded, for a reader that does not know the event's type.
 public struct JournalRecord: Sendable {
@@ -69,9 +70,8 @@ public struct JournalGap: Sendable, Hashable, CustomStringConvertible {
 
     /// A gap of one event.
     init(at position: UInt64, _ reason: Reason) {
-        // The position comes from a file, so the sum may overflow.
-        let (next, overflow) = position.addingReportingOverflow(1)
-        self.init(positions: position..<(overflow ? position : next), reason: reason)
+        // The position comes from a file. The greatest one makes a gap of no event.
+        self.init(positions: position..<position.saturatingSum(1), reason: reason)
     }
 
     /// How many events are known to be missing.
