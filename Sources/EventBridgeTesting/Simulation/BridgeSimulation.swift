@@ -42,7 +42,7 @@ public struct BridgeSimulation: Sendable {
     ///
     /// - Parameters:
     ///   - seeds: how many worlds are run.
-    ///   - firstSeed: the seed of the first world; the others have the seeds that follow.
+    ///   - firstSeed: the seed of the first world; the others have the seeds that follow, 0 behind the greatest.
     ///   - faults: what may go wrong.
     ///   - longest: how long a world may last in its own time.
     ///   - maximumSteps: how many steps a world may take.
@@ -78,8 +78,8 @@ public struct BridgeSimulation: Sendable {
             if let failure = outcome.failure { throw failure }
             throw SimulationError("these choices fail no more; \(outcome.unmet) of them were not met")
         }
-        for seed in firstSeed..<firstSeed + UInt64(max(0, seeds)) {
-            let outcome = await outcome(of: Choices(seed: seed), body)
+        for offset in 0..<UInt64(max(0, seeds)) {
+            let outcome = await outcome(of: Choices(seed: firstSeed &+ offset), body)
             if outcome.failure != nil { throw await shrunk(outcome, body) }
             report.add(outcome)
         }
