@@ -9,7 +9,7 @@ class Bridge:
     """The link to the host: a line for each message, both ways."""
 
     def __init__(self, wants, publishes):
-        # Out of the environment, and not passed on: what this process starts must not speak for it.
+        # Removed from the environment, and not inherited: what this process starts must not speak for it.
         number = int(os.environ.pop("EVENT_BRIDGE_FD"))
         os.set_inheritable(number, False)
         self.reading = os.fdopen(number, "r", encoding="utf-8", newline="\n")
@@ -26,7 +26,7 @@ class Bridge:
         self.say(bridge="ready")
 
     def say(self, **message):
-        # JSON has no NaN and no infinity: a ValueError here refuses the event, where the host would end this process for such a line.
+        # NaN raises a ValueError here, and `settle` refuses the event; a line with NaN makes the host end this process.
         self.writing.write(json.dumps(message, allow_nan=False) + "\n")
 
     def publish(self, name, data, cause):
@@ -57,7 +57,7 @@ class Bridge:
         except Exception as error:
             self.say(bridge="refuse", sequence=event["sequence"], reason="failed", text=repr(error))
         else:
-            # Behind what it has led to: who sees it acknowledged has what came of it.
+            # After the events that this one has led to: a host that reads the acknowledgement has those already.
             self.say(bridge="ack", sequence=event["sequence"])
 
 

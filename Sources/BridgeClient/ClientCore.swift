@@ -45,7 +45,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
     private var endWatchers: [UInt64: AsyncStream<EndedLink>.Continuation] = [:]
     private var lastWatcher: UInt64 = 0
 
-    /// Each client publishes these events about itself: another client's report must not be taken for its own.
+    /// A client's reports of itself, which stay in its process: so no client takes another's report for its own.
     private static let ownReports = EventName.set([HostLost.eventName, HostRegained.eventName])
 
     /// How long the host may take to answer a hello, in nanoseconds.
@@ -90,9 +90,10 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
         )
     }
 
-    /// The host's own name, which a publisher without a given name has too; receipts must tell host and client apart.
+    /// The host's own name; a publisher that was given no name has it, too.
     private static let hostName = "host"
 
+    /// The name that the client gives its host: not the client's own, as receipts must tell the two apart.
     private static func peerName(beside own: String) -> String { own == hostName ? "attached host" : hostName }
 
     var name: String? { lock.withLock { isAttached ? ownName : nil } }
@@ -218,8 +219,8 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
                 lock.withLock { (current, self.stream) = (nil, nil) }
                 throw BridgeClientError(.system, "no thread can be had for the link: \(error)")
             }
-            // The hello is sent once a thread reads the link. Without a thread the next attempt uses the same link,
-            // which must then hold no hello yet. A host sends nothing before the hello.
+            // The hello follows the start: if the start fails, the next attempt uses the same link, which must not hold
+            // a hello already. Until then the new thread finds nothing to read, as a host does not speak first.
             link.send(.hello(hello))
             poller.schedule(after: Self.handshakeTime) { [weak self] in self?.handshakeIsOver(link) }
         } catch {
@@ -334,8 +335,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
         )
         router.othersKnowEvents(as: EventSource(origin: name, incarnation: welcome.workerIncarnation))
         if begins { router.add(peer) }
-        // Until the host says which names it wants, the names that it wanted over the last link hold, and their events
-        // lie in the outbox.
+        // The host's wishes over the last link count until it sends new ones: events that it wants wait in the outbox.
         router.announceInterest(to: peer, over: link, keepsWishes: true)
         if begins { router.start() }
         beat(every: welcome.beat, over: link)

@@ -13,9 +13,9 @@ extension Link {
         case handedOver
     }
 
-    /// Reads and handles until the link has ended, or until another thread does both.
+    /// Reads and handles until the link has ended; after a hand-off, works off the strand and waits for the next turn.
     ///
-    /// - Parameter turn: the calling thread's turn to read, as the strand counts them; 0 is the first.
+    /// - Parameter turn: the calling thread's turn to read, as the strand counts turns; 0 is the first.
     func read(_ stream: any ByteStream, with reader: FrameReader, turn first: Int = 0) {
         var stream = stream
         var turn = first
@@ -65,7 +65,7 @@ extension Link {
     ///
     /// On the reading thread.
     ///
-    /// - Returns: The stream to read from in place of `stream`; if it is another stream, the reader is empty.
+    /// - Returns: The stream to read on from: `stream`, or a stream of lines, which has taken the buffer's bytes.
     func begin(_ stream: any ByteStream, with reader: FrameReader) -> any ByteStream {
         reader.hasBegun = true
         guard role == .host else { return stream }
@@ -108,7 +108,7 @@ extension Link {
         } catch {
             let text = String(describing: error)
             guard strand.isLost(turn) else { return .ended(violated(text)) }
-            // Another thread reads by now: it finds what has arrived so far, and then this violation.
+            // Another thread reads by now: it handles what has arrived so far, and then reports this violation.
             let stream = lock.withLock {
                 ending.breakOff(text)
                 return self.stream
@@ -118,7 +118,7 @@ extension Link {
         }
     }
 
-    /// Notes at once what has been handled, because nothing more may arrive for a while.
+    /// Notes what has been handled, without waiting for the next event: it may be a while before one arrives.
     private func settle(_ run: inout EventRun) {
         guard run.handled != 0 else { return }
         eventHandled(run.handled, wasUnwanted: run.wasUnwanted)
@@ -277,7 +277,7 @@ extension Link {
         act(on: urgency)
     }
 
-    /// Whether an acknowledgement or a waiter may go on because an event has just arrived.
+    /// Whether an acknowledgement or a caller waits, perhaps for the event that has just arrived.
     ///
     /// With the lock held.
     private var mayOthersGoOn: Bool { receiving.hasPending || !waiters.isEmpty }
@@ -296,17 +296,17 @@ extension Link {
 
     private func finishReading(_ end: LinkEnd, _ stream: any ByteStream) {
         stopWriting()
-        // If a process still holds the other end, it is not this link's peer, or is not listened to any more.
+        // This cuts off no peer: a process that still holds the other end is not the peer, or is no longer listened to.
         stream.close()
         lock.withLock { self.delegate }?.linkWasReadToEnd(self, end)
         // The events that have arrived are handled before any event of the next incarnation.
         strand.close()
-        // A peer that broke the protocol is not asked for more.
+        // If the peer broke the protocol, or this side closed the link, nothing in the peer's outbox is recovered.
         if peerMemory.isToBeRecovered, let memory = stream.memory, end != .closed, !end.isViolation {
             recoverOutbox(from: memory)
         }
         let (woken, tellUnconfirmed, delegate) = lock.withLock {
-            // This side cannot know which of these events have arrived, and none of them may arrive twice.
+            // If the peer acknowledges nothing, what was written is settled: it may be there, and must not come again.
             wasSettled(sending.settleUnconfirmed())
             ending.ended(end)
             // The socket and the shared memory go as soon as the last writer has released them, however long the link
@@ -346,6 +346,6 @@ extension Link {
         lock.withLock { parties }.received(frame, name: name)
     }
 
-    /// The identity that the peer has spelled; nil before the handshake.
+    /// An identity that the peer has written; nil before the handshake.
     package func eventID(of id: WireID) -> EventID? { lock.withLock { parties }.received(id) }
 }

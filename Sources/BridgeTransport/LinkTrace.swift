@@ -4,14 +4,14 @@ import DomainEvents
 /// The times of the events in a link's outbox, while the link is traced: how long each lies there, and how long its
 /// peer takes to settle it.
 ///
-/// The trace leaves out events that lay there when it began, and events beyond its bound. An event whose peer dies gets
-/// no end.
+/// The trace leaves out events that lay there when it began, and events beyond its bound. If the peer dies before it
+/// settles an event, no `wire` span is recorded for that attempt.
 struct LinkTrace {
     private struct Entry {
         let event: String
         let context: EventContext
         let attempt: Int
-        /// When the event was put into the outbox; after it has left, when it left.
+        /// When the event came into the queue, or straight into the outbox; once it has left the outbox, when it left.
         var start: UInt64
     }
 
@@ -20,7 +20,7 @@ struct LinkTrace {
 
     private let recorder: SpanRecorder
     private let peer: String
-    /// When the events that wait before the outbox came.
+    /// The events that wait in the queue in front of the outbox, each with the time at which it came.
     private var queued: [EventID: UInt64] = [:]
     /// The events that are timed, by link sequence.
     private var entries: [UInt64: Entry] = [:]
@@ -33,7 +33,7 @@ struct LinkTrace {
         self.peer = peer
     }
 
-    /// Events in the outbox, or before it, have taken these steps.
+    /// Events in the outbox, or in the queue in front of it, have taken these steps.
     mutating func note(_ steps: [SendState.Step], at now: UInt64) {
         for step in steps {
             switch step {
@@ -64,7 +64,7 @@ struct LinkTrace {
         lastLeft = last
     }
 
-    /// The peer has settled events, or has at least handled them.
+    /// The peer has handled events: their spans end now, even if the acknowledgement counts only later.
     mutating func acknowledged(_ acknowledgement: CheckedAcknowledgement, at now: UInt64) {
         settle(oldest, acknowledgement.mark, at: now)
         for range in acknowledgement.ranges { settle(max(oldest, range.lowerBound), range.upperBound, at: now) }
@@ -76,7 +76,7 @@ struct LinkTrace {
     }
 
     private mutating func settle(_ first: UInt64, _ last: UInt64, at now: UInt64) {
-        // An event that has not left cannot be settled: the link checks that before it calls this.
+        // The link has checked that these events have left; `min` keeps to those that this trace has seen leave.
         end(.wire, first, min(last, lastLeft), at: now) { entry in entry = nil }
     }
 

@@ -1,8 +1,8 @@
 /// Nested containers and super encoders: in place as long as they are written in order, otherwise each in a session and
 /// a buffer of its own.
 extension EncodingSession {
-    /// Opens a level inside the container at `parent`, whose key has been written: a nested container or, with
-    /// `.undecided`, a super encoder.
+    /// Opens a level inside the container at `parent`, for a nested container or, with `.undecided`, a super encoder;
+    /// the caller has already begun the element, or the entry with its key.
     ///
     /// An error is kept; the next write throws it, or the encoder does.
     private func openChild(of parent: EncodingLevel, as kind: EncodingFrame.Kind) -> EncodingPlace {

@@ -1,10 +1,10 @@
 extension EventPublisher {
-    /// Calls `handler` for each event where this publisher delivers by default: on the thread that publishes it, unless
-    /// ``init(deliveringOn:)-(QueueDelivery)`` was used.
+    /// Calls `handler` for each event: on the thread that publishes the event, or where this publisher delivers if it
+    /// was made with ``init(deliveringOn:)-(QueueDelivery)``.
     ///
     /// For an event from another process, the publishing thread is the thread that reads it. The subscription ends when
-    /// it is released or cancelled. If a caller or a process waits for the event, it gets the error that the handler
-    /// throws. Otherwise the publisher publishes the error as ``HandlerFailed``.
+    /// it is released or cancelled. If a caller or another process waits until the event is handled, it gets the error
+    /// that the handler throws. Otherwise the publisher publishes the error as ``HandlerFailed``.
     public func subscribe<E: DomainEvent>(
         to type: E.Type,
         file: StaticString = #fileID,
@@ -19,7 +19,7 @@ extension EventPublisher {
         return started(subscriber, on: channel)
     }
 
-    /// Calls `handler` for each event on the main actor: in order, without making the publisher wait.
+    /// Calls `handler` on the main actor for each event: in order, without making the publisher wait.
     ///
     /// All deliveries of one publisher on the main actor form one strand: different types of events keep their order.
     public func subscribe<E: DomainEvent>(
@@ -35,7 +35,7 @@ extension EventPublisher {
         }
     }
 
-    /// Calls `handler` for each event on a queue: in order and one at a time, also on a concurrent queue.
+    /// Calls `handler` on a queue for each event: in order and one at a time, also on a concurrent queue.
     ///
     /// All deliveries of one publisher on one queue form one strand: events of different types keep their order, too.
     public func subscribe<E: DomainEvent>(
@@ -48,7 +48,7 @@ extension EventPublisher {
         subscribe(to: type, on: context.executor, at: SubscriptionSite(file: file, line: line), handler)
     }
 
-    /// Calls `handler` for each event on the actor from which this is called: in order, one call after the other.
+    /// Calls `handler` on the actor from which this is called, for each event: in order, one call after the other.
     ///
     /// The closure may use the actor's state as the surrounding code does. Each subscription is its own strand: if the
     /// order of events of different types matters, make them cases of one enum, or subscribe on a queue.
@@ -65,9 +65,9 @@ extension EventPublisher {
 
     /// Calls an asynchronous `handler` for each event: in order, each call beginning when the one before has returned.
     ///
-    /// A handler that belongs to an actor is called on that actor: after a cancellation on that actor, no call begins.
-    /// An event from another process counts as handled when the call has returned. Each subscription is its own strand:
-    /// if the order of events of different types matters, make them cases of one enum.
+    /// A handler that belongs to an actor is called on that actor: once code there has cancelled the subscription, no
+    /// further call begins. An event from another process counts as handled when the call has returned. Each
+    /// subscription is its own strand: if the order of events of different types matters, make them cases of one enum.
     public func subscribe<E: DomainEvent>(
         to type: E.Type,
         file: StaticString = #fileID,
@@ -106,7 +106,7 @@ extension EventPublisher {
         EventAndGapSequence(consumers(buffering, file, line))
     }
 
-    /// The events of one type with their contexts, for loops, where ``EventContext/current`` does not know the event.
+    /// The events of one type, each with its context: inside a loop ``EventContext/current`` does not know the event.
     ///
     /// Otherwise like ``events(of:buffering:file:line:)``.
     public func deliveries<E: DomainEvent>(

@@ -1,6 +1,6 @@
-// The C library's clock: `Dispatch` offers no clock with the date, and this module does not import Foundation.
 import Locks
 
+// For `clock_gettime`: `Dispatch` has no clock that tells the date, and this module does not import Foundation.
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Darwin)

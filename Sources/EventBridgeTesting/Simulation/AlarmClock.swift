@@ -1,7 +1,7 @@
-/// The alarms of a world, earliest first; alarms for the same time stay in the order in which they were set.
+/// Hands out the alarms of a world, earliest first; alarms for the same time, in the order in which they were set.
 struct AlarmClock {
     enum Due {
-        /// The end of a thread's wait; `number` counts the thread's waits.
+        /// The end of a thread's wait; `number` says which of the thread's waits it is.
         case wait(WorldThread, number: UInt64)
         /// A call that a thread of the process is to make.
         case call(WorldProcess, @Sendable () -> Void)
@@ -14,7 +14,7 @@ struct AlarmClock {
         let due: Due
     }
 
-    /// The alarms; the next one is last.
+    /// The alarms, latest first, so that the next alarm is the last element.
     private var alarms: [Alarm] = []
 
     mutating func set(_ time: UInt64, _ due: Due) {
