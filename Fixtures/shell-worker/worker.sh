@@ -22,7 +22,7 @@ while IFS= read -r line <&"$link"; do
         # What the host says besides is of no interest here.
         '{"bridge":'*) ;;
         *)
-            # The host writes an event's attributes ahead of its data, each in the same place always.
+            # The host writes an event's attributes before its data, and always in the same order.
             [[ $line =~ \"id\":\"([^\"]+)\".*\"sequence\":([0-9]+).*\"words\":([0-9]+) ]]
             id=${BASH_REMATCH[1]} sequence=${BASH_REMATCH[2]} words=${BASH_REMATCH[3]}
             listed=$((listed + 1))
