@@ -45,7 +45,9 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
     private var endWatchers: [UInt64: AsyncStream<EndedLink>.Continuation] = [:]
     private var lastWatcher: UInt64 = 0
 
-    /// A client's reports of itself, which stay in its process: so no client takes another's report for its own.
+    /// What a client reports about its own connection to the host.
+    ///
+    /// These events stay in the client's process, so that no client takes another client's report for its own.
     private static let ownReports = EventName.set([HostLost.eventName, HostRegained.eventName])
 
     /// How long the host may take to answer a hello, in nanoseconds.
@@ -172,7 +174,8 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
 
     /// Closes the stream of a link, so that the link ends by itself.
     ///
-    /// Closing the link instead would let events into the next link while the old link is still read.
+    /// `link.close()` would not do: a link closed in that way takes no more events, so new events would go into the
+    /// next link while the old link is still read.
     private func endStream(of link: Link) {
         lock.withLock { current === link ? stream : nil }?.close()
     }
@@ -220,7 +223,8 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
                 throw BridgeClientError(.system, "no thread can be had for the link: \(error)")
             }
             // The hello follows the start: if the start fails, the next attempt uses the same link, which must not hold
-            // a hello already. Until then the new thread finds nothing to read, as a host does not speak first.
+            // a hello already. Until the hello is sent, the reading thread that the start has begun finds nothing to
+            // read, as a host does not speak first.
             link.send(.hello(hello))
             poller.schedule(after: Self.handshakeTime) { [weak self] in self?.handshakeIsOver(link) }
         } catch {
@@ -377,7 +381,8 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
     // MARK: - The end
 
     func linkEnded(_ link: Link, _ end: LinkEnd) {
-        // This comes first: new events then go to the next link, behind the events that the ended link has left.
+        // This comes first: new events then go to the next link, behind the events that the ended link had not
+        // delivered.
         peer.renew(after: link)
         typealias Ended = (
             fault: BridgeClientError?, waiters: [CheckedContinuation<Void, Never>],

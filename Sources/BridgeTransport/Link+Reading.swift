@@ -91,7 +91,7 @@ extension Link {
 
     /// Acts on every whole frame in the buffer.
     private func takeFrames(from reader: FrameReader, _ turn: Int) -> TurnEnd? {
-        // The delegate lives as long as the link, unless the link is torn down.
+        // The link holds its delegate weakly: without a delegate there is nothing left to read for.
         guard let delegate else { return .ended(.closed) }
         var run = EventRun()
         defer { settle(&run) }
@@ -306,7 +306,8 @@ extension Link {
             recoverOutbox(from: memory)
         }
         let (woken, tellUnconfirmed, delegate) = lock.withLock {
-            // If the peer acknowledges nothing, what was written is settled: it may be there, and must not come again.
+            // For a peer that never acknowledges (`"acknowledge": "none"`), everything written counts as settled: it
+            // may have reached the peer, and must not be sent again.
             wasSettled(sending.settleUnconfirmed())
             ending.ended(end)
             // The socket and the shared memory go as soon as the last writer has released them, however long the link
@@ -324,7 +325,7 @@ extension Link {
 
     /// The identity and causes of an event that the peer sent.
     ///
-    /// Only on the reading thread, which alone sets the source of the events.
+    /// Only on the reading thread: it alone sets `parties`, so here it reads them without the lock.
     ///
     /// - Parameter peer: ``peerSource``.
     package func context(of head: EventHead, from peer: consuming EventSource) -> EventContext {

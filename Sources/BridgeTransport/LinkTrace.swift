@@ -64,7 +64,8 @@ struct LinkTrace {
         lastLeft = last
     }
 
-    /// The peer has handled events: their spans end now, even if the acknowledgement counts only later.
+    /// The peer has handled events: their spans end now, even if the link settles the events only later, because the
+    /// acknowledgement names an event of the peer that has not arrived yet.
     mutating func acknowledged(_ acknowledgement: CheckedAcknowledgement, at now: UInt64) {
         settle(oldest, acknowledgement.mark, at: now)
         for range in acknowledgement.ranges { settle(max(oldest, range.lowerBound), range.upperBound, at: now) }

@@ -5,7 +5,7 @@ struct AlarmClock {
         case wait(WorldThread, number: UInt64)
         /// A call that a thread of the process is to make.
         case call(WorldProcess, @Sendable () -> Void)
-        /// A call that the thread with the baton makes at once.
+        /// A call that the world's running thread, which has the baton, makes at once.
         case act(@Sendable () -> Void)
     }
 
