@@ -10,7 +10,7 @@ let package = Package(
     platforms: [.macOS(.v15)],
     products: [
         .executable(name: "bridge-benchmark", targets: ["bridge-benchmark"]),
-        .executable(name: "bridge-launcher", targets: ["bridge-launcher"]),
+        .executable(name: "bridge-guard", targets: ["bridge-guard"]),
         .executable(name: "supervisor", targets: ["supervisor"]),
         .library(name: "BridgeClient", targets: ["BridgeClient"]),
         .library(name: "BridgeControl", targets: ["BridgeControl"]),
@@ -224,7 +224,7 @@ let package = Package(
                 "Supervision",
             ]
         ),
-        .executableTarget(name: "bridge-launcher", dependencies: ["CBridgePlatform"]),
+        .executableTarget(name: "bridge-guard", dependencies: ["CBridgePlatform"]),
         .executableTarget(
             name: "supervisor",
             dependencies: [
@@ -716,7 +716,7 @@ let swiftSettings: [SwiftSetting] = [
 /// Set by CI: a warning fails the build.
 let warnings: [SwiftSetting] =
     Context.environment["EVENT_BRIDGE_WARNINGS_AS_ERRORS"] == nil ? [] : [.treatAllWarnings(as: .error)]
-let targetsInC = ["CAllocationCounter", "CBridgePlatform", "CLocks", "bridge-launcher"]
+let targetsInC = ["CAllocationCounter", "CBridgePlatform", "CLocks", "bridge-guard"]
 for target in package.targets where !targetsInC.contains(target.name) {
     target.swiftSettings = (target.swiftSettings ?? []) + swiftSettings + warnings
 }

@@ -92,8 +92,8 @@ package enum CurrentProcess {
 
     /// Raises the soft limit of open descriptors (RLIMIT_NOFILE) to the hard one.
     ///
-    /// Each worker takes six descriptors, and the usual soft limit is 1,024. The launcher gives the programs that it
-    /// starts the former limit back: some rely on that limit (`select(2)`), or close every descriptor below the limit.
+    /// Each worker takes six descriptors, and the usual soft limit is 1,024. The programs that this process starts get
+    /// the former limit: some rely on that limit (`select(2)`), or close every descriptor below the limit.
     /// Call this at the beginning of `main`, never in a library.
     package static func raiseDescriptorLimit() {
         let before = cbp_raise_descriptor_limit()

@@ -8,8 +8,8 @@ import Darwin
 
 /// A process that outlives this one by a moment, to kill what the processes started here have left in their groups.
 ///
-/// The kernel can end a child with its parent, but not a child's children. The guard is a `bridge-launcher` of its own:
-/// each launcher tells the guard of its process group before its program begins. So there is no moment in which a
+/// The kernel can end a child with its parent, but not a child's children. The guard is the program `bridge-guard`:
+/// each child tells the guard of its process group before the child's program begins. So there is no moment in which a
 /// process could be left behind unknown. The guard ends with this object; by then no guarded process may be left.
 ///
 /// `@unchecked Sendable` is sound: the mutable properties are touched under `lock` only.
@@ -22,7 +22,7 @@ package final class ProcessGuard: @unchecked Sendable {
     private static let endNanoseconds: UInt64 = 1_000_000_000
 
     private let lock = Lock()
-    /// The connection to the guard; launchers get copies, and the guard ends its wait when the last copy is closed.
+    /// The connection to the guard; children get copies, and the guard ends its wait when the last copy is closed.
     private var connection: SharedDescriptor?
     private var child: ChildProcess?
     /// Whether the guard's process runs, or soon will.
@@ -41,21 +41,21 @@ package final class ProcessGuard: @unchecked Sendable {
         try? PlatformThread.start(name: "guard", stackSize: 128 << 10) { _ = child.waitForExit() }
     }
 
-    /// Starts a guard and does not wait until it runs; what launchers send earlier waits in the connection.
+    /// Starts a guard and does not wait until it runs; what children send earlier waits in the connection.
     ///
     /// - Parameters:
-    ///   - launcher: the path of `bridge-launcher`.
+    ///   - program: the path of `bridge-guard`.
     ///   - mark: the mark whose bearers are killed as well, whatever group they are in; see `MarkedProcesses`.
     package static func start(
-        launcher: String,
+        program: String,
         mark: MarkedProcesses.Mark? = nil,
         on poller: Poller
     ) throws -> ProcessGuard {
         let sockets = try UnixSocket.pair()
         let far = SharedDescriptor(sockets.second)
         let result = ProcessGuard(SharedDescriptor(sockets.first))
-        var request = SpawnRequest(executable: launcher)
-        request.arguments = ["--as", "guard", "--parent", "\(getpid())", "--guard", "\(connection)"]
+        var request = SpawnRequest(executable: program)
+        request.arguments = ["--parent", "\(getpid())", "--connection", "\(connection)"]
         if let mark { request.arguments += ["--mark", mark.beginning] }
         request.descriptors = [.init(child: connection, parent: far.rawValue)]
         try ChildProcess.spawn(request) { [result, far] answer in
@@ -65,7 +65,7 @@ package final class ProcessGuard: @unchecked Sendable {
         return result
     }
 
-    /// The descriptor for `SpawnRequest.Launcher`, open as long as it is held; `nil` if the guard has gone.
+    /// The descriptor for ``SpawnRequest/guardDescriptor``, open as long as it is held; `nil` if the guard has gone.
     package var descriptor: SharedDescriptor? {
         lock.withLock { isAlive ? connection : nil }
     }

@@ -1,15 +1,17 @@
+import CBridgePlatform
+
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Darwin)
 import Darwin
 #endif
 
-/// What a new process may use up and touch: `bridge-launcher` sets it before its program begins, for the program and
+/// What a new process may use up and touch: the process closes the box before its program begins, for the program and
 /// all that it starts.
 ///
 /// A process in a box gets no new privileges, whatever else is asked for.
 package struct SpawnBox: Equatable, Sendable {
-    /// A limit of the operating system, by the number that the launcher has for it.
+    /// A limit of the operating system, by the number that `cbp_box_limit` has for it.
     package enum Limit: Int32, CaseIterable, Sendable {
         /// Bytes of memory that can be written and that no other process shares.
         case memory
@@ -20,17 +22,6 @@ package struct SpawnBox: Equatable, Sendable {
         case core
         /// Bytes.
         case fileSize
-
-        fileprivate var option: String {
-            switch self {
-            case .memory: "--memory"
-            case .processorSeconds: "--processor-seconds"
-            case .openFiles: "--open-files"
-            case .processes: "--processes"
-            case .core: "--core"
-            case .fileSize: "--file-size"
-            }
-        }
 
         fileprivate var name: String {
             switch self {
@@ -75,7 +66,7 @@ package struct SpawnBox: Equatable, Sendable {
 }
 
 extension SpawnBox {
-    /// How far a launcher came with the box, by its own numbers.
+    /// How far a new process came with its box, by the numbers of `cbp_spawn_stage`.
     enum Stage: CInt {
         case limit = 4
         case privileges = 5
@@ -88,19 +79,35 @@ extension SpawnBox {
         case signals = 11
     }
 
-    var arguments: [String] {
-        var words = ["--box", isBestEffort ? "best-effort" : "strict"]
-        for limit in Limit.allCases {
-            if let value = limits[limit] { words += [limit.option, "\(value)"] }
+    /// Calls `body` with the box as C has it, valid during the call.
+    func withC<R>(_ body: (UnsafePointer<cbp_box>) -> R) -> R {
+        let limits = (0..<Int32(cbp_limit_count.rawValue)).map { number in
+            Limit(rawValue: number).flatMap { self.limits[$0] }.map { Int64($0) } ?? -1
         }
-        if let mask { words += ["--umask", String(mask, radix: 8)] }
-        if let files {
-            words += ["--files", "listed"]
-            words += files.readOnly.flatMap { ["--read-only", $0] } + files.writable.flatMap { ["--writable", $0] }
+        let paths = (files?.readOnly ?? []).map { ($0, false) } + (files?.writable ?? []).map { ($0, true) }
+        let texts = paths.map { strdup($0.0) }
+        defer { for text in texts { free(text) } }
+        var ruled: [cbp_box_path] = []
+        for (text, path) in zip(texts, paths) {
+            guard let text else { continue }
+            ruled.append(cbp_box_path(path: text, is_writable: path.1))
         }
-        if refusesNetwork { words += ["--network", "none"] }
-        if refusesConnections { words += ["--connections", "none"] }
-        return words
+        return limits.withUnsafeBufferPointer { limits in
+            ruled.withUnsafeBufferPointer { ruled in
+                guard let limits = limits.baseAddress else { preconditionFailure("there are limits") }
+                var box = cbp_box(
+                    is_best_effort: isBestEffort,
+                    limits: limits,
+                    mask: CInt(mask ?? -1),
+                    rules_files: files != nil,
+                    paths: ruled.baseAddress,
+                    path_count: ruled.count,
+                    refuses_network: refusesNetwork,
+                    refuses_connections: refusesConnections
+                )
+                return body(&box)
+            }
+        }
     }
 
     /// The sentence about a part of the box that the system lacks.

@@ -5,7 +5,7 @@ extension SpawnRequest {
 
     /// Refuses values that would otherwise reach the new process changed, or not at all.
     func validate() throws(SpawnError) {
-        if executable.isEmpty { throw .invalidArgument(name: "executable", reason: "the path is empty") }
+        if executable.isEmpty, !isProbe { throw .invalidArgument(name: "executable", reason: "the path is empty") }
         try refuseNUL(in: executable, named: "executable")
         if let name { try refuseNUL(in: name, named: "name") }
         for (index, argument) in arguments.enumerated() { try refuseNUL(in: argument, named: "arguments[\(index)]") }
@@ -18,7 +18,7 @@ extension SpawnRequest {
             try refuseNUL(in: value, named: "environment value of \(key)")
         }
         if let workingDirectory { try refuseNUL(in: workingDirectory, named: "workingDirectory") }
-        if let files = launcher?.box?.files {
+        if let files = box?.files {
             for path in files.readOnly + files.writable { try refuseNUL(in: path, named: "a path of the box") }
         }
         try validateDescriptors()

@@ -32,23 +32,6 @@ package struct SpawnRequest: Sendable {
         }
     }
 
-    /// The program `bridge-launcher`, which is started in the child's place and becomes the child's program.
-    package struct Launcher: Equatable, Sendable {
-        package let path: String
-
-        /// The descriptor by which a `ProcessGuard` hears of the child; `nil` if there is no guard.
-        package let guardDescriptor: CInt?
-
-        /// What the child may use up and touch; `nil` for everything that this process may use up and touch.
-        package let box: SpawnBox?
-
-        package init(path: String, guardDescriptor: CInt? = nil, box: SpawnBox? = nil) {
-            self.path = path
-            self.guardDescriptor = guardDescriptor
-            self.box = box
-        }
-    }
-
     /// Path of the program.
     ///
     /// It is not searched for in PATH, and a script without `#!` is refused.
@@ -81,11 +64,31 @@ package struct SpawnRequest: Sendable {
     /// have left the group, with setsid for instance, are not reached.
     package var killsGroupOnExit = true
 
-    /// Ties the child to this process's life before its program begins; `nil` if the child is not tied, or ties itself.
-    package var launcher: Launcher?
+    /// Whether the kernel kills the child when this process dies, however it dies.
+    ///
+    /// The child asks for that before its program begins. Where the system knows no such request, as on Darwin, the
+    /// child lives on.
+    package var diesWithParent = false
+
+    /// The descriptor by which a `ProcessGuard` hears of the child before its program begins; `nil` for no guard.
+    package var guardDescriptor: CInt?
+
+    /// What the child may use up and touch; `nil` for everything that this process may use up and touch.
+    package var box: SpawnBox?
+
+    /// Whether the child has no program, and ends as soon as its box is closed.
+    let isProbe: Bool
 
     package init(executable: String) {
         self.executable = executable
+        isProbe = false
+    }
+
+    /// A child that closes the box around itself and ends: what this system lacks is then known.
+    package init(probing box: SpawnBox) {
+        executable = ""
+        self.box = box
+        isProbe = true
     }
 }
 

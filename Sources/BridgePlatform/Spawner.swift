@@ -58,55 +58,58 @@ final class Spawner: @unchecked Sendable {
     }
 
     private func start(_ request: SpawnRequest) throws(SpawnError) -> ChildProcess {
-        guard let launcher = request.launcher else { return try startDirectly(request, for: request) }
-        return try LaunchedSpawn(request, launcher).start { call throws(SpawnError) in
-            try startDirectly(call, for: request)
-        }
-    }
-
-    /// - Parameter asked: the request that errors name.
-    private func startDirectly(_ request: SpawnRequest, for asked: SpawnRequest) throws(SpawnError) -> ChildProcess {
         let arguments = try CStringArray([request.name ?? request.executable] + request.arguments)
         let environment = try CStringArray(request.environment.map { "\($0.key)=\($0.value)" })
-        let plan: DescriptorPlan
-        do throws(SystemError) {
-            plan = try DescriptorPlan(request)
-        } catch {
-            throw .failed(error)
+        let executable = try CStringArray(request.isProbe ? [] : [request.executable])
+        let directory = try CStringArray(request.workingDirectory.map { [$0] } ?? [])
+        let reports = try asSpawnError { () throws(SystemError) in try FileDescriptor.pipe() }
+        let plan = try asSpawnError { () throws(SystemError) in
+            try DescriptorPlan(request, status: reports.writing.rawValue)
         }
         var process: pid_t = 0
         let result = plan.steps.withUnsafeBufferPointer { steps in
-            cbp_spawn(
-                &process,
-                request.executable,
-                arguments.pointers,
-                environment.pointers,
-                request.workingDirectory,
-                steps.baseAddress,
-                steps.count,
-                plan.closesFrom
-            )
+            withBox(of: request) { box in
+                var order = cbp_spawn_request(
+                    path: executable.pointers[0],
+                    arguments: arguments.pointers,
+                    environment: environment.pointers,
+                    directory: directory.pointers[0],
+                    steps: steps.baseAddress,
+                    step_count: steps.count,
+                    close_from: plan.closesFrom,
+                    status: plan.status,
+                    guard: plan.guardDescriptor ?? -1,
+                    dies_with_parent: request.diesWithParent,
+                    descriptors: CurrentProcess.descriptorLimitBefore.map { Int64(clamping: $0) } ?? -1,
+                    box: box
+                )
+                return cbp_spawn(&process, &order)
+            }
         }
-        withExtendedLifetime(plan.moved) {}
-        if result != 0 { throw .failed(explain(result, asked)) }
+        // With a writing end open here, the pipe would never come to its end.
+        plan.close()
+        reports.writing.close()
+        if result != 0 { throw .failed(SystemError(code: result, operation: request.operation)) }
+        let child = try asSpawnError { () throws(SystemError) in
+            try ChildProcess(process, killsGroupOnExit: request.killsGroupOnExit)
+        }
+        try SpawnReports(request: request).wait(for: child, on: reports.reading.rawValue)
+        return child
+    }
+
+    private func asSpawnError<R: ~Copyable>(
+        _ body: () throws(SystemError) -> R
+    ) throws(SpawnError) -> R {
         do throws(SystemError) {
-            return try ChildProcess(process, killsGroupOnExit: request.killsGroupOnExit)
+            return try body()
         } catch {
             throw .failed(error)
         }
     }
 
-    /// The error of a failed start; this checks whether the kernel's number is about the program or the directory.
-    private func explain(_ code: CInt, _ request: SpawnRequest) -> SystemError {
-        if let directory = request.workingDirectory, [ENOENT, ENOTDIR, EACCES, ELOOP, ENAMETOOLONG].contains(code) {
-            let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-            if descriptor < 0, errno == code {
-                let what = "spawn of \(request.executable) in the working directory \(directory)"
-                return SystemError(code: code, operation: what)
-            }
-            if descriptor >= 0 { FileDescriptor(owning: descriptor).close() }
-        }
-        return SystemError(code: code, operation: request.operation)
+    private func withBox<R>(of request: SpawnRequest, _ body: (UnsafePointer<cbp_box>?) -> R) -> R {
+        guard let box = request.box else { return body(nil) }
+        return box.withC(body)
     }
 }
 
@@ -114,13 +117,24 @@ final class Spawner: @unchecked Sendable {
 private struct DescriptorPlan {
     private(set) var steps: [cbp_spawn_step] = []
     let closesFrom: CInt
-    /// Copies of sources that would be overwritten before their turn; closed when the plan goes.
-    let moved: SharedDescriptors
+    /// Where the child reports what fails.
+    let status: CInt
+    /// The connection to the guard.
+    let guardDescriptor: CInt?
+    /// Copies of sources that would be overwritten before their turn.
+    private let moved: SharedDescriptors
 
-    init(_ request: SpawnRequest) throws(SystemError) {
+    /// - Parameter status: the descriptor of which the child gets a copy for its reports.
+    init(_ request: SpawnRequest, status: CInt) throws(SystemError) {
         let highest = request.descriptors.map(\.child).max() ?? STDERR_FILENO
         closesFrom = highest + 1
         moved = SharedDescriptors()
+        self.status = try moved.duplicate(status, atLeast: closesFrom)
+        if let source = request.guardDescriptor {
+            guardDescriptor = try moved.duplicate(source, atLeast: closesFrom)
+        } else {
+            guardDescriptor = nil
+        }
         var taken = Set<CInt>([STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO])
 
         let streams = [
@@ -143,6 +157,9 @@ private struct DescriptorPlan {
         // The child gets no descriptor of this number, and closing from `closesFrom` on does not reach the number.
         for hole in 0..<closesFrom where !taken.contains(hole) { add(cbp_spawn_close, 0, hole) }
     }
+
+    /// Closes the copies, which the child needs until its program begins.
+    func close() { moved.close() }
 
     private mutating func addDuplicate(of source: CInt, as target: CInt) throws(SystemError) {
         if source >= closesFrom {
@@ -167,6 +184,8 @@ private final class SharedDescriptors {
         owned.append(copy)
         return copy.rawValue
     }
+
+    func close() { owned = [] }
 }
 
 /// Strings as `execve` wants them: pointers to NUL-terminated copies, and a null pointer at the end.

@@ -8,7 +8,6 @@
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -558,74 +557,6 @@ int cbp_signal_is_ignored(int signal) {
 }
 
 // MARK: Processes
-
-static int add_step(posix_spawn_file_actions_t *actions, const cbp_spawn_step *step) {
-    switch (step->kind) {
-    case cbp_spawn_duplicate: return posix_spawn_file_actions_adddup2(actions, step->source, step->target);
-    case cbp_spawn_null_for_reading:
-        return posix_spawn_file_actions_addopen(actions, step->target, "/dev/null", O_RDONLY, 0);
-    case cbp_spawn_null_for_writing:
-        return posix_spawn_file_actions_addopen(actions, step->target, "/dev/null", O_WRONLY, 0);
-    case cbp_spawn_close:
-#ifdef __linux__
-        return posix_spawn_file_actions_addclose(actions, step->target);
-#else
-        // POSIX_SPAWN_CLOEXEC_DEFAULT has closed it already; closing a descriptor that is not open is an error here.
-        return 0;
-#endif
-    }
-    return EINVAL;
-}
-
-static int set_attributes(posix_spawnattr_t *attributes) {
-    short flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP;
-#ifndef __linux__
-    flags |= POSIX_SPAWN_CLOEXEC_DEFAULT;
-#endif
-    sigset_t none, all;
-    sigemptyset(&none);
-    // Not sigfillset: glibc leaves its own two signals out of it, and posix_spawn then starts a child that ignores
-    // them.
-    memset(&all, 0xff, sizeof all);
-    int result = posix_spawnattr_setflags(attributes, flags);
-    if (result == 0) result = posix_spawnattr_setsigmask(attributes, &none);
-    if (result == 0) result = posix_spawnattr_setsigdefault(attributes, &all);
-    if (result == 0) result = posix_spawnattr_setpgroup(attributes, 0);
-    return result;
-}
-
-int cbp_spawn(
-    int32_t *pid,
-    const char *path,
-    char *const *arguments,
-    char *const *environment,
-    const char *directory,
-    const cbp_spawn_step *steps,
-    size_t step_count,
-    int close_from
-) {
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    int result = posix_spawn_file_actions_init(&actions);
-    if (result != 0) return result;
-    result = posix_spawnattr_init(&attributes);
-    if (result != 0) {
-        posix_spawn_file_actions_destroy(&actions);
-        return result;
-    }
-    result = set_attributes(&attributes);
-    for (size_t index = 0; result == 0 && index < step_count; index++) result = add_step(&actions, &steps[index]);
-#ifdef __linux__
-    if (result == 0) result = posix_spawn_file_actions_addclosefrom_np(&actions, close_from);
-#else
-    (void)close_from;
-#endif
-    if (result == 0 && directory) result = posix_spawn_file_actions_addchdir_np(&actions, directory);
-    if (result == 0) result = posix_spawn(pid, path, &actions, &attributes, arguments, environment);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
-    return result;
-}
 
 int cbp_process_open(int32_t pid) {
 #ifdef __linux__

@@ -43,7 +43,7 @@ public final class BridgeHost: Sendable {
     ///   - automaticShutdown: whether the end of significant workers ends all workers; never by default.
     ///   - startOrder: whether each worker waits until the workers before it are ready; by default none waits.
     ///   - deadLetters: how many of the events that could not be handled are kept.
-    ///   - start: whether workers are started through `bridge-launcher`.
+    ///   - workerGuard: whether `bridge-guard` watches over the workers.
     ///   - control: where other processes of this user attach with `BridgeClient`; nil, the default, if none may.
     ///   - output: gets each line that a worker prints, on a thread that it must not hold up. With nil, the default,
     ///     each line is published as ``WorkerOutput``. A line without a subscriber goes to standard error, after the
@@ -57,7 +57,7 @@ public final class BridgeHost: Sendable {
         automaticShutdown: AutomaticShutdown = .never,
         startOrder: StartOrder = .together,
         deadLetters: DeadLetterLimits = DeadLetterLimits(),
-        start: WorkerStart = .automatic,
+        workerGuard: WorkerGuard = .automatic,
         control: ControlSocket? = nil,
         output: (@Sendable (WorkerOutput) -> Void)? = nil
     ) throws {
@@ -69,7 +69,7 @@ public final class BridgeHost: Sendable {
             automaticShutdown: automaticShutdown,
             startOrder: startOrder,
             deadLetters: deadLetters,
-            launcher: ProcessLauncher(start),
+            launcher: ProcessLauncher(workerGuard),
             control: control,
             output: output
         )

@@ -3,8 +3,7 @@ import BridgeTransport
 import Locks
 import Supervision
 
-/// Starts workers as processes, through `bridge-launcher` if it is there, so that nothing of them outlives this
-/// process.
+/// Starts workers as processes that die with this process; what they leave is `bridge-guard`'s to kill, if it is there.
 ///
 /// A worker gets one end of a socket pair as descriptor 3, memory for its outbox as 4, and memory for the large events
 /// that it gets as 5.
@@ -30,13 +29,13 @@ final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
     /// supervisor. It then prints for seconds, and lets the process live on.
     private static let backtraces = "SWIFT_BACKTRACE"
 
-    private let start: WorkerStart
+    private let workerGuard: WorkerGuard
     private let lock = Lock()
     private var processGuard: ProcessGuard?
     private let leftovers = LeftoverSearch()
 
-    init(_ start: WorkerStart = .automatic) {
-        self.start = start
+    init(_ workerGuard: WorkerGuard = .automatic) {
+        self.workerGuard = workerGuard
     }
 
     func launch(
@@ -88,12 +87,10 @@ final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
         request.descriptors = [.init(child: Self.linkDescriptor, parent: link.rawValue)]
         if let memory { request.descriptors.append(.init(child: Self.outboxDescriptor, parent: memory.rawValue)) }
         if let shelf { request.descriptors.append(.init(child: Self.shelfDescriptor, parent: shelf.rawValue)) }
-        let launcher = try findLauncher()
-        if launcher == nil, order.box != nil { throw Self.noLauncher(start) }
-        let guardEnd = launcher.flatMap { guardDescriptor(launcher: $0, on: order.poller) }
-        request.launcher = launcher.map {
-            .init(path: $0, guardDescriptor: guardEnd?.rawValue, box: order.box?.spawnBox)
-        }
+        let guardEnd = try findGuard().flatMap { guardDescriptor(program: $0, on: order.poller) }
+        request.diesWithParent = true
+        request.guardDescriptor = guardEnd?.rawValue
+        request.box = order.box?.spawnBox
         let lines = order.output
         let outputPipe = try LinePipe.capture(output.reading, on: order.poller) { lines($0, false) }
         let errorPipe = try LinePipe.capture(error.reading, on: order.poller) { lines($0, true) }
@@ -128,17 +125,17 @@ final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
         await lock.withLock { processGuard.take() }?.end(on: poller)
     }
 
-    // MARK: - bridge-launcher
+    // MARK: - bridge-guard
 
-    /// The path of `bridge-launcher`; nil if workers are started without it.
+    /// The path of `bridge-guard`; nil if workers are started without it.
     ///
-    /// The launcher is looked up anew for every start, like the workers' programs.
-    private func findLauncher() throws -> String? {
-        switch start {
-        case .direct: return nil
-        case .through(let location): return try Self.path(of: location)
+    /// The guard is looked up anew for every start, like the workers' programs.
+    private func findGuard() throws -> String? {
+        switch workerGuard {
+        case .none: return nil
+        case .program(let location): return try Self.path(of: location)
         case .automatic:
-            let path = try CurrentProcess.executableDirectory() + "/bridge-launcher"
+            let path = try CurrentProcess.executableDirectory() + "/bridge-guard"
             return CurrentProcess.isExecutableFile(path) ? path : nil
         }
     }
@@ -147,10 +144,10 @@ final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
     ///
     /// The guard is started with the first worker, and again if it was killed. Without a guard, the workers themselves
     /// still end with this process.
-    private func guardDescriptor(launcher: String, on poller: Poller) -> SharedDescriptor? {
+    private func guardDescriptor(program: String, on poller: Poller) -> SharedDescriptor? {
         lock.withLock {
             if let descriptor = processGuard?.descriptor { return descriptor }
-            processGuard = try? ProcessGuard.start(launcher: launcher, mark: leftovers.mark, on: poller)
+            processGuard = try? ProcessGuard.start(program: program, mark: leftovers.mark, on: poller)
             return processGuard?.descriptor
         }
     }
@@ -158,12 +155,6 @@ final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
     private static func failure(_ error: SpawnError) -> LaunchFailure {
         if case .boxUnavailable(let sentence) = error { return LaunchFailure(reason: .boxUnavailable(sentence)) }
         return LaunchFailure(reason: .spawnFailed(error.description, errno: error.code))
-    }
-
-    /// Without a launcher, a worker with a box is not started, not even with best effort: nothing else makes the box.
-    private static func noLauncher(_ start: WorkerStart) -> LaunchFailure {
-        let why = start == .direct ? "which this bridge does without" : "which is not beside the running program"
-        return LaunchFailure(reason: .boxUnavailable("its box is made by bridge-launcher, \(why)"))
     }
 
     private static func environment(

@@ -7,10 +7,9 @@ import Supervision
 /// WorkerBox(memory: 512 << 20, openFiles: 256, files: .init(readOnly: ["/srv/maps"], writable: ["/srv/tiles"]), allowsNetwork: false)
 /// ```
 ///
-/// `bridge-launcher` closes the box around the worker's process, before the worker's program begins. The box also holds
-/// for all that the program starts, and nothing opens it again. Without a launcher the worker is not started. In any
-/// box a process gets no new privileges: a set-user-ID program that it starts has only the rights of that process.
-/// So `sudo` does not work.
+/// The worker's process closes the box before the worker's program begins. The box also holds for all that the program
+/// starts, and nothing opens it again. In any box a process gets no new privileges: a set-user-ID program that it
+/// starts has only the rights of that process. So `sudo` does not work.
 ///
 /// A box with ``files`` or without network is closed: a process in it changes no process outside, and looks into none.
 /// It cannot trace a process outside, read its memory or environment, or set its limits, nice value, scheduler or
@@ -29,7 +28,7 @@ public struct WorkerBox: Sendable, Hashable {
     /// started; a relative path counts from the worker's working directory.
     ///
     /// Always readable are the worker's program, `/usr`, `/bin`, `/sbin`, `/lib` and its sisters, the directories of
-    /// the libraries that `bridge-launcher` itself uses, the loader's list of them, `/etc/localtime`, `/proc`,
+    /// the libraries that the host's process uses, the loader's list of them, `/etc/localtime`, `/proc`,
     /// `/sys/devices/system/cpu`, `/dev/zero`, `/dev/random` and `/dev/urandom`. `/dev/null` and `/dev/full` can be
     /// written, too. Of a process outside the box, `/proc` shows only what any user sees. A script's interpreter, and
     /// libraries beside a program, must be among ``readOnly``.
@@ -207,21 +206,16 @@ extension WorkerBox {
 
     /// The parts that the box lacks on this system, a sentence for each.
     ///
-    /// To find out, this closes a box around a program that ends at once, and blocks for some milliseconds.
+    /// To find out, this closes a box around a process that ends at once, and blocks for that time.
     ///
-    /// - Throws: A `SystemError` or `SpawnError` if there is no `bridge-launcher` beside this program, or it cannot be
-    ///   started.
+    /// - Throws: A `SpawnError` if no process can be started.
     package func missingHere() throws -> [String] {
-        let launcher = try CurrentProcess.executableDirectory() + "/bridge-launcher"
         var box = spawnBox
         // The question is whether a box can be closed at all, not whether a path is there or a limit can be set.
         box.limits = [:]
         if files != nil { box.files = SpawnBox.Files(readOnly: [], writable: []) }
         box.isBestEffort = true
-        // The launcher ends at once, as it is told nothing to do.
-        var request = SpawnRequest(executable: launcher)
-        request.launcher = SpawnRequest.Launcher(path: launcher, box: box)
-        let child = try ChildProcess.spawn(request)
+        let child = try ChildProcess.spawn(SpawnRequest(probing: box))
         _ = child.waitForExit()
         return child.missingFromBox
     }

@@ -126,7 +126,8 @@ extension PlatformTests {
         private func check(_ column: Column, _ found: String) throws {
             try #require(found.hasPrefix("{"))
             var request = try Self.request(["try", found])
-            request.launcher = .init(path: try launcherPath(), box: column.box)
+            request.box = column.box
+            request.diesWithParent = true
             var answers: [String: String] = [:]
             do {
                 let result = try run(request)

@@ -9,12 +9,12 @@ import Darwin
 #endif
 
 extension SpawnRequest {
-    /// The same request through `bridge-launcher`, in a box.
-    fileprivate func inBox(_ change: (inout SpawnBox) -> Void) throws -> SpawnRequest {
+    /// The same request for a child in a box.
+    fileprivate func inBox(_ change: (inout SpawnBox) -> Void) -> SpawnRequest {
         var box = SpawnBox()
         change(&box)
         var request = self
-        request.launcher = .init(path: try launcherPath(), box: box)
+        request.box = box
         return request
     }
 }
@@ -22,8 +22,7 @@ extension SpawnRequest {
 /// Whether the system can make the box; if not, reports what is not tested.
 private func canDo(_ row: String, _ change: (inout SpawnBox) -> Void) throws -> Bool {
     do throws(SpawnError) {
-        guard let request = try? shell("exit 0").inBox(change) else { return false }
-        _ = try ChildProcess.spawn(request).waitForExit()
+        _ = try ChildProcess.spawn(shell("exit 0").inBox(change)).waitForExit()
         return true
     } catch {
         guard case .boxUnavailable(let why) = error else { throw error }
@@ -45,7 +44,7 @@ extension PlatformTests {
             await #expect(processExitsWith: .success) {
                 try leavingNothingBehind {
                     let script = "umask; grep NoNewPrivs /proc/self/status; sh -c 'cat /proc/self/limits'"
-                    let request = try shell(script).inBox { box in
+                    let request = shell(script).inBox { box in
                         box.limits = [
                             .memory: 256 << 20, .processorSeconds: 7, .openFiles: 50, .processes: 4_000,
                             .fileSize: 1 << 20, .core: 0,
@@ -65,7 +64,7 @@ extension PlatformTests {
                     ] {
                         #expect(lines.contains(line))
                     }
-                    let without = try run(try shell("grep NoNewPrivs /proc/self/status").throughLauncher())
+                    let without = try run(shell("grep NoNewPrivs /proc/self/status").tied())
                     #expect(without.output == "NoNewPrivs:\t0\n")
                 }
             }
@@ -76,7 +75,7 @@ extension PlatformTests {
             await #expect(processExitsWith: .success) {
                 var limit = rlimit(rlim_cur: 30, rlim_max: 30)
                 setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-                let found = try run(try shell("ulimit -n; ulimit -Hn").inBox { $0.limits = [.openFiles: 1_000] })
+                let found = try run(shell("ulimit -n; ulimit -Hn").inBox { $0.limits = [.openFiles: 1_000] })
                 #expect(found.output == "30\n30\n")
             }
         }
@@ -99,7 +98,7 @@ extension PlatformTests {
                                 "echo x > /dev/null", "ls /proc/self/fd", "kill -0 \(getpid())",
                             ]
                             let script = tries.map { "(\($0)) >/dev/null 2>&1 && echo yes || echo no" }
-                            let request = try shell(script.joined(separator: "\n")).inBox {
+                            let request = shell(script.joined(separator: "\n")).inBox {
                                 $0.files = .init(readOnly: [], writable: [inside])
                             }
                             let answers = try run(request).output.split(separator: "\n").map(String.init)
@@ -110,7 +109,7 @@ extension PlatformTests {
                             )
                             // Only where Landlock can forbid it (Linux 6.12).
                             print("a signal to a process outside: \(answers.last ?? "")")
-                            let reading = try shell("cat \(inside)/given; echo x > \(inside)/given || echo refused")
+                            let reading = shell("cat \(inside)/given; echo x > \(inside)/given || echo refused")
                                 .inBox { $0.files = .init(readOnly: [inside], writable: []) }
                             #expect(try run(reading).output == "grefused\n")
                         }
@@ -124,7 +123,7 @@ extension PlatformTests {
             guard try canDo("F16 files", { $0.files = everyFile }) else { return }
             await #expect(processExitsWith: .success) {
                 try leavingNothingBehind {
-                    let request = try shell("exit 0").inBox {
+                    let request = shell("exit 0").inBox {
                         $0.files = .init(readOnly: ["/usr"], writable: ["/nowhere"])
                         $0.isBestEffort = true
                     }
@@ -151,8 +150,8 @@ extension PlatformTests {
                     #expect(try run(shell(script)).exit.status == .exited(code: 0))
                     let who = shell("exec setpriv --reuid 65534 --regid 65534 --clear-groups \(program) -u")
                     // On a file system without set-user-ID the test would show nothing: check that first.
-                    try #require(try run(try who.throughLauncher()).output == "0\n")
-                    #expect(try run(try who.inBox { _ in }).output == "65534\n")
+                    try #require(try run(who.tied()).output == "0\n")
+                    #expect(try run(who.inBox { _ in }).output == "65534\n")
                 }
             }
         }
@@ -166,9 +165,9 @@ extension PlatformTests {
             await #expect(processExitsWith: .success) {
                 let script =
                     "exec 2>&1; exec setpriv --reuid 65534 --regid 65534 --clear-groups sh -c '/bin/true; echo went on'"
-                let free = try run(try shell(script).inBox { $0.limits = [.processes: 100_000] })
+                let free = try run(shell(script).inBox { $0.limits = [.processes: 100_000] })
                 #expect(free.output == "went on\n")
-                let limited = try run(try shell(script).inBox { $0.limits = [.processes: 1] })
+                let limited = try run(shell(script).inBox { $0.limits = [.processes: 1] })
                 #expect(limited.output != "went on\n" && limited.exit.status != .exited(code: 0))
             }
         }
@@ -188,7 +187,7 @@ extension PlatformTests {
                     ]
                     for (words, wish) in wishes {
                         let error = #expect(throws: SpawnError.self) {
-                            _ = try ChildProcess.spawn(try shell("exit 0").inBox(wish))
+                            _ = try ChildProcess.spawn(shell("exit 0").inBox(wish))
                         }
                         guard case .boxUnavailable(let sentence) = error else {
                             Issue.record("found \(String(describing: error))")
@@ -202,7 +201,7 @@ extension PlatformTests {
                         (wishes.map(\.1), ["file-system rules need", "no network needs"]),
                     ]
                     for (wishes, words) in lacks {
-                        let request = try shell("exit 7").inBox { box in
+                        let request = shell("exit 7").inBox { box in
                             for wish in wishes { wish(&box) }
                             box.isBestEffort = true
                         }
@@ -212,23 +211,6 @@ extension PlatformTests {
                         #expect(child.waitForExit().status == .exited(code: 7))
                     }
                 }
-            }
-        }
-
-        @Test("A launcher refuses what it would not carry out")
-        func commandLine() throws {
-            for words in [
-                ["--files", "listed"], ["--umask", "077"], ["--memory", "1"], ["--network", "none"],
-                ["--box", "strict", "--read-only", "/usr"], ["--box", "strict", "--umask", "1777"],
-                ["--box", "strict", "--umask", "8"], ["--box", "strict", "--memory", "-1"],
-                ["--box", "strict", "--memory", "99999999999999999999"], ["--box", "strict", "--network", "all"],
-                ["--box", "soft"], ["--box", "strict", "--core", "1", "--core", "2"],
-            ] {
-                var request = SpawnRequest(executable: try launcherPath())
-                request.arguments = ["--parent", "\(getpid())", "--status", "9", "--program", "/bin/true"]
-                request.arguments += words + ["--", "true"]
-                let status = try ChildProcess.spawn(request).waitForExit().status
-                #expect(status == .exited(code: 64), "\(words)")
             }
         }
     }

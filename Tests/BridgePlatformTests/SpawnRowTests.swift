@@ -22,9 +22,9 @@ private func mask(_ key: String, in status: String) -> UInt64? {
     return nil
 }
 
-/// The request as it is, and the same through `bridge-launcher`.
-private func bothWays(_ request: SpawnRequest) throws -> [SpawnRequest] {
-    [request, try request.throughLauncher()]
+/// The request as it is, and the same for a child that is tied to this process.
+private func bothWays(_ request: SpawnRequest) -> [SpawnRequest] {
+    [request, request.tied()]
 }
 
 private func program(_ path: String, _ arguments: String...) -> SpawnRequest {
@@ -60,7 +60,7 @@ extension PlatformTests {
                     let link = try UnixSocket.pair()
                     var request = program("/bin/ls", "/proc/self/fd")
                     request.descriptors = [.init(child: 3, parent: link.first.rawValue)]
-                    for request in try bothWays(request) {
+                    for request in bothWays(request) {
                         for _ in 0..<20 {
                             // 4 is what it opens itself.
                             #expect(descriptors(in: try run(request).output) == [0, 1, 2, 3, 4])
@@ -80,13 +80,13 @@ extension PlatformTests {
                 for signal in 1..<65 as Range<CInt> where signal != SIGCHLD { _ = Glibc.signal(signal, SIG_IGN) }
                 let children = Mailbox<String>()
                 DispatchQueue.global().async {
-                    for request in (try? bothWays(program("/bin/cat", "/proc/self/status"))) ?? [] {
+                    for request in bothWays(program("/bin/cat", "/proc/self/status")) {
                         children.put((try? run(request).output) ?? "")
                     }
                 }
                 await Task.detached {
                     blockAllSignals()
-                    for request in (try? bothWays(program("/bin/cat", "/proc/self/status"))) ?? [] {
+                    for request in bothWays(program("/bin/cat", "/proc/self/status")) {
                         children.put((try? run(request).output) ?? "")
                     }
                 }.value
@@ -94,7 +94,7 @@ extension PlatformTests {
                     #expect(mask("SigBlk", in: status) == 0)
                     #expect(mask("SigIgn", in: status) == 0)
                 }
-                for request in try bothWays(program("/bin/sleep", "1000")) {
+                for request in bothWays(program("/bin/sleep", "1000")) {
                     let child = try ChildProcess.spawn(request)
                     try child.signal(SIGTERM)
                     #expect(child.waitForExit().status == .signaled(signal: SIGTERM, coreDumped: false))
@@ -106,7 +106,7 @@ extension PlatformTests {
         func brokenPipes() async {
             await #expect(processExitsWith: .success) {
                 SignalSource.ignoreBrokenPipes()
-                for request in try bothWays(program("/usr/bin/yes")) {
+                for request in bothWays(program("/usr/bin/yes")) {
                     let pipe = try FileDescriptor.pipe()
                     var request = request
                     request.standardOutput = .descriptor(pipe.writing.rawValue)
@@ -151,7 +151,7 @@ extension PlatformTests {
                         ("environment value of k", { $0.environment = ["k": "a\0b"] }),
                     ]
                     for (name, change) in wrong {
-                        for var request in try bothWays(program("/bin/true")) {
+                        for var request in bothWays(program("/bin/true")) {
                             change(&request)
                             let error = #expect(throws: SpawnError.self) { _ = try ChildProcess.spawn(request) }
                             guard case .invalidArgument(name, _)? = error else {
@@ -161,7 +161,7 @@ extension PlatformTests {
                         }
                     }
                     let huge = String(repeating: "x", count: 2 << 20)
-                    for request in try bothWays(program("/bin/true", huge)) {
+                    for request in bothWays(program("/bin/true", huge)) {
                         let error = #expect(throws: SpawnError.self) { _ = try ChildProcess.spawn(request) }
                         #expect(error == .failed(SystemError(code: E2BIG, operation: "spawn of /bin/true")))
                     }
@@ -283,9 +283,8 @@ private func noise(until isOver: Mailbox<Bool>) throws -> [PlatformThread] {
 
 /// Whether a child ended as it should, and with the descriptors that it should have.
 private func spawnOne(isAudit: Bool) -> Bool {
-    guard let requests = try? bothWays(isAudit ? program("/bin/ls", "/proc/self/fd") : program("/bin/true")),
-        let request = requests.randomElement()
-    else { return false }
+    let requests = bothWays(isAudit ? program("/bin/ls", "/proc/self/fd") : program("/bin/true"))
+    guard let request = requests.randomElement() else { return false }
     guard isAudit else { return (try? ChildProcess.spawn(request))?.waitForExit().status == .exited(code: 0) }
     guard let (output, exit) = try? run(request) else { return false }
     return exit.status == .exited(code: 0) && descriptors(in: output) == [0, 1, 2, 3]

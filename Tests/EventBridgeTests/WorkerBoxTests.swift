@@ -132,25 +132,6 @@ struct WorkerBoxTests {
         }
     }
 
-    @Test(
-        "B8: without bridge-launcher a worker with a box is not started, which is said, and no further start is tried"
-    )
-    func noLauncher() async throws {
-        let reports = WorkerReports(publisher)
-        let bridge = try BridgeHost(
-            publisher: publisher,
-            workers: [faulty("none", subscribes: [WorkRequested.self], box: WorkerBox(isBestEffort: true))],
-            start: .direct
-        )
-        let error = await #expect(throws: BridgeError.self) { try await bridge.start() }
-        let sentence = "could not be started: its box is made by bridge-launcher, which this bridge does without"
-        #expect(error?.description.contains(sentence) == true)
-        #expect(reports.exits.all.map(\.reason) == [sentence])
-        #expect(reports.exits.all.first?.pid == nil)
-        await bridge.shutdown()
-        reports.end()
-    }
-
     @Test("A path of the box that is not there is named, and no further start is tried")
     func missingPath() async throws {
         let reports = WorkerReports(publisher)

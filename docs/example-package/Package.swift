@@ -56,7 +56,7 @@ let package = Package(
                 "BoxShop",
                 "label-worker",
                 "provisioning-worker",
-                .product(name: "bridge-launcher", package: "event-bridge"),
+                .product(name: "bridge-guard", package: "event-bridge"),
                 .product(name: "DomainEvents", package: "event-bridge"),
             ]
         ),
@@ -76,7 +76,7 @@ let package = Package(
                 "BoxShop",
                 "label-worker",
                 "provisioning-worker",
-                .product(name: "bridge-launcher", package: "event-bridge"),
+                .product(name: "bridge-guard", package: "event-bridge"),
                 .product(name: "DomainEvents", package: "event-bridge"),
                 .product(name: "EventBridge", package: "event-bridge"),
                 .product(name: "EventBridgeTesting", package: "event-bridge"),

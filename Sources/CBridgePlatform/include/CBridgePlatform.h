@@ -6,6 +6,7 @@
 #ifndef C_BRIDGE_PLATFORM_H
 #define C_BRIDGE_PLATFORM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -154,18 +155,103 @@ typedef struct {
     int target;
 } cbp_spawn_step;
 
-/// posix_spawn with an empty signal mask, default actions for all signals and a process group of its own. Descriptors
-/// from `close_from` on are closed. Returns 0 or an error number.
-int cbp_spawn(
-    int32_t *_Nonnull pid,
-    const char *_Nonnull path,
-    char *_Nullable const *_Nonnull arguments,
-    char *_Nullable const *_Nonnull environment,
-    const char *_Nullable directory,
-    const cbp_spawn_step *_Nullable steps,
-    size_t step_count,
-    int close_from
-);
+/// The limits of a box, in the order in which they are set.
+enum cbp_box_limit {
+    cbp_limit_memory,
+    cbp_limit_processor_seconds,
+    cbp_limit_open_files,
+    cbp_limit_processes,
+    cbp_limit_core,
+    cbp_limit_file_size,
+    cbp_limit_count,
+};
+
+typedef struct {
+    const char *_Nonnull path;
+    bool is_writable;
+} cbp_box_path;
+
+/// What the process may use up and touch; see docs/decisions/0022 and 0023.
+typedef struct {
+    /// Whether the program begins even where the system lacks what the box needs.
+    bool is_best_effort;
+    /// A number for each `cbp_box_limit`; -1 for no limit.
+    const int64_t *_Nonnull limits;
+    /// The bits that new files do not get; -1 for the parent's.
+    int mask;
+    /// Whether the process can touch only files below `paths`, and the files that every program needs.
+    bool rules_files;
+    const cbp_box_path *_Nullable paths;
+    size_t path_count;
+    bool refuses_network;
+    /// Whether the process cannot connect to sockets of this machine either; only without network.
+    bool refuses_connections;
+} cbp_box;
+
+/// A new process. A descriptor that is not -1 must be close-on-exec, and no `target` of a step.
+typedef struct {
+    /// The program; null for a process that ends as soon as its box is closed.
+    const char *_Nullable path;
+    char *_Nullable const *_Nonnull arguments;
+    char *_Nullable const *_Nonnull environment;
+    const char *_Nullable directory;
+    /// No `source` of a step may be the `target` of another.
+    const cbp_spawn_step *_Nullable steps;
+    size_t step_count;
+    /// The program gets no descriptor from this number on.
+    int close_from;
+    /// Where the process reports what fails, a `cbp_spawn_report` each time; its end shows that the program has begun.
+    int status;
+    /// The connection to the guard, which is told of the process before the program begins; -1 for none.
+    int guard;
+    /// Whether the process is killed when the thread that starts it ends.
+    bool dies_with_parent;
+    /// The program's soft limit of open descriptors, from a parent that has raised its own; -1 for the parent's.
+    int64_t descriptors;
+    const cbp_box *_Nullable box;
+} cbp_spawn_request;
+
+/// How far a new process came.
+enum cbp_spawn_stage {
+    /// The detail is the number that a descriptor was to get; -1 for the process group.
+    cbp_stage_descriptor = 1,
+    cbp_stage_parent = 2,
+    cbp_stage_program = 3,
+    /// The detail is a `cbp_box_limit`.
+    cbp_stage_limit = 4,
+    cbp_stage_privileges = 5,
+    /// The detail is what Landlock calls its version; 0 if there is no Landlock.
+    cbp_stage_files = 6,
+    /// The detail is the path's place in the box, from 0.
+    cbp_stage_path = 7,
+    cbp_stage_network = 8,
+    /// Other processes are not safe from the process, because the filter of system calls is missing.
+    cbp_stage_calls = 9,
+    /// Other processes are not safe from the process, because Landlock is missing.
+    cbp_stage_processes = 10,
+    /// Signals reach processes outside. This is reported, and the program begins all the same. The detail is what
+    /// Landlock calls its version.
+    cbp_stage_signals = 11,
+    cbp_stage_directory = 12,
+};
+
+typedef struct {
+    int32_t stage;
+    int32_t error;
+    int32_t detail;
+    /// Whether the program begins all the same, without the part that failed.
+    int32_t is_left_out;
+} cbp_spawn_report;
+
+/// Starts a process with an empty signal mask, default actions for all signals and a process group of its own. On
+/// Linux it returns when the program has begun or the process has failed. Returns 0 or an error number; where the
+/// process failed, the number is 0 and the report says so.
+int cbp_spawn(int32_t *_Nonnull pid, const cbp_spawn_request *_Nonnull request);
+
+/// What a beginning process sends to the guard; on Linux together with a pidfd of its own.
+typedef struct {
+    int32_t process;
+} cbp_guard_notice;
 
 /// A descriptor that becomes readable when the child has exited: a pidfd, or a kqueue on Darwin.
 int cbp_process_open(int32_t pid);

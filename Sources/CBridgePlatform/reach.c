@@ -4,17 +4,14 @@
 
 #define _GNU_SOURCE
 
-#include "launcher.h"
+#include "launch.h"
 
 #include <errno.h>
 
 #if defined(__linux__) && __has_include(<linux/landlock.h>)
 
 #include <fcntl.h>
-#include <limits.h>
-#include <link.h>
 #include <linux/landlock.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -93,26 +90,12 @@ static int add(const struct rules *rules, const char *path, __u64 rights) {
     return error;
 }
 
-/// Adds the directories of this program's own libraries. One of them has the Swift runtime, which the worker needs from
-/// there, too.
-static int add_library(struct dl_phdr_info *library, size_t size, void *context) {
-    (void)size;
-    const char *slash = strrchr(library->dlpi_name, '/');
-    char directory[PATH_MAX];
-    size_t length = slash == NULL ? 0 : (size_t)(slash - library->dlpi_name);
-    if (length == 0 || length >= sizeof directory) return 0;
-    memcpy(directory, library->dlpi_name, length);
-    directory[length] = '\0';
-    add(context, directory, reading);
-    return 0;
-}
-
 static int landlock_abi(void) {
     long version = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
     return version > 0 ? (int)version : 0;
 }
 
-static struct launch_report add_all(const struct plan *plan, const struct rules *rules) {
+static cbp_spawn_report add_all(const struct launch *launch, const struct rules *rules) {
     for (size_t index = 0; index < sizeof always_readable / sizeof *always_readable; index++) {
         // Not every system has all of these paths.
         add(rules, always_readable[index], reading);
@@ -120,20 +103,20 @@ static struct launch_report add_all(const struct plan *plan, const struct rules 
     for (size_t index = 0; index < sizeof always_writable / sizeof *always_writable; index++) {
         add(rules, always_writable[index], writing);
     }
-    dl_iterate_phdr(add_library, (void *)rules);
+    for (size_t index = 0; index < launch->library_count; index++) add(rules, launch->libraries[index], reading);
     // If the program is missing, the kernel says so when it is to be executed.
-    add(rules, plan->program, reading);
-    for (size_t index = 0; index < plan->box.path_count; index++) {
-        const struct box_path *path = &plan->box.paths[index];
+    if (launch->request->path != NULL) add(rules, launch->request->path, reading);
+    for (size_t index = 0; index < launch->request->box->path_count; index++) {
+        const cbp_box_path *path = &launch->request->box->paths[index];
         int error = add(rules, path->path, path->is_writable ? writing : reading);
-        if (error != 0) return failed(stage_path, error, (int)index);
+        if (error != 0) return cbp_failed(cbp_stage_path, error, (int)index);
     }
-    return succeeded();
+    return cbp_succeeded();
 }
 
 /// The rights on files that are ruled, as far as this kernel knows them.
-static __u64 handled(const struct plan *plan, int abi) {
-    if (!plan->box.rules_files) return making_devices;
+static __u64 handled(const struct launch *launch, int abi) {
+    if (!launch->request->box->rules_files) return making_devices;
     __u64 rights = reading | writing | making_devices;
     if (abi < abi_with_truncation) rights &= ~(__u64)LANDLOCK_ACCESS_FS_TRUNCATE;
     if (abi < abi_with_moves) rights &= ~(__u64)LANDLOCK_ACCESS_FS_REFER;
@@ -141,33 +124,33 @@ static __u64 handled(const struct plan *plan, int abi) {
 }
 
 /// Whether the kernel knows enough for this box; what the kernel lacks is reported if the worker begins all the same.
-static struct launch_report check(const struct plan *plan, int abi) {
+static cbp_spawn_report check(const struct launch *launch, int abi) {
     // A worker that can truncate any file needs no permission to write.
-    if (plan->box.rules_files && abi < abi_with_truncation) {
-        return lacking(plan, stage_files, abi == 0 ? errno : EOPNOTSUPP, abi);
+    if (launch->request->box->rules_files && abi < abi_with_truncation) {
+        return cbp_lacking(launch, cbp_stage_files, abi == 0 ? errno : EOPNOTSUPP, abi);
     }
-    return abi == 0 ? lacking(plan, stage_processes, errno, abi) : succeeded();
+    return abi == 0 ? cbp_lacking(launch, cbp_stage_processes, errno, abi) : cbp_succeeded();
 }
 
-struct launch_report restrict_reach(const struct plan *plan) {
+cbp_spawn_report cbp_restrict_reach(const struct launch *launch) {
     int abi = landlock_abi();
-    struct launch_report found = check(plan, abi);
+    cbp_spawn_report found = check(launch, abi);
     if (found.stage != 0 || abi == 0) return found;
-    struct ruleset attributes = {.handled_access_fs = handled(plan, abi)};
+    struct ruleset attributes = {.handled_access_fs = handled(launch, abi)};
     size_t size = sizeof attributes.handled_access_fs;
     if (abi >= abi_with_scopes) {
         attributes.scoped = LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | LANDLOCK_SCOPE_SIGNAL;
         size = sizeof attributes;
     } else {
-        report(plan, (struct launch_report){.stage = stage_signals, .detail = abi, .is_left_out = 1});
+        cbp_report(launch, (cbp_spawn_report){.stage = cbp_stage_signals, .detail = abi, .is_left_out = 1});
     }
     struct rules rules = {.handled = attributes.handled_access_fs};
     rules.descriptor = (int)syscall(SYS_landlock_create_ruleset, &attributes, size, 0);
-    int32_t stage = plan->box.rules_files ? stage_files : stage_processes;
-    if (rules.descriptor < 0) return failed(stage, errno, abi);
-    if (plan->box.rules_files) found = add_all(plan, &rules);
+    int32_t stage = launch->request->box->rules_files ? cbp_stage_files : cbp_stage_processes;
+    if (rules.descriptor < 0) return cbp_failed(stage, errno, abi);
+    if (launch->request->box->rules_files) found = add_all(launch, &rules);
     if (found.stage == 0 && syscall(SYS_landlock_restrict_self, rules.descriptor, 0) != 0) {
-        found = failed(stage, errno, abi);
+        found = cbp_failed(stage, errno, abi);
     }
     close(rules.descriptor);
     return found;
@@ -175,8 +158,8 @@ struct launch_report restrict_reach(const struct plan *plan) {
 
 #else
 
-struct launch_report restrict_reach(const struct plan *plan) {
-    return lacking(plan, plan->box.rules_files ? stage_files : stage_processes, ENOTSUP, 0);
+cbp_spawn_report cbp_restrict_reach(const struct launch *launch) {
+    return cbp_lacking(launch, launch->request->box->rules_files ? cbp_stage_files : cbp_stage_processes, ENOTSUP, 0);
 }
 
 #endif

@@ -3,7 +3,7 @@
 
 #define _GNU_SOURCE
 
-#include "launcher.h"
+#include "launch.h"
 
 #include <errno.h>
 
@@ -32,17 +32,17 @@ static const unsigned char kept[] = {
 /// The kernel has two words of capabilities.
 enum { words = 2, greatest = 32 * words };
 
-struct launch_report refuse_new_privileges(const struct plan *plan) {
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1UL, 0UL, 0UL, 0UL) == 0) return succeeded();
-    return lacking(plan, stage_privileges, errno, 0);
+cbp_spawn_report cbp_refuse_new_privileges(const struct launch *launch) {
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1UL, 0UL, 0UL, 0UL) == 0) return cbp_succeeded();
+    return cbp_lacking(launch, cbp_stage_privileges, errno, 0);
 }
 
-struct launch_report give_up_capabilities(void) {
+cbp_spawn_report cbp_give_up_capabilities(void) {
     unsigned int left[words] = {0};
     for (size_t index = 0; index < sizeof kept; index++) left[kept[index] / 32] |= 1U << kept[index] % 32;
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct now[words];
-    if (syscall(SYS_capget, &header, now) != 0) return failed(stage_privileges, errno, 0);
+    if (syscall(SYS_capget, &header, now) != 0) return cbp_failed(cbp_stage_privileges, errno, 0);
     for (unsigned long capability = 0; capability < greatest; capability++) {
         // A drop may fail without harm: a process that may not drop has none that its program could get back, and the
         // kernel has no capability beyond its last one.
@@ -53,16 +53,16 @@ struct launch_report give_up_capabilities(void) {
         now[word].permitted &= left[word];
         now[word].inheritable &= left[word];
     }
-    if (syscall(SYS_capset, &header, now) == 0) return succeeded();
-    return failed(stage_privileges, errno, 0);
+    if (syscall(SYS_capset, &header, now) == 0) return cbp_succeeded();
+    return cbp_failed(cbp_stage_privileges, errno, 0);
 }
 
 #else
 
-struct launch_report refuse_new_privileges(const struct plan *plan) {
-    return lacking(plan, stage_privileges, ENOTSUP, 0);
+cbp_spawn_report cbp_refuse_new_privileges(const struct launch *launch) {
+    return cbp_lacking(launch, cbp_stage_privileges, ENOTSUP, 0);
 }
 
-struct launch_report give_up_capabilities(void) { return succeeded(); }
+cbp_spawn_report cbp_give_up_capabilities(void) { return cbp_succeeded(); }
 
 #endif

@@ -5,7 +5,7 @@
 #define _GNU_SOURCE
 
 #include "CBridgePlatform.h"
-#include "launcher.h"
+#include "guard.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -77,7 +77,7 @@ static int received_descriptor(struct msghdr *message) {
 
 /// Takes what one worker has sent; returns false when nothing has come yet, or nothing more will come.
 static bool take_notice(int socket) {
-    struct launch_notice notice = {0};
+    cbp_guard_notice notice = {0};
     struct iovec piece = {.iov_base = &notice, .iov_len = sizeof notice};
     union {
         char bytes[CMSG_SPACE(sizeof(int))];
@@ -144,7 +144,7 @@ static void wait_for_end(pid_t parent, int socket) {
     }
 }
 
-int guard(const struct plan *plan) {
+int guard(const struct order *order) {
     ignore_requests();
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
@@ -154,10 +154,10 @@ int guard(const struct plan *plan) {
     }
     // The guard must not keep its directory busy.
     if (chdir("/") != 0) return 1;
-    wait_for_end(plan->parent, plan->guard);
-    take_notices(plan->guard);
+    wait_for_end(order->parent, order->connection);
+    take_notices(order->connection);
     for (size_t index = 0; index < group_count; index++) signal_group(groups[index], SIGKILL);
     // A bridge that has ended in good order has done this itself; a second time does no harm.
-    if (plan->mark != NULL) kill_marked(plan->mark);
+    if (order->mark != NULL) kill_marked(order->mark);
     return 0;
 }

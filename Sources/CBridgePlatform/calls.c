@@ -7,7 +7,7 @@
 
 #define _GNU_SOURCE
 
-#include "launcher.h"
+#include "launch.h"
 
 #include <errno.h>
 
@@ -197,7 +197,7 @@ static void refuse_changes_outside(struct filter *filter) {
     refuse_argument(filter, SYS_ioctl, 1, BPF_JEQ, TIOCSTI);
 }
 
-static void refuse_network(struct filter *filter, const struct box *box) {
+static void refuse_network(struct filter *filter, const cbp_box *box) {
     // The rings of io_uring make sockets without a system call of that name.
     expect_equal(filter, SYS_io_uring_setup, 1);
     refuse(filter, ENOSYS);
@@ -215,24 +215,24 @@ static void refuse_network(struct filter *filter, const struct box *box) {
     refuse(filter, EAFNOSUPPORT);
 }
 
-struct launch_report restrict_calls(const struct plan *plan) {
+cbp_spawn_report cbp_restrict_calls(const struct launch *launch) {
     struct filter filter = {.count = 0};
     refuse_foreign_calls(&filter);
     refuse_changes_outside(&filter);
-    if (plan->box.refuses_network) {
-        refuse_network(&filter, &plan->box);
+    if (launch->request->box->refuses_network) {
+        refuse_network(&filter, launch->request->box);
     } else {
         allow(&filter);
     }
     struct sock_fprog program = {.len = filter.count, .filter = filter.steps};
-    if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0) return succeeded();
-    return lacking(plan, plan->box.refuses_network ? stage_network : stage_calls, errno, 0);
+    if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0) return cbp_succeeded();
+    return cbp_lacking(launch, launch->request->box->refuses_network ? cbp_stage_network : cbp_stage_calls, errno, 0);
 }
 
 #else
 
-struct launch_report restrict_calls(const struct plan *plan) {
-    return lacking(plan, plan->box.refuses_network ? stage_network : stage_calls, ENOTSUP, 0);
+cbp_spawn_report cbp_restrict_calls(const struct launch *launch) {
+    return cbp_lacking(launch, launch->request->box->refuses_network ? cbp_stage_network : cbp_stage_calls, ENOTSUP, 0);
 }
 
 #endif

@@ -4,7 +4,7 @@
 #define _DEFAULT_SOURCE
 
 #include "CBridgePlatform.h"
-#include "launcher.h"
+#include "guard.h"
 
 #ifdef __linux__
 

@@ -7,16 +7,17 @@ import Glibc
 import Darwin
 #endif
 
-/// Where the program `bridge-launcher` of this build is.
-func launcherPath() throws -> String {
-    try CurrentProcess.executableDirectory() + "/bridge-launcher"
+/// Where the program `bridge-guard` of this build is.
+func guardPath() throws -> String {
+    try CurrentProcess.executableDirectory() + "/bridge-guard"
 }
 
 extension SpawnRequest {
-    /// The same request through `bridge-launcher`.
-    func throughLauncher(guardedBy guardDescriptor: CInt? = nil) throws -> SpawnRequest {
+    /// The same request for a child that is tied to this process.
+    func tied(guardedBy guardDescriptor: CInt? = nil) -> SpawnRequest {
         var request = self
-        request.launcher = .init(path: try launcherPath(), guardDescriptor: guardDescriptor)
+        request.diesWithParent = true
+        request.guardDescriptor = guardDescriptor
         return request
     }
 }
@@ -33,10 +34,10 @@ private func isAlive(_ process: pid_t) -> Bool {
 }
 
 extension PlatformTests {
-    @Suite("Through bridge-launcher a child is as it is without it, and tied to its parent")
-    struct LauncherTests {
+    @Suite("A child that is tied to its parent is otherwise as it is without that")
+    struct TiedChildTests {
         @Test
-        func theProgramGetsWhatWasAskedForAndNothingOfTheLaunchers() async {
+        func theProgramGetsWhatWasAskedForAndNothingElse() async {
             await #expect(processExitsWith: .success) {
                 try leavingNothingBehind {
                     try withTemporaryDirectory { directory in
@@ -51,7 +52,7 @@ extension PlatformTests {
                         request.descriptors = [.init(child: 7, parent: link.first.rawValue)]
                         let guarding = try UnixSocket.pair()
                         let direct = try run(request)
-                        let launched = try run(request.throughLauncher(guardedBy: guarding.first.rawValue))
+                        let launched = try run(request.tied(guardedBy: guarding.first.rawValue))
                         #expect(launched.output == direct.output)
                         #expect(launched.output.hasPrefix("zero|--|2\n\(directory)\n0 1 2 3 7"))
                         #expect(launched.exit.status == .exited(code: 0))
@@ -75,21 +76,16 @@ extension PlatformTests {
                             (".", EACCES),
                         ]
                         for (name, code) in cases {
-                            let request = try SpawnRequest(executable: "\(directory)/\(name)").throughLauncher()
+                            let request = SpawnRequest(executable: "\(directory)/\(name)").tied()
                             let error = #expect(throws: SpawnError.self) { _ = try ChildProcess.spawn(request) }
                             #expect(
                                 error == .failed(SystemError(code: code, operation: "spawn of \(directory)/\(name)"))
                             )
                         }
-                        var request = try shell("exit 0").throughLauncher()
+                        var request = shell("exit 0").tied()
                         request.workingDirectory = directory + "/missing"
                         let error = #expect(throws: SpawnError.self) { _ = try ChildProcess.spawn(request) }
                         #expect(error?.description.contains("in the working directory \(directory)/missing") == true)
-                        request = shell("exit 0")
-                        request.launcher = .init(path: "\(directory)/no-launcher")
-                        let other = #expect(throws: SpawnError.self) { _ = try ChildProcess.spawn(request) }
-                        #expect(other?.code == ENOENT)
-                        #expect(other?.description.contains("/bin/sh through \(directory)/no-launcher") == true)
                     }
                 }
             }
@@ -103,9 +99,9 @@ extension PlatformTests {
                     let source = open("/bin/true", O_RDONLY | O_CLOEXEC)
                     let whole = readToEnd(source)
                     close(source)
-                    for isLaunched in [false, true] {
+                    for isTied in [false, true] {
                         let direct = SpawnRequest(executable: path)
-                        let request = isLaunched ? try direct.throughLauncher() : direct
+                        let request = isTied ? direct.tied() : direct
                         let file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o755)
                         writeAll(file, whole)
                         let busy = #expect(throws: SpawnError.self) { _ = try ChildProcess.spawn(request) }
@@ -121,67 +117,14 @@ extension PlatformTests {
             }
         }
 
-        @Test(
-            "A wrong command line is refused with what was found and what was expected",
-            arguments: [
-                (["--as"], "--as: found , expected worker or guard"),
-                (["--as", "cook"], "--as: found cook, expected worker or guard"),
-                (["--parent", "12x"], "--parent: found 12x, expected the number"),
-                (["--parent", "99999999999999999999"], "--parent: found 99999999999999999999, expected"),
-                (["--parent", "0"], "--parent: found 0, expected the number"),
-                (["--parent", ""], "--parent: found , expected the number"),
-                (["--status", "2"], "--status: found 2, expected the number of a descriptor behind"),
-                (["--status", "-1"], "--status: found -1, expected the number of a descriptor behind"),
-                (["--parent", "7", "--parent", "7"], "--parent: found it twice, expected it once"),
-                (["--program", ""], "--program: found , expected the path of a program"),
-                (["--limit", "7"], "only a bridge starts this program: found --limit, expected an option"),
-                ([], "--parent: found nothing, expected it always"),
-                (["--parent", "7"], "--status: found nothing, expected it with --as worker"),
-                (["--parent", "7", "--as", "guard"], "--guard: found nothing, expected it with --as guard"),
-                (["--parent", "7", "--status", "9"], "--program: found nothing, expected it with --as worker"),
-                (
-                    ["--parent", "7", "--status", "9", "--program", "/bin/true"],
-                    "--: found nothing behind it, expected"
-                ),
-                (["--parent", "7", "--status", "9", "--program", "/bin/true", "--"], "--: found nothing behind it"),
-            ] as [([String], String)]
-        )
-        func wrongCommandLine(arguments: [String], sentence: String) throws {
-            let pipe = try FileDescriptor.pipe()
-            var request = SpawnRequest(executable: try launcherPath())
-            request.arguments = arguments
-            request.standardError = .descriptor(pipe.writing.rawValue)
-            let child = try ChildProcess.spawn(request)
-            pipe.writing.close()
-            let text = String(decoding: readToEnd(pipe.reading.rawValue), as: UTF8.self)
-            #expect(text.hasPrefix("bridge-launcher: \(sentence)"), "\(text)")
-            #expect(text.hasSuffix("\n"))
-            #expect(child.waitForExit().status == .exited(code: 64))
-        }
-
         #if os(Linux)
-        @Test
-        func aLauncherWhoseParentIsAnotherProcessStartsNothing() throws {
-            let pipe = try FileDescriptor.pipe()
-            var request = SpawnRequest(executable: try launcherPath())
-            request.arguments = [
-                "--as", "worker", "--parent", "1", "--status", "9", "--program", "/bin/sh", "--", "sh",
-            ]
-            request.descriptors = [.init(child: 9, parent: pipe.writing.rawValue)]
-            let child = try ChildProcess.spawn(request)
-            pipe.writing.close()
-            let report = readToEnd(pipe.reading.rawValue).withUnsafeBytes { $0.bindMemory(to: Int32.self).map { $0 } }
-            #expect(report == [2, ESRCH, 0, 0])
-            #expect(child.waitForExit().status == .exited(code: 127))
-        }
-
         @Test("B4: a child lives on when the thread that asked for it ends, though it is to die with its parent")
         func theChildOutlivesTheThreadThatAskedForIt() async {
             await #expect(processExitsWith: .success) {
                 try leavingNothingBehind {
                     let input = try FileDescriptor.pipe()
                     let output = try FileDescriptor.pipe()
-                    var request = try SpawnRequest(executable: "/bin/cat").throughLauncher()
+                    var request = SpawnRequest(executable: "/bin/cat").tied()
                     request.standardInput = .descriptor(input.reading.rawValue)
                     request.standardOutput = .descriptor(output.writing.rawValue)
                     let asked = request
@@ -209,7 +152,7 @@ extension PlatformTests {
         /// Starts a shell that leaves a process behind, and waits until the shell has ended and was waited for.
         private static func leaveBehind(_ guarding: ProcessGuard) throws -> pid_t {
             let descriptor = try #require(guarding.descriptor)
-            var request = try shell("sleep 1000 >/dev/null & echo $!").throughLauncher(guardedBy: descriptor.rawValue)
+            var request = shell("sleep 1000 >/dev/null & echo $!").tied(guardedBy: descriptor.rawValue)
             request.killsGroupOnExit = false
             let (output, exit) = try run(request)
             withExtendedLifetime(descriptor) {}
@@ -221,12 +164,12 @@ extension PlatformTests {
         func whatIsLeftOfAGroupWhoseLeaderIsGoneIsKilled() async {
             await #expect(processExitsWith: .success) {
                 let poller = try Poller(name: "guard test")
-                let guarding = try ProcessGuard.start(launcher: try launcherPath(), on: poller)
+                let guarding = try ProcessGuard.start(program: try guardPath(), on: poller)
                 // More processes than the guard has room for at first; it soon forgets most of them.
                 let left = try (0..<3).map { _ in try Self.leaveBehind(guarding) }
                 for _ in 0..<100 {
                     let descriptor = try #require(guarding.descriptor)
-                    _ = try run(shell("exit 0").throughLauncher(guardedBy: descriptor.rawValue))
+                    _ = try run(shell("exit 0").tied(guardedBy: descriptor.rawValue))
                 }
                 let stranger = try ChildProcess.spawn(shell("exec sleep 1000"))
                 #expect(left.allSatisfy(isAlive))
@@ -243,12 +186,42 @@ extension PlatformTests {
             }
         }
 
+        @Test(
+            "A wrong command line is refused with what was found and what was expected",
+            arguments: [
+                (["--as", "worker"], "only a bridge starts this program: found --as, expected an option"),
+                (["--parent"], "--parent: found , expected the number"),
+                (["--parent", "12x"], "--parent: found 12x, expected the number"),
+                (["--parent", "99999999999999999999"], "--parent: found 99999999999999999999, expected"),
+                (["--parent", "0"], "--parent: found 0, expected the number"),
+                (["--connection", "2"], "--connection: found 2, expected the number of a descriptor behind"),
+                (["--connection", "-1"], "--connection: found -1, expected the number of a descriptor behind"),
+                (["--parent", "7", "--parent", "7"], "--parent: found it twice, expected it once"),
+                (["--mark", "SHORT="], "--mark: found SHORT=, expected the beginning of a variable, 16 bytes"),
+                (["--mark", "LONG_BUT_NO_SIGN_IN_IT"], "--mark: found LONG_BUT_NO_SIGN_IN_IT, expected"),
+                ([], "--parent: found nothing, expected it always"),
+                (["--parent", "7"], "--connection: found nothing, expected it always"),
+            ] as [([String], String)]
+        )
+        func wrongCommandLine(arguments: [String], sentence: String) throws {
+            let pipe = try FileDescriptor.pipe()
+            var request = SpawnRequest(executable: try guardPath())
+            request.arguments = arguments
+            request.standardError = .descriptor(pipe.writing.rawValue)
+            let child = try ChildProcess.spawn(request)
+            pipe.writing.close()
+            let text = String(decoding: readToEnd(pipe.reading.rawValue), as: UTF8.self)
+            #expect(text.hasPrefix("bridge-guard: \(sentence)"), "\(text)")
+            #expect(text.hasSuffix("\n"))
+            #expect(child.waitForExit().status == .exited(code: 64))
+        }
+
         @Test
         func withoutAGuardTheChildBeginsAllTheSame() async {
             await #expect(processExitsWith: .success) {
                 let guarding = try UnixSocket.pair()
                 guarding.second.close()
-                let request = try shell("echo here").throughLauncher(guardedBy: guarding.first.rawValue)
+                let request = shell("echo here").tied(guardedBy: guarding.first.rawValue)
                 #expect(try run(request).output == "here\n")
             }
         }

@@ -1,0 +1,96 @@
+import CBridgePlatform
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// What a new process reports of how far it came, until its program begins.
+///
+/// A program that cannot be started would look like a program that ended at once. So the process writes the error into
+/// a pipe. The process's exec closes the pipe's writing end, so the end of the pipe shows that the program has begun.
+struct SpawnReports {
+    /// What a read of the pipe finds.
+    private enum Found {
+        case report(cbp_spawn_report)
+        /// The program has begun.
+        case end
+        /// It is not known whether the program has begun.
+        case nothing(CInt)
+    }
+
+    /// How many milliseconds a process may take: it needs less than one, but one that is stopped must not hold up all
+    /// starts for ever.
+    private static let timeoutMilliseconds: CInt = 60_000
+
+    let request: SpawnRequest
+
+    /// Returns when the program has begun.
+    ///
+    /// - Parameter reading: the pipe, whose writing end has been closed in this process.
+    func wait(for child: ChildProcess, on reading: CInt) throws(SpawnError) {
+        var lacks: [String] = []
+        while true {
+            switch read(reading) {
+            case .end:
+                child.missingFromBox = lacks
+                return
+            case .report(let report) where report.is_left_out != 0:
+                lacks += lack(report).map { [$0] } ?? []
+            case .report(let report):
+                _ = child.waitForExit()
+                throw error(report)
+            case .nothing(let code):
+                _ = try? child.signal(SIGKILL)
+                _ = child.waitForExit()
+                throw .failed(SystemError(code: code, operation: request.operation))
+            }
+        }
+    }
+
+    private func read(_ descriptor: CInt) -> Found {
+        var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        guard retryingInterrupted({ poll(&entry, 1, Self.timeoutMilliseconds) }) > 0 else {
+            return .nothing(ETIMEDOUT)
+        }
+        var report = cbp_spawn_report()
+        // A pipe hands over in one piece what was written in one.
+        let count = withUnsafeMutableBytes(of: &report) { bytes in
+            retryingInterrupted { systemRead(descriptor, bytes) }
+        }
+        if count == 0 { return .end }
+        return count == MemoryLayout<cbp_spawn_report>.size ? .report(report) : .nothing(EIO)
+    }
+
+    private func lack(_ report: cbp_spawn_report) -> String? {
+        SpawnBox.Stage(rawValue: report.stage).flatMap {
+            request.box?.lack($0, code: report.error, detail: report.detail)
+        }
+    }
+
+    private func error(_ report: cbp_spawn_report) -> SpawnError {
+        let operation = request.operation
+        if let stage = SpawnBox.Stage(rawValue: report.stage), let box = request.box {
+            return box.error(stage, code: report.error, detail: report.detail, operation: operation)
+        }
+        let part =
+            switch UInt32(bitPattern: report.stage) {
+            case cbp_stage_parent.rawValue: ", whose parent is another process,"
+            case cbp_stage_directory.rawValue: " in the working directory \(request.workingDirectory ?? "")"
+            case cbp_stage_descriptor.rawValue where report.detail < 0: " with a process group of its own"
+            case cbp_stage_descriptor.rawValue: " with the descriptor \(report.detail)"
+            default: ""
+            }
+        return .failed(SystemError(code: report.error, operation: operation + part))
+    }
+}
+
+extension SpawnRequest {
+    /// The operation that an error names.
+    var operation: String { isProbe ? "the trial of a box" : "spawn of \(executable)" }
+}
+
+private func systemRead(_ descriptor: CInt, _ buffer: UnsafeMutableRawBufferPointer) -> Int {
+    read(descriptor, buffer.baseAddress, buffer.count)
+}

@@ -1,0 +1,207 @@
+// A new process from its first instruction to its program. It is tied to its parent's life before it can do anything
+// that could outlive the parent.
+
+#define _GNU_SOURCE
+
+#include "launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#ifdef __linux__
+#include <sys/syscall.h>
+
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+#ifndef CLOSE_RANGE_CLOEXEC
+#define CLOSE_RANGE_CLOEXEC (1U << 2)
+#endif
+#endif
+
+/// Gives every signal its default action; exec does so only for those that are not ignored.
+static void reset_signals(void) {
+#ifdef __linux__
+    // The system call, because glibc keeps two signals for itself and lets no caller change their action. The kernel's
+    // `struct sigaction` has at most 32 bytes, and zeros are the default action without flags.
+    static const unsigned char standard[64];
+    enum { kernel_signals = 64, mask_size = 8 };
+    for (int number = 1; number <= kernel_signals; number++) {
+        syscall(SYS_rt_sigaction, number, standard, NULL, mask_size);
+    }
+#else
+    for (int number = 1; number < NSIG; number++) signal(number, SIG_DFL);
+#endif
+}
+
+static void unblock_signals(void) {
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+// MARK: Descriptors
+
+/// Opens the null device as `target`.
+static bool open_null(int target, int flags) {
+    int opened = open("/dev/null", flags | O_CLOEXEC);
+    if (opened < 0) return false;
+    if (opened == target) return fcntl(target, F_SETFD, 0) == 0;
+    bool is_done = dup2(opened, target) >= 0;
+    close(opened);
+    return is_done;
+}
+
+static bool take(const cbp_spawn_step *step) {
+    switch (step->kind) {
+    case cbp_spawn_duplicate: return dup2(step->source, step->target) >= 0;
+    case cbp_spawn_null_for_reading: return open_null(step->target, O_RDONLY);
+    case cbp_spawn_null_for_writing: return open_null(step->target, O_WRONLY);
+    case cbp_spawn_close:
+        close(step->target);
+        return true;
+    }
+    errno = EINVAL;
+    return false;
+}
+
+#ifdef __linux__
+
+/// What getdents64 writes for each entry of a directory.
+struct entry {
+    uint64_t inode;
+    int64_t offset;
+    unsigned short length;
+    unsigned char kind;
+    char name[];
+};
+
+/// The number that a name in /proc/self/fd spells; -1 for another name.
+static int number(const char *name) {
+    int value = 0;
+    if (*name == '\0') return -1;
+    for (; *name != '\0'; name++) {
+        if (*name < '0' || *name > '9' || value > 100000000) return -1;
+        value = value * 10 + (*name - '0');
+    }
+    return value;
+}
+
+/// Marks what /proc/self/fd lists; returns false if there is no such list.
+static bool mark_listed(int first) {
+    int directory = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (directory < 0) return false;
+    _Alignas(struct entry) char buffer[1024];
+    long size;
+    // Marking takes nothing out of the list, so that no entry is left out.
+    while ((size = syscall(SYS_getdents64, directory, buffer, sizeof buffer)) > 0) {
+        for (long offset = 0; offset < size;) {
+            const struct entry *found = (const struct entry *)(buffer + offset);
+            int descriptor = number(found->name);
+            if (descriptor >= first) fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+            offset += found->length;
+        }
+    }
+    close(directory);
+    return size == 0;
+}
+
+static bool mark_range(int first) {
+    return syscall(SYS_close_range, (unsigned int)first, ~0U, CLOSE_RANGE_CLOEXEC) == 0 || mark_listed(first);
+}
+
+#else
+
+static bool mark_range(int first) {
+    (void)first;
+    return false;
+}
+
+#endif
+
+/// Has exec close all descriptors from `first` on.
+static void close_on_exec_from(int first) {
+    // Linux closes ranges of descriptors since 5.9, and marks them since 5.11.
+    if (mark_range(first)) return;
+    struct rlimit limit;
+    rlim_t end = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < 1 << 20 ? limit.rlim_cur : 1 << 20;
+    for (int descriptor = first; descriptor < (int)end; descriptor++) fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+}
+
+// MARK: The parent
+
+/// Tells the guard of this process group: this process leads it, and all its children will be in it.
+///
+/// This is called after the parent-death signal and the check of the parent. So if the parent is gone, and the guard
+/// with it, this process does not get here.
+static void tell_guard(int guard) {
+    cbp_guard_notice notice = {.process = (int32_t)getpid()};
+    struct iovec piece = {.iov_base = &notice, .iov_len = sizeof notice};
+    struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1};
+    int flags = 0;
+#ifdef __linux__
+    flags = MSG_NOSIGNAL;
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr aligned;
+    } control;
+    // The descriptor names this very process, even when its number has long been given to another process.
+    int own = cbp_process_open(getpid());
+    if (own >= 0) {
+        memset(&control, 0, sizeof control);
+        message.msg_control = control.bytes;
+        message.msg_controllen = sizeof control.bytes;
+        struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(header), &own, sizeof own);
+    }
+#endif
+    // The program begins even if the guard has gone.
+    while (sendmsg(guard, &message, flags) < 0 && errno == EINTR) {}
+}
+
+/// Sets the limit that the parent had before it raised its own.
+static void lower_descriptor_limit(int64_t descriptors) {
+    struct rlimit limit;
+    if (descriptors < 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+    // The program begins even if the limit stays higher than was asked for.
+    if ((rlim_t)descriptors < limit.rlim_cur) limit.rlim_cur = (rlim_t)descriptors;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+cbp_spawn_report cbp_become_program(const struct launch *launch) {
+    const cbp_spawn_request *request = launch->request;
+    if (request->dies_with_parent) {
+        // Exec keeps the signal, unless the program changes the user or has capabilities of its own. Where there is no
+        // such signal, only the guard is left.
+        cbp_arm_parent_death_signal(SIGKILL);
+        // After the arming, because a parent that died before it sends no signal.
+        if (getppid() != launch->parent) return cbp_failed(cbp_stage_parent, ESRCH, 0);
+    }
+    reset_signals();
+    if (setpgid(0, 0) != 0) return cbp_failed(cbp_stage_descriptor, errno, -1);
+    if (request->guard >= 0) tell_guard(request->guard);
+    for (size_t index = 0; index < request->step_count; index++) {
+        const cbp_spawn_step *step = &request->steps[index];
+        if (!take(step)) return cbp_failed(cbp_stage_descriptor, errno, step->target);
+    }
+    close_on_exec_from(request->close_from);
+    if (request->directory != NULL && chdir(request->directory) != 0) {
+        return cbp_failed(cbp_stage_directory, errno, 0);
+    }
+    lower_descriptor_limit(request->descriptors);
+    // Last, because the box could refuse what is above.
+    cbp_spawn_report found = cbp_enter_box(launch);
+    if (found.stage != 0) return found;
+    if (request->path == NULL) return cbp_succeeded();
+    unblock_signals();
+    execve(request->path, request->arguments, request->environment);
+    return cbp_failed(cbp_stage_program, errno, 0);
+}

@@ -1,0 +1,51 @@
+// A new process between its start and its program. It shares its parent's memory: it changes nothing that the parent
+// reads, calls no function that takes a lock or allocates memory, and makes system calls only.
+
+#ifndef CBP_LAUNCH_H
+#define CBP_LAUNCH_H
+
+#include "CBridgePlatform.h"
+
+#include <sys/types.h>
+
+struct launch {
+    const cbp_spawn_request *request;
+    /// The process that starts this one.
+    pid_t parent;
+    /// The directories of the parent's own libraries. One of them has the Swift runtime, which the program needs from
+    /// there, too.
+    char **libraries;
+    size_t library_count;
+};
+
+cbp_spawn_report cbp_succeeded(void);
+
+cbp_spawn_report cbp_failed(int32_t stage, int error, int detail);
+
+/// Says that the system lacks something, and whether the program begins all the same.
+cbp_spawn_report cbp_lacking(const struct launch *launch, int32_t stage, int error, int detail);
+
+/// Reports to the process that has started this one; may be called several times.
+void cbp_report(const struct launch *launch, cbp_spawn_report found);
+
+/// Closes the box around this process, for good. Reports what the system lacks as left out, where the box allows that.
+cbp_spawn_report cbp_enter_box(const struct launch *launch);
+
+/// The part of every box that keeps a set-user-ID program's rights from the process. The kernel takes filters and rules
+/// only after this part.
+cbp_spawn_report cbp_refuse_new_privileges(const struct launch *launch);
+
+/// The part of a closed box that leaves the superuser only the rights about files and users.
+cbp_spawn_report cbp_give_up_capabilities(void);
+
+/// The part of the box that Landlock enforces: which files the process can touch, and that it looks into no process
+/// outside.
+cbp_spawn_report cbp_restrict_reach(const struct launch *launch);
+
+/// The part of the box that a filter of system calls enforces: nothing outside is changed, and no network.
+cbp_spawn_report cbp_restrict_calls(const struct launch *launch);
+
+/// Becomes the program. Returns only if that was not possible, and says how far it came.
+cbp_spawn_report cbp_become_program(const struct launch *launch);
+
+#endif

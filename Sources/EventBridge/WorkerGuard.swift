@@ -1,0 +1,20 @@
+public import Supervision
+
+/// Whether `bridge-guard` watches over the workers, a small program that comes with this package.
+///
+/// Each worker is tied to the life of this process before the worker's own program begins: the kernel kills the worker
+/// when this process dies. The kernel does not do so with what the worker has started. If this process is killed, the
+/// guard kills the processes that are still in a worker's process group or bear its mark. A host that ends in good
+/// order does this itself.
+///
+/// To get the guard, name this package's product `bridge-guard` among the dependencies of the program's target.
+public enum WorkerGuard: Sendable, Hashable {
+    /// The guard beside the running executable, or no guard if there is none.
+    case automatic
+
+    /// This guard; if it is missing, no worker can be started.
+    case program(ExecutableLocation)
+
+    /// No guard.
+    case none
+}
