@@ -600,6 +600,7 @@ let package = Package(
             name: "JournalTests",
             dependencies: [
                 "BridgePlatform",
+                "CBOR",
                 "DomainEvents",
                 "EventBridge",
                 "EventBridgeTesting",

@@ -150,19 +150,21 @@ public final class EventJournal: Sendable {
     ///   - position: the position of the last event that the caller does not need, or 0 to begin with the first event.
     ///     If the journal no longer keeps the event after it, the reader first gets a gap.
     ///   - query: which of the events are wanted; its names are ignored.
+    ///   - upcasters: under which former names older events of the type lie, and how to read older forms.
     ///   - follows: whether the reader waits for later events. If not, the reader ends after the newest event.
     public func events<E: DomainEvent>(
         of type: E.Type,
         after position: UInt64,
         where query: JournalQuery = JournalQuery(),
+        upcasting upcasters: [JournalUpcaster] = [],
         follows: Bool = true
     ) -> JournalEvents<E> {
         var query = query
-        query.names = [E.eventName]
-        return JournalEvents(core: core, query: query, position: position, follows: follows)
+        query.names = EntryDecoder<E>.names(upcasters)
+        return JournalEvents(core: core, query: query, upcasters: upcasters, position: position, follows: follows)
     }
 
-    /// The events of all types after a position, in CBOR; otherwise like ``events(of:after:where:follows:)``.
+    /// The events of all types after a position, in CBOR; otherwise like ``events(of:after:where:upcasting:follows:)``.
     public func records(
         after position: UInt64,
         where query: JournalQuery = JournalQuery(),

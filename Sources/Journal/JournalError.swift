@@ -16,6 +16,8 @@ public struct JournalError: Error, Sendable, Hashable, CustomStringConvertible {
         case full
         /// The event does not fit into a segment, or cannot be encoded.
         case notRecordable
+        /// A recorded event has another form than its reader asked for.
+        case undecodable
         /// A reader asked for events after a position that the journal has not reached.
         case positionAhead
         /// The journal was closed.

@@ -1,2 +1,4 @@
 import DomainEvents
 import Journal
+
+var journal: EventJournal { fatalError() }

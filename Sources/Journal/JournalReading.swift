@@ -1,0 +1,94 @@
+import DomainEvents
+import Locks
+
+/// One reader in the process that writes the journal: other threads read the portions, and the reader's task waits.
+///
+/// Every event is read from the files, even an event that was written a moment ago. So old and new events come the same
+/// way, and no lock is held during the reading.
+final class JournalReading {
+    /// What was read at once.
+    struct Portion {
+        let steps: [StoredStep]
+        /// The position up to which every wanted event has been handed out, with these steps.
+        let position: UInt64
+    }
+
+    private let core: JournalCore
+    private let cursor: JournalCursor
+    private let follows: Bool
+    private var rest: ArraySlice<StoredStep> = []
+    private var isChecked = false
+    /// The journal's state before the last reading, if that reading found nothing up to the end.
+    private var end: JournalState?
+
+    init(_ core: JournalCore, _ query: JournalQuery, after position: UInt64, follows: Bool) {
+        self.core = core
+        self.follows = follows
+        cursor = JournalCursor(core.storage, at: core.path, after: position, filter: RecordFilter(query))
+    }
+
+    func next() async throws -> StoredStep? {
+        while rest.isEmpty {
+            guard let portion = try await nextPortion() else { return nil }
+            rest = portion.steps[...]
+        }
+        return rest.popFirst()
+    }
+
+    /// The next steps; nil at the end, or if the task is cancelled.
+    ///
+    /// A portion without steps says that no wanted event lies before its position. A reader that follows gets one
+    /// before it waits.
+    func nextPortion() async throws -> Portion? {
+        if let end {
+            guard follows else { return nil }
+            switch end.phase {
+            case .open, .closing: await core.waitForMore(than: end.safe.position)
+            case .closed: return nil
+            case .failed(let error): throw error
+            }
+        }
+        if Task.isCancelled { return nil }
+        let (horizon, state) = core.horizon
+        // A reader may wait for recorded events to become safe, but may not begin at a position without an event.
+        if !isChecked, cursor.position > state.accepted.position {
+            throw JournalError(
+                .positionAhead,
+                """
+                the journal \(core.path) has come to position \(state.accepted.position), and its reader asks for what \
+                follows position \(cursor.position): one of the two is older than the other
+                """
+            )
+        }
+        isChecked = true
+        let steps = try await readPortion(to: horizon)
+        end = steps.isEmpty && cursor.isAtEnd ? state : nil
+        return Portion(steps: steps, position: cursor.position)
+    }
+
+    /// Reads a portion on another thread, as the file system may be slow.
+    private func readPortion(to horizon: JournalCursor.Horizon) async throws(JournalError) -> [StoredStep] {
+        let (cursor, found) = (cursor, FoundPortion())
+        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+            StrandExecutor.anywhere.schedule {
+                found.put(Result { () throws(JournalError) in try cursor.read(to: horizon) })
+                continuation.resume()
+            }
+        }
+        return try found.take().get()
+    }
+}
+
+/// The result of one reading, on its way from the thread that reads to the task that waits.
+///
+/// The lock orders the thread's work before what the task does next. A continuation does so as well, but the thread
+/// sanitizer does not see that.
+private final class FoundPortion: @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+    private let lock = Lock()
+    private var result: Result<[StoredStep], JournalError> = .success([])
+
+    func put(_ result: Result<[StoredStep], JournalError>) { lock.withLock { self.result = result } }
+
+    func take() -> Result<[StoredStep], JournalError> { lock.withLock { result } }
+}
