@@ -395,6 +395,15 @@ let package = Package(
             ],
             path: "Fixtures/reader-probe"
         ),
+        .executableTarget(
+            name: "shelf-keeper",
+            dependencies: [
+                "BridgePlatform",
+                "DomainEvents",
+                "Journal",
+            ],
+            path: "Fixtures/shelf-keeper"
+        ),
 
         // MARK: - Tests
 
@@ -608,6 +617,7 @@ let package = Package(
                 "JournalFormat",
                 "Locks",
                 "journal-writer",
+                "shelf-keeper",
             ]
         ),
         .testTarget(

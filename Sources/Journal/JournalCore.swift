@@ -10,7 +10,7 @@ final class JournalCore: @unchecked Sendable {
     let path: String
     let storage: any JournalStorage
     let settings: Settings
-    private let identity: UInt64
+    let identity: UInt64
     /// Keeps other processes from writing in the directory until the thread has ended.
     var directoryLock: LockFile?
 

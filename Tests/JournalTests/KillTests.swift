@@ -12,7 +12,8 @@ import Darwin
 
 @Suite("A journal whose process is killed")
 struct KillTests {
-    private static func programs() throws -> String {
+    /// The directory of the fixtures' programs.
+    static func programs() throws -> String {
         // On Darwin the tests are a bundle beside the programs, which another program loads.
         if let bundle = CommandLine.arguments.first(where: { $0.contains(".xctest") }), bundle.hasPrefix("/"),
             let end = bundle.firstRange(of: ".xctest")?.lowerBound, let slash = bundle[..<end].lastIndex(of: "/")

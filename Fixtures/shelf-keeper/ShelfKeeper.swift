@@ -1,0 +1,95 @@
+import BridgePlatform
+import DomainEvents
+import Journal
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Shelves and ships boxes, and keeps account of them: `shelf-keeper file DIRECTORY STEP EVENTS`.
+///
+/// With `file` a projection keeps the account.
+///
+/// The process publishes so many events, one after the other, or without an end if EVENTS is `endless`, and kills
+/// itself at the step with this number (0: at none). When the account has an event, the process says so by a byte. At
+/// its end it compares the account with the whole journal, and exits with status 3 if they differ.
+@main
+struct ShelfKeeper {
+    static func main() async throws {
+        let arguments = CommandLine.arguments
+        let directory = arguments[2]
+        let journal = try EventJournal(at: "\(directory)/journal", segmentBytes: 64 << 10)
+        let publisher = EventPublisher()
+        try journal.record(BoxShelved.self, of: publisher)
+        try journal.record(BoxShipped.self, of: publisher)
+        let boxes = Boxes(publisher, journal.recovery.lastPosition)
+        let count = arguments[4] == "endless" ? nil : Int(arguments[4])
+        let isRight =
+            switch arguments[1] {
+            case "file": try await keepFile(in: directory, journal, boxes, count)
+            default: throw UnknownMode()
+            }
+        await journal.close()
+        exit(isRight ? 0 : 3)
+    }
+
+    private struct UnknownMode: Error {}
+
+    /// Publishes the next events.
+    struct Boxes {
+        private let publisher: EventPublisher
+        private var number: Int64
+
+        init(_ publisher: EventPublisher, _ position: UInt64) {
+            self.publisher = publisher
+            number = Int64(clamping: position)
+        }
+
+        mutating func publishNext() {
+            number += 1
+            if number % 3 == 0 {
+                publisher.publish(BoxShipped(boxID: number / 2))
+            } else {
+                publisher.publish(BoxShelved(boxID: number, shelf: "A\(number % 7)"))
+            }
+        }
+    }
+
+    private static func keepFile(
+        in directory: String,
+        _ journal: EventJournal,
+        _ boxes: Boxes,
+        _ count: Int?
+    ) async throws -> Bool {
+        var boxes = boxes
+        let storage = try KillingStorage(at: "\(directory)/state", Shelf.kills)
+        let saving = ProjectionSaving(positions: 1, pause: .zero)
+        let shelf = try journal.project(Shelf(), keptIn: "shelf", of: storage, saving: saving)
+        var published = 0
+        while published != count {
+            boxes.publishNext()
+            published += 1
+            // Without an end, the events of several rounds come in one portion.
+            if count != nil || published % 50 == 0 { try await shelf.reach(journal.status.lastPosition) }
+            try SystemFile.standardOutput.append([0])
+        }
+        try await shelf.reach(journal.status.lastPosition)
+        let state = shelf.state
+        try await shelf.close()
+        var expected = Shelf()
+        for try await step in journal.records(after: 0, follows: false) {
+            switch step {
+            case .gap(let gap): expected.eventsAreMissing(gap)
+            case .event(let record):
+                if let event = try record.event(as: BoxShelved.self) {
+                    expected.change(at: record.position) { $0[event.boxID] = event.shelf }
+                } else if let event = try record.event(as: BoxShipped.self) {
+                    expected.change(at: record.position) { $0[event.boxID] = nil }
+                }
+            }
+        }
+        return state == expected
+    }
+}

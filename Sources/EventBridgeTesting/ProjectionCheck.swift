@@ -1,0 +1,106 @@
+/// Ends code that follows a journal at each of its steps in turn, starts it again, and compares the results with those
+/// of a run without an end.
+///
+/// This finds code that applies an event twice, or not at all, if its process dies at the wrong moment. An example is
+/// code that keeps its state in one file, and its position in another:
+///
+/// ```swift
+/// let findings = try await ProjectionCheck.run(
+///     fresh: { try Shop(in: makeDirectory()) },
+///     following: { shop, steps in
+///         for try await case .event(let entry) in journal.events(
+///             of: BoxShelved.self, after: try shop.position(), follows: false
+///         ) {
+///             try shop.add(entry.event)
+///             try steps.pass("the box is there")
+///             try shop.setPosition(entry.position)
+///             try steps.pass("the position is there")
+///         }
+///     },
+///     result: { shop in try shop.boxes() }
+/// )
+/// #expect(findings.isEmpty)
+/// ```
+///
+/// A process is not really killed: `pass` throws, and the code has to let this error through. What the code does on its
+/// way out, in `defer` and `catch`, a killed process would not do. An open transaction has to be left uncommitted.
+public enum ProjectionCheck {
+    /// A step after whose end the result was another one.
+    public struct Finding<Result: Sendable>: Sendable {
+        /// The step's number, from 1, among all steps of a run.
+        public let step: Int
+        /// The name that the code gave to the step.
+        public let name: String
+        /// The result of a run without an end.
+        public let expected: Result
+        /// The result of a run that was ended at this step, and of the run after it.
+        public let found: Result
+    }
+
+    /// Why the check says nothing.
+    public enum Unusable: Error, Hashable {
+        /// The code passes no step.
+        case noSteps
+        /// The code has caught the error that `pass` throws, and gone on.
+        case hasGoneOn(afterStep: Int)
+    }
+
+    /// The steps of one run.
+    public final class Steps {
+        private let last: Int
+        private(set) var passed = 0
+        private(set) var name = ""
+
+        fileprivate init(endingAt last: Int) { self.last = last }
+
+        /// Says that the code has come to this place; throws if the run is to end here.
+        public func pass(_ name: String) throws {
+            if passed == last { throw EndOfRun() }
+            passed += 1
+            self.name = name
+            if passed == last { throw EndOfRun() }
+        }
+
+        fileprivate var hasEnded: Bool { passed == last }
+    }
+
+    private struct EndOfRun: Error {}
+
+    /// Runs the code once for each of its steps, and returns the steps after which the result is another one.
+    ///
+    /// - Parameters:
+    ///   - isolation: the actor on which the closures run; the caller's by default.
+    ///   - fresh: makes an empty store.
+    ///   - follow: reads the position of the store, applies the events after it, and passes a step after each change of
+    ///     the store. It returns at the newest event.
+    ///   - result: the state in the store.
+    /// - Throws: ``Unusable``, and the errors of the three closures.
+    public static func run<Store, Result: Equatable & Sendable>(
+        isolation: isolated (any Actor)? = #isolation,
+        fresh: () throws -> Store,
+        following follow: (Store, Steps) async throws -> Void,
+        result: (Store) throws -> Result
+    ) async throws -> [Finding<Result>] {
+        let straight = Steps(endingAt: .max)
+        let store = try fresh()
+        try await follow(store, straight)
+        let expected = try result(store)
+        guard straight.passed > 0 else { throw Unusable.noSteps }
+        var findings: [Finding<Result>] = []
+        for last in 1...straight.passed {
+            let store = try fresh()
+            let steps = Steps(endingAt: last)
+            do {
+                try await follow(store, steps)
+                if steps.hasEnded { throw Unusable.hasGoneOn(afterStep: last) }
+            } catch is EndOfRun {
+                try await follow(store, Steps(endingAt: .max))
+            }
+            let found = try result(store)
+            if found != expected {
+                findings.append(Finding(step: last, name: steps.name, expected: expected, found: found))
+            }
+        }
+        return findings
+    }
+}

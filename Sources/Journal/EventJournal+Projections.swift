@@ -1,0 +1,92 @@
+import BridgePlatform
+
+extension EventJournal {
+    /// Builds a state from the recorded events, follows the journal, and keeps the state and its position in a file.
+    ///
+    /// If the file is there, the projection continues from its position. The call reads this file and one event of the
+    /// journal; the projection then reads the other events at its own pace. Call it on a thread that may wait for the
+    /// disk.
+    /// - Parameters:
+    ///   - fresh: the state before the first event, used if there is no file or its revision is lower.
+    ///   - path: the file; its directory has to be there. Files of the same name with `.lock` and `.unfinished` at the
+    ///     end lie beside it. Only this user may read them.
+    ///   - saving: how often the state is saved.
+    /// - Throws: ``JournalError`` if the file is damaged, in use, of a later revision, of another projection or
+    ///   journal, or further than the journal. If such a file is deleted, the state is built from the journal again.
+    public func project<State: Projection>(
+        _ fresh: State,
+        keptIn path: String,
+        saving: ProjectionSaving = ProjectionSaving()
+    ) throws(JournalError) -> RunningProjection<State> {
+        try project(fresh, keptIn: try ProjectionFile(at: path), saving: saving)
+    }
+
+    package func project<State: Projection>(
+        _ fresh: State,
+        keptIn name: String,
+        of storage: any JournalStorage,
+        saving: ProjectionSaving
+    ) throws(JournalError) -> RunningProjection<State> {
+        try project(fresh, keptIn: ProjectionFile(storage, name: name, path: name, lock: nil), saving: saving)
+    }
+
+    private func project<State: Projection>(
+        _ fresh: State,
+        keptIn file: ProjectionFile,
+        saving: ProjectionSaving
+    ) throws(JournalError) -> RunningProjection<State> {
+        let rules = ProjectionRules<State>()
+        precondition(!rules.names.isEmpty, "the projection \(State.projectionName) is of no events")
+        let saved = try file.read(State.self, journal: core.identity)
+        if let saved { try check(saved.head, file) }
+        let head = ProjectionFile.Head(
+            projection: State.projectionName,
+            revision: State.revision,
+            journal: core.identity,
+            position: 0,
+            last: nil
+        )
+        let start = saved ?? ProjectionFile.Content(head: head, state: fresh)
+        var query = JournalQuery()
+        query.names = rules.names
+        let reading = JournalReading(core, query, after: start.head.position, follows: true)
+        return RunningProjection(reading, file, start, saving)
+    }
+
+    /// Checks that a saved state follows from this journal as it is now.
+    private func check(_ head: ProjectionFile.Head, _ file: ProjectionFile) throws(JournalError) {
+        let reached = core.status.lastPosition
+        guard head.position <= reached else {
+            throw file.error(
+                .positionAhead,
+                "it has come to position \(head.position), and the journal \(core.path) to \(reached): one is older"
+            )
+        }
+        guard let last = head.last, last.position > 0, last.position <= head.position,
+            let found = try core.record(at: last.position), ProjectionFile.LastEvent(found) != last
+        else { return }
+        throw file.error(
+            .foreign,
+            """
+            the journal \(core.path) has another event at position \(last.position): one of the two is an older copy, or \
+            a power cut took events from the journal
+            """
+        )
+    }
+}
+
+extension JournalCore {
+    /// The event at a position, read from the files; nil if it is not there any more, or cannot be read.
+    fileprivate func record(at position: UInt64) throws(JournalError) -> JournalRecord? {
+        let cursor = JournalCursor(storage, at: path, after: position - 1, filter: RecordFilter(JournalQuery()))
+        let (horizon, _) = horizon
+        while true {
+            let steps = try cursor.read(to: horizon)
+            switch steps.first {
+            case .record(let record)?: return record.position == position ? record : nil
+            case .gap?: return nil
+            case nil: if cursor.isAtEnd || cursor.isOutdated { return nil }
+            }
+        }
+    }
+}

@@ -1,0 +1,26 @@
+import DomainEvents
+
+/// What steps of a journal do to a projection's state, for one reader.
+struct ProjectionRules<State: Projection> {
+    let names: Set<String>
+    private var rules: [EventName: [ProjectedEvent<State>.Rule]] = [:]
+
+    init() {
+        let events = State.events
+        names = events.reduce(into: []) { $0.formUnion($1.names) }
+        for event in events {
+            let rule = event.makeRule()
+            for name in event.names { rules[EventName(name), default: []].append(rule) }
+        }
+    }
+
+    func apply(_ step: StoredStep, to state: inout State) {
+        switch step {
+        case .gap(let gap): state.eventsAreMissing(gap)
+        case .record(let record):
+            for rule in rules[EventName(record.name)] ?? [] {
+                if let gap = rule(&state, record) { state.eventsAreMissing(gap) }
+            }
+        }
+    }
+}
