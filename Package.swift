@@ -399,6 +399,7 @@ let package = Package(
             name: "shelf-keeper",
             dependencies: [
                 "BridgePlatform",
+                "CBOR",
                 "DomainEvents",
                 "Journal",
             ],

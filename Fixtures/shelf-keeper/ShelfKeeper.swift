@@ -8,9 +8,9 @@ import Glibc
 import Darwin
 #endif
 
-/// Shelves and ships boxes, and keeps account of them: `shelf-keeper file DIRECTORY STEP EVENTS`.
+/// Shelves and ships boxes, and keeps account of them: `shelf-keeper file|database DIRECTORY STEP EVENTS`.
 ///
-/// With `file` a projection keeps the account.
+/// With `file` a projection keeps the account, with `database` a database of SQLite, which also has an outbox.
 ///
 /// The process publishes so many events, one after the other, or without an end if EVENTS is `endless`, and kills
 /// itself at the step with this number (0: at none). When the account has an event, the process says so by a byte. At
@@ -24,11 +24,13 @@ struct ShelfKeeper {
         let publisher = EventPublisher()
         try journal.record(BoxShelved.self, of: publisher)
         try journal.record(BoxShipped.self, of: publisher)
+        try journal.record(BoxLabelled.self, of: publisher)
         let boxes = Boxes(publisher, journal.recovery.lastPosition)
         let count = arguments[4] == "endless" ? nil : Int(arguments[4])
         let isRight =
             switch arguments[1] {
             case "file": try await keepFile(in: directory, journal, boxes, count)
+            case "database": try await keepDatabase(in: directory, journal, boxes, publisher, count)
             default: throw UnknownMode()
             }
         await journal.close()
@@ -91,5 +93,55 @@ struct ShelfKeeper {
             }
         }
         return state == expected
+    }
+
+    private static func keepDatabase(
+        in directory: String,
+        _ journal: EventJournal,
+        _ boxes: Boxes,
+        _ publisher: EventPublisher,
+        _ count: Int?
+    ) async throws -> Bool {
+        var boxes = boxes
+        let database = try Database(at: "\(directory)/database")
+        let shelf = try DatabaseShelf(database, Shelf.kills)
+        let relay = OutboxRelay(database: database, kills: Shelf.kills, publisher: publisher)
+        try await relay.begin(with: journal)
+        try await shelf.catchUp(with: journal)
+        try await relay.relay(into: journal)
+        var published = 0
+        while published != count {
+            boxes.publishNext()
+            published += 1
+            try await shelf.catchUp(with: journal)
+            try await relay.relay(into: journal)
+            try SystemFile.standardOutput.append([0])
+        }
+        try await shelf.catchUp(with: journal)
+        return try await isRight(shelf, journal)
+    }
+
+    /// Whether each event of the journal is in the database once, and each shelved box has one label, in order.
+    private static func isRight(_ shelf: DatabaseShelf, _ journal: EventJournal) async throws -> Bool {
+        var digest: Int64 = 17
+        var places: [Int64: String] = [:]
+        var expected: [BoxLabelled.Content] = []
+        var labels: [BoxLabelled.Content] = []
+        for try await step in journal.records(after: 0, follows: false) {
+            guard case .event(let record) = step else { return false }
+            digest = DatabaseShelf.digest(digest, record.position)
+            if let event = try record.event(as: BoxShelved.self) {
+                places[event.boxID] = event.shelf
+                expected.append(.init(boxID: event.boxID, text: "\(event.boxID) on \(event.shelf)"))
+            } else if let event = try record.event(as: BoxShipped.self) {
+                places[event.boxID] = nil
+            } else if let event = try record.event(as: BoxLabelled.self) {
+                labels.append(event.content)
+            }
+        }
+        let rows = try shelf.database.execute("SELECT id, shelf FROM boxes ORDER BY id")
+        let found = places.sorted { $0.key < $1.key }.map { [.integer($0.key), .text($0.value)] as [Database.Value] }
+        return try rows == found && shelf.digest == digest && labels == expected
+            && shelf.database.number("SELECT count(*) FROM outbox") == 0
     }
 }
