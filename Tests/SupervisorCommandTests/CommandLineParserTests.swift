@@ -120,6 +120,7 @@ struct CommandLineParserTests {
                 JournalOptions(directory: "d", .show(after: 7, limit: 3, event: "A", origin: "host"))
             ),
             ("journal trim d --before 9", JournalOptions(directory: "d", .trim(before: 9))),
+            ("journal salvage d --into e", JournalOptions(directory: "d", .salvage(into: "e"))),
         ]
     )
     func readsJournal(line: String, options: JournalOptions) throws {
@@ -253,9 +254,11 @@ struct CommandLineParserTests {
             ("signal a nothing", "found the signal \"nothing\", expected a name such as HUP or SIGHUP, or its number"),
             ("signal a 0", "found the signal \"0\", expected a name such as HUP or SIGHUP, or its number"),
             ("signal a HUP 2", "found \"2\" after the signal, expected nothing more"),
-            ("journal", "found no action, expected list, show, verify or trim"),
+            ("journal", "found no action, expected list, show, verify, trim or salvage"),
             ("journal list", "found no directory, expected a journal's directory"),
             ("journal trim d", "found no --before with trim, expected the position of an event"),
+            ("journal salvage d", "found no --into with salvage, expected a directory that is not there yet"),
+            ("journal verify d --into e", "found --into with verify, expected it with salvage only"),
             ("journal trim d --before x", "found \"x\" after --before, expected the position of an event"),
             ("journal list d --after 3", "found --after with list, expected it with show only"),
             ("journal show d --before 3", "found --before with show, expected it with trim only"),

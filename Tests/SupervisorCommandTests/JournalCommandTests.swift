@@ -5,6 +5,12 @@ import Testing
 
 @testable import supervisor
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
 @Suite("supervisor journal")
 struct JournalCommandTests {
     private struct Shelved: DomainEvent {
@@ -115,6 +121,43 @@ struct JournalCommandTests {
         #expect(scratch.said.count == 2)
         #expect(scratch.said[0].hasSuffix("the journal no longer keeps them)"))
         #expect(try scratch.run(.verify) == .success)
+    }
+
+    @Test("salvages what can be read into a new journal, and names what is missing")
+    func salvage() async throws {
+        let scratch = try Scratch()
+        let journal = try await scratch.fill(2_000)
+        await journal.close()
+        let target = try Scratch()
+        let file = try StorageDirectory(at: scratch.path, makes: false)
+            .open("00000000000000000001.segment", forWriting: true)
+        try [UInt8](repeating: 0xEE, count: 8).withUnsafeBytes { try file.write($0, at: 4_096 + 16) }
+        // Without the last segment's head and events, nothing says which position is next.
+        let last = try StorageDirectory(at: scratch.path, makes: false).names().filter { $0.hasSuffix("segment") }.last
+        let end = try StorageDirectory(at: scratch.path, makes: false).open(try #require(last), forWriting: true)
+        try [UInt8](repeating: 0xEE, count: try end.byteCount()).withUnsafeBytes { try end.write($0, at: 0) }
+        #expect(throws: JournalError.self) { _ = try EventJournal(at: scratch.path) }
+
+        #expect(try scratch.run(.salvage(into: target.path)) == .badInput)
+        #expect(scratch.said.first?.hasPrefix("the event at position 1 is missing: ") == true)
+        #expect(try target.run(Self.all) == .success)
+        let found = target.said
+        #expect(scratch.said.last?.hasPrefix("\(found.count) events were copied; ") == true)
+        #expect(found.first?.hasPrefix("1  ") == true && found.first?.hasSuffix("{\"box\":2}") == true)
+        #expect(try scratch.run(Self.all) == .success)
+        // The events are the same but for their positions.
+        func rest(_ line: String) -> Substring { line.drop { $0 != " " } }
+        #expect(scratch.said.filter { !$0.hasPrefix("(") }.map(rest) == found.map(rest))
+        #expect(try target.run(.verify) == .success)
+        #expect { _ = try scratch.run(.salvage(into: target.path)) } throws: { error in
+            (error as? RunFailure)?.description.contains("has events already") == true
+        }
+
+        #expect(try target.run(.salvage(into: "\(scratch.path)/again"), isJSON: true) == .success)
+        #expect(target.said == ["{\"copied\":\(found.count),\"missing\":0}"])
+        let again = try StorageDirectory(at: "\(scratch.path)/again", makes: false)
+        for name in try again.names() { try again.remove(name) }
+        rmdir("\(scratch.path)/again")
     }
 
     @Test("a directory that is not there is named")

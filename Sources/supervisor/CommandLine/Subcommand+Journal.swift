@@ -1,16 +1,17 @@
 extension Subcommand {
     static let journal = Subcommand(
         name: .journal,
-        summary: "list, show, verify or trim the events that a journal keeps",
+        summary: "list, show, verify, trim or salvage the events that a journal keeps",
         purpose: """
             Reads the directory of a journal, whether or not a process writes it at the moment: which files there are, which
-            events they hold, and whether all of it can be read. No process is asked, and nothing is changed but by trim.
+            events they hold, and whether all of it can be read. No process is asked, and nothing in the directory is changed
+            but by trim.
             """,
         operands: [
             Operand(
                 placeholder: "ACTION",
                 noun: "action",
-                expected: "list, show, verify or trim",
+                expected: "list, show, verify, trim or salvage",
                 values: .choice(JournalOptions.ActionName.allCases.map(\.rawValue))
             ),
             Operand(placeholder: "DIRECTORY", noun: "directory", expected: "a journal's directory", values: .file),
@@ -41,6 +42,15 @@ extension Subcommand {
                 value: position,
                 summary: "for trim: keep the event at this position and all behind it"
             ),
+            Option(
+                name: "--into",
+                value: Option.Value(
+                    placeholder: "DIRECTORY",
+                    expected: JournalOptions.expectedDirectory,
+                    values: .file
+                ),
+                summary: "for salvage: the directory of the new journal"
+            ),
             Option(name: "--json", summary: "print one JSON object a line"),
         ],
         details: [
@@ -50,17 +60,23 @@ extension Subcommand {
               show      the events, one a line, with position, time, publisher, name and content
               verify    reads everything, and tells every place where events are missing or bytes cannot be read
               trim      removes the oldest files, as far as all their events lie before the position of --before
+              salvage   copies every event that can be read into a new journal, the directory of --into
             """,
             """
             A position counts the events of a journal from 1, and no event ever gets another one. In place of events that are
             missing, show prints what is known of them, and goes on. trim is refused while a process has the journal open; a
             journal trims itself by what its retention says.
             """,
+            """
+            salvage is for a journal that cannot be opened any more. It tells what is missing as verify does. In the new
+            journal the events keep their order, identities, times and causes, and get new positions, from 1 on. What has
+            kept a position of the old journal, as a projection has, has to begin anew.
+            """,
         ],
         statuses: [
             (.success, ["done"]),
             (.usage, ["the command line is wrong"]),
-            (.badInput, ["with verify: events are missing, or bytes cannot be read"]),
+            (.badInput, ["with verify and salvage: events are missing, or bytes cannot be read"]),
             (.noInput, ["there is no such directory, or it cannot be read"]),
             (.workerUnavailable, ["with trim: a process has the journal open"]),
             (.output, ["standard output cannot be written"]),

@@ -1,7 +1,7 @@
 import BridgePlatform
 import Journal
 
-/// `supervisor journal`: reads the files of a journal, and removes the oldest.
+/// `supervisor journal`: reads the files of a journal, removes the oldest, and copies events out of damaged files.
 struct JournalCommand {
     let options: JournalOptions
 
@@ -14,6 +14,7 @@ struct JournalCommand {
                 try show(journal, after, limit: limit, event: event, origin: origin, printing)
             case .verify: try verify(journal, printing)
             case .trim(let position): printing(JournalText.trimmed(try trim(journal, position), isJSON: options.isJSON))
+            case .salvage(let directory): try salvage(journal, into: directory, printing)
             }
         } catch let error as JournalError {
             throw RunFailure(
@@ -56,6 +57,17 @@ struct JournalCommand {
             gaps: gaps
         )
         let status = printing(JournalText.verdict(verdict, isJSON: options.isJSON))
+        return status == .success && !gaps.isEmpty ? .badInput : status
+    }
+
+    private func salvage(
+        _ journal: StoredJournal,
+        into directory: String,
+        _ printing: (String) -> ProgramStatus
+    ) throws -> ProgramStatus {
+        var gaps: [JournalGap] = []
+        let count = try journal.salvage(into: directory) { gaps.append($0) }
+        let status = printing(JournalText.salvaged(count, gaps, isJSON: options.isJSON))
         return status == .success && !gaps.isEmpty ? .badInput : status
     }
 

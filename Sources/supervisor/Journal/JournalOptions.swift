@@ -8,6 +8,7 @@ struct JournalOptions: Sendable, Hashable {
         case show(after: UInt64, limit: UInt64?, event: String?, origin: String?)
         case verify
         case trim(before: UInt64)
+        case salvage(into: String)
     }
 
     /// The word for an action on the command line.
@@ -16,9 +17,11 @@ struct JournalOptions: Sendable, Hashable {
         case show
         case verify
         case trim
+        case salvage
     }
 
     static let expectedPosition = "the position of an event"
+    static let expectedDirectory = "a directory that is not there yet"
     static let expectedCount = "a number of events"
 
     let directory: String
@@ -37,6 +40,7 @@ struct JournalOptions: Sendable, Hashable {
         let name = given.operands.first.flatMap(ActionName.init) ?? .list
         try Self.refuse(["--after", "--limit", "--event", "--from"], of: given, with: name, unless: .show)
         try Self.refuse(["--before"], of: given, with: name, unless: .trim)
+        try Self.refuse(["--into"], of: given, with: name, unless: .salvage)
         switch name {
         case .list: action = .list
         case .verify: action = .verify
@@ -52,6 +56,11 @@ struct JournalOptions: Sendable, Hashable {
                 throw Self.error("found no --before with trim, expected \(Self.expectedPosition)")
             }
             action = .trim(before: position)
+        case .salvage:
+            guard let directory = given.values["--into"] else {
+                throw Self.error("found no --into with salvage, expected \(Self.expectedDirectory)")
+            }
+            action = .salvage(into: directory)
         }
     }
 

@@ -120,11 +120,30 @@ enum JournalText {
             case 1: "1 event"
             default: "\(found) events"
             }
-        let places = verdict.gaps.count == 1 ? "1 place is" : "\(verdict.gaps.count) places are"
-        let lost = missing == 1 ? "1 event is" : "\(missing) events are"
-        let last = verdict.gaps.isEmpty ? "everything can be read" : "\(places) damaged, \(lost) missing"
+        let last = verdict.gaps.isEmpty ? "everything can be read" : damage(verdict.gaps)
         return (verdict.gaps.map { TerminalText.harmless("\($0)") } + ["\(events) in \(segments); \(last)"])
             .joined(separator: "\n")
+    }
+
+    /// What a journal's events came to that were copied into a new one.
+    static func salvaged(_ count: UInt64, _ gaps: [JournalGap], isJSON: Bool) -> String {
+        if isJSON {
+            var line = JSONLine()
+            line.add("copied", .unsigned(count))
+            line.add("missing", .unsigned(gaps.reduce(UInt64(0)) { $0.saturatingSum($1.count) }))
+            return (gaps.map(json) + [line.text]).joined(separator: "\n")
+        }
+        let what = count == 1 ? "1 event was" : "\(count) events were"
+        let last = gaps.isEmpty ? "nothing is missing" : damage(gaps)
+        return (gaps.map { TerminalText.harmless("\($0)") } + ["\(what) copied; \(last)"]).joined(separator: "\n")
+    }
+
+    /// `2 places are damaged, 5 events are missing`.
+    private static func damage(_ gaps: [JournalGap]) -> String {
+        let missing = gaps.reduce(UInt64(0)) { $0.saturatingSum($1.count) }
+        let places = gaps.count == 1 ? "1 place is" : "\(gaps.count) places are"
+        let lost = missing == 1 ? "1 event is" : "\(missing) events are"
+        return "\(places) damaged, \(lost) missing"
     }
 
     private static func time(_ nanoseconds: UInt64) -> String? {
