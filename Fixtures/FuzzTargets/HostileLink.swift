@@ -31,7 +31,8 @@ enum HostileLink {
         )
         peer.trace(link)
         for number in 0..<events { peer.publish(number, over: link) }
-        try link.start(over: peer, delegate: peer)
+        link.bringEvents(to: peer)
+        try link.start(over: peer, control: peer)
         peer.waitForEnd()
         peer.look(at: link)
         if let broken = peer.broken { throw BrokenInvariant(description: broken) }
@@ -61,7 +62,7 @@ private enum Peers {
 
 /// The other end of the link and also its owner: all its frames are there beforehand, and it looks at the tally after
 /// each step.
-private final class Peer: ByteStream, LinkDelegate, @unchecked Sendable {
+private final class Peer: ByteStream, LinkEventSink, LinkControlSink, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     let memory: MemoryFile?
     private let dispositions: [UInt8]
@@ -172,6 +173,10 @@ private final class Peer: ByteStream, LinkDelegate, @unchecked Sendable {
         _ = nextStep(over: link)
         _ = link.gap(gap, named: "a")
     }
+
+    func link(_ link: Link, received receipt: Receipt) { _ = nextStep(over: link) }
+
+    func link(_ link: Link, leftUnconfirmed events: [EventID]) {}
 
     func link(_ link: Link, received message: ControlMessage) {
         _ = nextStep(over: link)

@@ -11,7 +11,7 @@ import Locks
 ///
 /// The client has one router and one peer for its life, and a link for each connection. Events that a link has not
 /// delivered go into the next link.
-final class ClientCore: LinkDelegate, @unchecked Sendable {
+final class ClientCore: LinkControlSink, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
     let path: String
@@ -38,6 +38,8 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
     private var isRouting = false
     /// Whether the host has said over the current link which events it wants.
     private var isAttached = false
+    /// Takes the events of the current link, or of the last one that was welcomed.
+    private var events: PeerEvents?
     private var lastEvent: EventID?
     /// Why the client ends the current link; nil if the link itself reports the reason.
     private var fault: BridgeClientError?
@@ -92,11 +94,12 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
         )
     }
 
-    /// The host's own name; a publisher that was given no name has it, too.
-    private static let hostName = "host"
-
     /// The name that the client gives its host: not the client's own, as receipts must tell the two apart.
-    private static func peerName(beside own: String) -> String { own == hostName ? "attached host" : hostName }
+    ///
+    /// A publisher that was given no name has the host's name, too.
+    private static func peerName(beside own: String) -> String {
+        own == EventRouter.ownName ? "attached host" : EventRouter.ownName
+    }
 
     var name: String? { lock.withLock { isAttached ? ownName : nil } }
 
@@ -217,7 +220,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
             }
             if isClosed { return }
             do throws(SystemError) {
-                try link.start(over: stream, delegate: self)
+                try link.start(over: stream, control: self)
             } catch {
                 lock.withLock { (current, self.stream) = (nil, nil) }
                 throw BridgeClientError(.system, "no thread can be had for the link: \(error)")
@@ -285,37 +288,13 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
 
     // MARK: - What the link brings
 
-    func link(
-        _ link: Link,
-        received head: EventHead,
-        payload: UnsafeRawBufferPointer,
-        in run: inout EventRun
-    ) throws -> EventDisposition {
-        if let source = link.peerSource {
-            let id = link.context(of: head, from: source).id
-            lock.withLock { lastEvent = id }
-        }
-        return try router.eventReceived(head, payload: payload, from: peer, over: link, in: &run)
-    }
-
-    func link(_ link: Link, received gap: GapFrame) throws {
-        try router.gapReceived(gap, from: peer, over: link)
-    }
-
     func link(_ link: Link, received message: ControlMessage) throws {
         switch message {
         case .welcome(let welcome): try welcomed(welcome, over: link)
         case .reject(let reject): rejected(reject, over: link)
         case .interest(let interest): try interestReceived(interest, over: link)
-        case .receipt(var receipt):
-            if receipt.process == Self.hostName { receipt.process = peer.peerName }
-            router.receiptReceived(receipt, over: link)
         default: return
         }
-    }
-
-    func link(_ link: Link, wasRefused head: EventHead, payload: UnsafeRawBufferPointer, refusal: Refusal) {
-        router.eventRefused(head, payload: payload, by: peer, over: link, refusal: refusal)
     }
 
     private func welcomed(_ welcome: Welcome, over link: Link) throws {
@@ -329,8 +308,11 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
             return !isRouting
         }
         guard let begins else { return }
+        let events = PeerEvents(of: peer, to: router, keepsLast: true)
+        lock.withLock { self.events = events }
+        link.bringEvents(to: events)
         link.established(
-            peerSource: EventSource(origin: Self.hostName, incarnation: welcome.hostIncarnation),
+            peerSource: EventSource(origin: EventRouter.ownName, incarnation: welcome.hostIncarnation),
             ownIncarnation: welcome.workerIncarnation,
             peerWindowBytes: welcome.windowBytes,
             peerWindowEvents: welcome.windowEvents,
@@ -391,6 +373,7 @@ final class ClientCore: LinkDelegate, @unchecked Sendable {
         let (fault, waiters, watchers): Ended = lock.withLock {
             guard current === link else { return (self.fault, [], []) }
             (current, stream, isAttached) = (nil, nil, false)
+            if let last = events.take()?.last { lastEvent = last }
             defer { (closing, endWatchers) = ([], [:]) }
             return (self.fault, closing, endWatchers.sorted { $0.key < $1.key }.map(\.value))
         }

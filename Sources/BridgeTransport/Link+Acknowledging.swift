@@ -81,7 +81,7 @@ extension Link {
     }
 
     func refused(_ refusal: Refusal, at now: UInt64) throws {
-        // The frame is copied: the delegate is called without the lock, and without the lock the outbox may change.
+        // The frame is copied: the sink is called without the lock, and without the lock the outbox may change.
         let frame = try lock.withLock { () throws(LinkViolation) -> [UInt8]? in
             guard let (sequence, frame) = try sending.refuse(refusal.sequence, at: now) else { return nil }
             trace?.refused(sequence, at: now)
@@ -90,7 +90,7 @@ extension Link {
         guard let frame else { return }
         try frame.withUnsafeBytes { body in
             let (head, payloadOffset) = try EventFrame.decode(body, limits: limits)
-            delegate?.link(
+            sinks.events?.link(
                 self,
                 wasRefused: head,
                 payload: UnsafeRawBufferPointer(rebasing: body[payloadOffset...]),

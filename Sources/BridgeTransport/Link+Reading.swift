@@ -91,13 +91,16 @@ extension Link {
 
     /// Acts on every whole frame in the buffer.
     private func takeFrames(from reader: FrameReader, _ turn: Int) -> TurnEnd? {
-        // The link holds its delegate weakly: without a delegate there is nothing left to read for.
-        guard let delegate else { return .ended(.closed) }
+        // The control sink lives as long as the link, unless the link is torn down.
+        guard let control = sinks.control else { return .ended(.closed) }
+        var events: (any LinkEventSink)?
         var run = EventRun()
         defer { settle(&run) }
         do {
             while let frame = try reader.next() {
-                if let end = try frameReceived(frame, for: delegate, in: &run) { return .ended(end) }
+                // A frame of the handshake may have set the sink.
+                if events == nil { events = sinks.events }
+                if let end = try frameReceived(frame, for: control, events, in: &run) { return .ended(end) }
                 if strand.isLost(turn) { return .handedOver }
                 reader.finishFrame()
                 if reader.decoder.limit != limits.frameBytes, lock.withLock({ receiving.isEstablished }) {
@@ -164,23 +167,24 @@ extension Link {
 
     private func frameReceived(
         _ frame: UnsafeRawBufferPointer,
-        for delegate: any LinkDelegate,
+        for control: any LinkControlSink,
+        _ events: (any LinkEventSink)?,
         in run: inout EventRun
     ) throws -> LinkEnd? {
         let body = UnsafeRawBufferPointer(rebasing: frame[FrameDecoder.headBytes...])
         if ControlMessage.kind(of: body) == FrameKind.event.rawValue {
-            try eventReceived(body, frameLength: frame.count, for: delegate, in: &run)
+            try eventReceived(body, frameLength: frame.count, for: events, in: &run)
             return nil
         }
         if ControlMessage.kind(of: body) == FrameKind.placed.rawValue {
-            try placedReceived(body, for: delegate, in: &run)
+            try placedReceived(body, for: events, in: &run)
             return nil
         }
         // What a control message asks for may depend on which events are handled, so those are noted first.
         settle(&run)
         run.letGo()
         if ControlMessage.kind(of: body) == FrameKind.gap.rawValue {
-            try gapReceived(try GapFrame(decoding: body, limits: limits), frameLength: frame.count)
+            try gapReceived(try GapFrame(decoding: body, limits: limits), frameLength: frame.count, for: events)
             return nil
         }
         let decoded = try ControlMessage(decoding: body, limits: limits)
@@ -194,16 +198,18 @@ extension Link {
             try acknowledged(acknowledgement, incarnation: incarnation, at: now)
         case .refuse(let refusal):
             try refused(refusal, at: now)
+        case .receipt(let receipt):
+            try events?.link(self, received: receipt)
         case .interest(let interest):
             try lock.withLock { () throws(LinkViolation) in
                 try sending.peerWants(interest)
             }
-            try delegate.link(self, received: message)
+            try control.link(self, received: message)
         case .goodbye(let goodbye):
-            try delegate.link(self, received: message)
+            try control.link(self, received: message)
             return .orderly(goodbye)
         default:
-            try delegate.link(self, received: message)
+            try control.link(self, received: message)
         }
         return nil
     }
@@ -211,7 +217,7 @@ extension Link {
     func eventReceived(
         _ body: UnsafeRawBufferPointer,
         frameLength: Int,
-        for delegate: any LinkDelegate,
+        for events: (any LinkEventSink)?,
         in run: inout EventRun
     ) throws {
         let (head, payloadOffset) = try EventFrame.decode(body, limits: limits)
@@ -233,7 +239,8 @@ extension Link {
         strand.eventArrived(sequence)
         let disposition: EventDisposition
         do {
-            disposition = try delegate.link(self, received: head, payload: payload, in: &run)
+            // Without a sink the link is being torn down, and the event stays unacknowledged.
+            disposition = try events?.link(self, received: head, payload: payload, in: &run) ?? .pending
         } catch {
             lock.withLock { receiving.eventBroke() }
             throw error
@@ -249,7 +256,7 @@ extension Link {
     /// An event lies in memory that the peer shares: it is copied out, and then handled like any other.
     func placedReceived(
         _ body: UnsafeRawBufferPointer,
-        for delegate: any LinkDelegate,
+        for events: (any LinkEventSink)?,
         in run: inout EventRun
     ) throws {
         try lock.withLock { () throws(LinkViolation) in try receiving.placeReceived() }
@@ -260,17 +267,17 @@ extension Link {
         let copy = try copies.take(placed, limit: limits.frameBytes)
         try withExtendedLifetime(copy) {
             let event = try placed.check(copy.bytes, limits: limits)
-            try eventReceived(event, frameLength: copy.bytes.count, for: delegate, in: &run)
+            try eventReceived(event, frameLength: copy.bytes.count, for: events, in: &run)
         }
     }
 
-    private func gapReceived(_ gap: GapFrame, frameLength: Int) throws {
+    private func gapReceived(_ gap: GapFrame, frameLength: Int, for events: (any LinkEventSink)?) throws {
         let (sequence, settled) = try lock.withLock { () throws(LinkViolation) in
             let sequence = try receiving.gapReceived(sequence: gap.sequence, frameLength: frameLength)
             return (sequence, mayOthersGoOn ? settlePending() : [])
         }
         for body in settled { body() }
-        try delegate?.link(self, received: gap)
+        try events?.link(self, received: gap)
         let urgency = lock.withLock {
             noted(sequence, receiving.gapHandled(sequence, isQuietAwaited: waiters.isQuietAwaited))
         }
@@ -298,14 +305,14 @@ extension Link {
         stopWriting()
         // This cuts off no peer: a process that still holds the other end is not the peer, or is no longer listened to.
         stream.close()
-        lock.withLock { self.delegate }?.linkWasReadToEnd(self, end)
+        lock.withLock { sinks.control }?.linkWasReadToEnd(self, end)
         // The events that have arrived are handled before any event of the next incarnation.
         strand.close()
         // If the peer broke the protocol, or this side closed the link, nothing in the peer's outbox is recovered.
         if peerMemory.isToBeRecovered, let memory = stream.memory, end != .closed, !end.isViolation {
             recoverOutbox(from: memory)
         }
-        let (woken, tellUnconfirmed, delegate) = lock.withLock {
+        let (woken, tellUnconfirmed, control) = lock.withLock {
             // For a peer that never acknowledges (`"acknowledge": "none"`), everything written counts as settled: it
             // may have reached the peer, and must not be sent again.
             wasSettled(sending.settleUnconfirmed())
@@ -316,11 +323,12 @@ extension Link {
             reader = nil
             peerMemory.forget()
             let demanded = waiters.takeDemand()
-            return (takeWoken() + (demanded.map { [$0] } ?? []), takeUnconfirmed(), self.delegate)
+            defer { sinks.events = nil }
+            return (takeWoken() + (demanded.map { [$0] } ?? []), takeUnconfirmed(), sinks.control)
         }
         for body in woken { body() }
         tellUnconfirmed?()
-        delegate?.linkEnded(self, end)
+        control?.linkEnded(self, end)
     }
 
     /// The identity and causes of an event that the peer sent.

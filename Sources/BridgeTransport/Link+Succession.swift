@@ -152,18 +152,18 @@ extension Link {
         _ record: OutboxRecovery.Record,
         in run: inout EventRun
     ) throws -> EventDisposition? {
-        let (settled, delegate) = try lock.withLock { () throws(LinkViolation) in
+        let (settled, sink) = try lock.withLock { () throws(LinkViolation) in
             guard parties.peer != nil else { throw LinkViolation("there are events in it from before the handshake") }
             receiving.wasRecovered(sequence)
-            return (settlePending(), self.delegate)
+            return (settlePending(), sinks.events)
         }
         for body in settled { body() }
         switch record {
         case .event(let head, let payload):
-            return try delegate?.link(self, received: head, payload: payload, in: &run)
+            return try sink?.link(self, received: head, payload: payload, in: &run)
         case .gap(let gap):
             run.letGo()
-            try delegate?.link(self, received: gap)
+            try sink?.link(self, received: gap)
             return nil
         }
     }

@@ -227,7 +227,7 @@ extension Link {
     /// With the lock held; the caller calls the closure without the lock.
     func takeUnconfirmed() -> (() -> Void)? {
         guard sending.areUnconfirmedAwaited else { return nil }
-        let (events, delegate) = (sending.takeUnconfirmed(), delegate)
-        return { delegate?.link(self, leftUnconfirmed: events) }
+        let (unconfirmed, sink) = (sending.takeUnconfirmed(), sinks.events)
+        return { sink?.link(self, leftUnconfirmed: unconfirmed) }
     }
 }

@@ -40,7 +40,8 @@ package final class Link: @unchecked Sendable {
     @exclusivity(unchecked) private(set) var sharedHead: OutboxHead?
     /// Where the inline handlers of the peer's events run.
     package let strand = LinkStrand()
-    @exclusivity(unchecked) weak var delegate: (any LinkDelegate)?
+    /// Where everything goes that the link brings.
+    @exclusivity(unchecked) var sinks = LinkSinks()
 
     /// Whether the peer speaks in lines: see `LinesStream`.
     @exclusivity(unchecked) var isInLines = false
@@ -90,7 +91,7 @@ package final class Link: @unchecked Sendable {
     ///   recover then what the peer has left in the stream's memory.
     package func start(
         over stream: any ByteStream,
-        delegate: any LinkDelegate,
+        control: any LinkControlSink,
         recoversOutbox: Bool = false
     ) throws(SystemError) {
         // If the memory cannot be mapped, the link works all the same: the outbox lies in this process's own memory.
@@ -98,7 +99,7 @@ package final class Link: @unchecked Sendable {
         let memory = isHost ? nil : try? stream.memory?.map()
         lock.withLock {
             self.stream = stream
-            self.delegate = delegate
+            sinks.control = control
             waiters.forgetDemand()
             // A worker's first byte shows in which encoding to answer.
             writer.streamCame(peerSpeaksFirst: isHost)
@@ -118,13 +119,20 @@ package final class Link: @unchecked Sendable {
         } catch {
             // The link is as it was before, and can be started with another stream.
             lock.withLock {
-                (self.stream, self.reader, self.delegate) = (nil, nil, nil)
+                (self.stream, self.reader, sinks.control) = (nil, nil, nil)
                 peerMemory.forget()
             }
             throw error
         }
         if isHost, let shelf = stream.shelf?.soleMapping { lock.withLock { sending.shelve(in: shelf) } }
         pump()
+    }
+
+    /// From now on brings the peer's events, and what the peer says of this side's events, to `sink`.
+    ///
+    /// Before the peer's first event may come: in the handshake at the latest, on the reading thread.
+    package func bringEvents(to sink: any LinkEventSink) {
+        lock.withLock { sinks.events = sink }
     }
 
     /// Notes what the peer said of itself in the handshake.

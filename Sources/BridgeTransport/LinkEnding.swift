@@ -1,3 +1,5 @@
+package import BridgeProtocol
+
 /// Which steps towards its end a link has taken.
 ///
 /// This side closes the link, the peer's process ends, and the stream comes to its end, in any order. After that, what
@@ -50,5 +52,23 @@ package struct LinkEnding: Sendable, Hashable {
     package enum Cause: Sendable, Hashable {
         case closedHere
         case brokenOff(String)
+    }
+}
+
+/// Why a link has ended.
+package enum LinkEnd: Sendable, Hashable {
+    /// The peer said goodbye first.
+    case orderly(Goodbye)
+    /// The stream ended without a goodbye: the peer has crashed, or is gone.
+    case endOfStream
+    /// The peer broke the protocol.
+    case violation(String)
+    /// The operating system failed.
+    case failed(String)
+    /// This side closed the link.
+    case closed
+
+    var isViolation: Bool {
+        if case .violation = self { true } else { false }
     }
 }

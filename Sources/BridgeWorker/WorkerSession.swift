@@ -8,7 +8,7 @@ import Locks
 /// A worker's side of its link: handshake, readiness, signs of life, and the orderly end.
 ///
 /// The session is the same in a worker process and in memory; only the stream differs.
-package final class WorkerSession: LinkDelegate, @unchecked Sendable {
+package final class WorkerSession: LinkControlSink, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
     /// The session of the worker that the current task belongs to.
@@ -88,7 +88,7 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
                 )
             )
         )
-        try link.start(over: stream, delegate: self)
+        try link.start(over: stream, control: self)
         let outcome = await withCheckedContinuation { continuation in
             let known = lock.withLock {
                 if handshake == nil { handshakeWaiter = continuation }
@@ -141,23 +141,6 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
 
     // MARK: - What the link brings
 
-    package func link(
-        _ link: Link,
-        received head: EventHead,
-        payload: UnsafeRawBufferPointer,
-        in run: inout EventRun
-    ) throws -> EventDisposition {
-        let (router, peer) = lock.withLock { (self.router, self.peer) }
-        guard let router, let peer else { return .handled }
-        return try router.eventReceived(head, payload: payload, from: peer, over: link, in: &run)
-    }
-
-    package func link(_ link: Link, received gap: GapFrame) throws {
-        let (router, peer) = lock.withLock { (self.router, self.peer) }
-        guard let router, let peer else { return }
-        try router.gapReceived(gap, from: peer, over: link)
-    }
-
     package func link(_ link: Link, received message: ControlMessage) throws {
         switch message {
         case .welcome(let welcome): welcomed(welcome)
@@ -169,21 +152,9 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
             try router.interestReceived(interest, from: peer, over: link)
             // The handshake ends only now: earlier, an event that the worker publishes would reach no other process.
             finishHandshake(.success(router.publisher))
-        case .receipt(let receipt): lock.withLock { self.router }?.receiptReceived(receipt, over: link)
         case .drain: drain()
         default: return
         }
-    }
-
-    package func link(
-        _ link: Link,
-        wasRefused head: EventHead,
-        payload: UnsafeRawBufferPointer,
-        refusal: Refusal
-    ) {
-        let (router, peer) = lock.withLock { (self.router, self.peer) }
-        guard let router, let peer else { return }
-        router.eventRefused(head, payload: payload, by: peer, over: link, refusal: refusal)
     }
 
     /// The host has gone: nothing that a handler still does reaches another process.
@@ -237,6 +208,7 @@ package final class WorkerSession: LinkDelegate, @unchecked Sendable {
             self.peer = peer
         }
         WorkerSessions.shared.add(self, of: publisher)
+        link.bringEvents(to: PeerEvents(of: peer, to: router))
         link.established(
             ownSource: source,
             peerSource: EventSource(origin: "host", incarnation: welcome.hostIncarnation),

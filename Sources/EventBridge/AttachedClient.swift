@@ -9,7 +9,7 @@ import Supervision
 /// One process that has connected to the control socket, from its first byte to its end.
 ///
 /// A client is a peer that the host has not started and that nothing waits for.
-final class AttachedClient: LinkDelegate, @unchecked Sendable {
+final class AttachedClient: LinkControlSink, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
     protocol Owner: AnyObject, Sendable {
@@ -81,7 +81,7 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
     // MARK: - Life
 
     func begin() throws {
-        try link.start(over: arrival.stream, delegate: self)
+        try link.start(over: arrival.stream, control: self)
     }
 
     /// Says goodbye and ends the link; the client may still read what was sent before.
@@ -92,53 +92,13 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
 
     // MARK: - What the link brings
 
-    func link(
-        _ link: Link,
-        received head: EventHead,
-        payload: UnsafeRawBufferPointer,
-        in run: inout EventRun
-    ) throws -> EventDisposition {
-        guard case .sender = head.id else {
-            throw LinkViolation("event \(head.sequence) bears the identity of another process")
-        }
-        return try owner.router.eventReceived(head, payload: payload, from: peer, over: link, in: &run)
-    }
-
-    func link(_ link: Link, received gap: GapFrame) throws {
-        for range in gap.ranges {
-            guard case .sender = range.first else {
-                throw LinkViolation("gap \(gap.sequence) speaks of events of another process")
-            }
-        }
-        try owner.router.gapReceived(gap, from: peer, over: link)
-    }
-
     func link(_ link: Link, received message: ControlMessage) throws {
         switch message {
         case .hello(let hello): helloReceived(hello)
         case .interest(let interest): try owner.router.interestReceived(interest, from: peer, over: link)
         case .ready: readyReceived()
-        // The host asks clients for no receipts: nothing waits for one.
         default: return
         }
-    }
-
-    /// Reports that the client has refused an event; the refusal settles the event and makes no dead letter.
-    func link(_ link: Link, wasRefused head: EventHead, payload: UnsafeRawBufferPointer, refusal: Refusal) {
-        let event = link.eventName(of: head)
-        // If a report of a refusal is refused, no report follows: that would go on for ever.
-        guard event != EventRefused.eventName else { return }
-        let context = link.sentContext(of: head)
-        owner.router.reports.publish(
-            EventRefused(
-                event: event,
-                id: context.id.description,
-                worker: name,
-                reason: refusal.text,
-                code: refusal.reason
-            ),
-            causedBy: context
-        )
     }
 
     private func helloReceived(_ hello: Hello) {
@@ -198,6 +158,7 @@ final class AttachedClient: LinkDelegate, @unchecked Sendable {
                 )
             )
         )
+        link.bringEvents(to: PeerEvents(of: peer, to: owner.router))
         link.established(
             peerSource: EventSource(origin: name, incarnation: incarnation),
             ownIncarnation: ownIncarnation,

@@ -30,6 +30,7 @@ extension WorkerIncarnation {
                     )
                 )
             )
+            link.bringEvents(to: PeerEvents(of: peer, to: owner.router, publishable: publishable))
             link.established(
                 peerSource: EventSource(origin: specification.name, incarnation: incarnation),
                 ownIncarnation: owner.hostIncarnation,
@@ -40,6 +41,14 @@ extension WorkerIncarnation {
             )
             owner.router.announceInterest(to: peer, over: link)
         }
+    }
+
+    /// The names of the events that the worker may publish, with its runtime's own reports; nil for any.
+    private var publishable: Set<EventName>? {
+        let always = [
+            EventRefused.eventName, EventsDropped.eventName, EventsTraced.eventName, HandlerFailed.eventName,
+        ]
+        return specification.publishes.map { EventName.set($0 + always) }
     }
 
     func readyReceived() {

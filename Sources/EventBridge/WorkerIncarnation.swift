@@ -7,7 +7,7 @@ import Locks
 import Supervision
 
 /// One start of a worker, from the host's side: its handshake, its link, its process, and the end of all three.
-final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
+final class WorkerIncarnation: LinkControlSink, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
     /// The host, which learns what happens to this start.
@@ -46,8 +46,6 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     let link: Link
     let poller: Poller
     weak let owner: (any Owner)?
-    /// The owner's router, which every event needs; no cycle, as the router holds nothing that holds this incarnation.
-    private let router: EventRouter
 
     let lock = Lock()
     /// The process and what is known of it; nil before the process was spawned.
@@ -67,9 +65,6 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
     var keepsEvents = false
     private var hasReported = false
     private var output = OutputTail()
-
-    /// The names of the events that the worker may publish, with its runtime's own reports; nil for any.
-    private let publishable: Set<EventName>?
 
     /// A process that runs or has ended.
     private struct Started {
@@ -103,13 +98,6 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
         self.peer = peer
         self.poller = poller
         self.owner = owner
-        router = owner.router
-        publishable = specification.publishes.map {
-            let always = [
-                EventRefused.eventName, EventsDropped.eventName, EventsTraced.eventName, HandlerFailed.eventName,
-            ]
-            return EventName.set($0 + always)
-        }
         cookie = String(Randomness.next(), radix: 16) + String(Randomness.next(), radix: 16)
         incarnation = Randomness.nextIncarnation()
         link = successor ?? peer.link
@@ -129,7 +117,7 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
 
     /// Begins to read the link and to watch the process; called after ``spawned(_:)``.
     func begin(_ launched: LaunchedWorker) throws {
-        try link.start(over: launched.stream, delegate: self, recoversOutbox: true)
+        try link.start(over: launched.stream, control: self, recoversOutbox: true)
         do {
             try launched.process.onExit { [self] reason in processExited(reason) }
         } catch {
@@ -186,55 +174,11 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
 
     // MARK: - What the link brings
 
-    func link(
-        _ link: Link,
-        received head: EventHead,
-        payload: UnsafeRawBufferPointer,
-        in run: inout EventRun
-    ) throws -> EventDisposition {
-        guard case .sender = head.id else {
-            throw LinkViolation("event \(head.sequence) bears the identity of another process")
-        }
-        let disposition: EventDisposition
-        if mayPublish(head.name) {
-            disposition = try router.eventReceived(head, payload: payload, from: peer, over: link, in: &run)
-        } else {
-            let name = router.name(of: head.name) ?? ""
-            disposition = .refused(.forbidden, text: "worker \"\(specification.name)\" may not publish \(name)")
-        }
-        if case .refused(.forbidden, let text) = disposition {
-            router.eventWasForbidden(head, over: link, because: text)
-        }
-        return disposition
-    }
-
-    /// Whether the worker may publish events of this name.
-    private func mayPublish(_ name: WireName) -> Bool {
-        guard let publishable else { return true }
-        return router.name(of: name).map { publishable.contains(EventName($0)) } ?? false
-    }
-
-    func link(_ link: Link, received gap: GapFrame) throws {
-        for range in gap.ranges {
-            guard case .sender = range.first else {
-                throw LinkViolation("gap \(gap.sequence) speaks of events of another process")
-            }
-        }
-        // A subscriber does not miss an event that the worker may not publish.
-        guard mayPublish(gap.name) else { return }
-        try owner?.router.gapReceived(gap, from: peer, over: link)
-    }
-
     func link(_ link: Link, received message: ControlMessage) throws {
         switch message {
         case .hello(let hello): helloReceived(hello)
         case .interest(let interest): try owner?.router.interestReceived(interest, from: peer, over: link)
         case .ready: readyReceived()
-        case .receipt(let receipt):
-            guard receipt.process.hasBytes(of: specification.name), receipt.passedOnTo.isEmpty else {
-                throw LinkViolation("a receipt speaks for \"\(receipt.process)\"")
-            }
-            owner?.router.receiptReceived(receipt, over: link)
         case .moreTime(let milliseconds, let reason):
             owner?.incarnationAskedForTime(
                 self,
@@ -246,14 +190,6 @@ final class WorkerIncarnation: LinkDelegate, @unchecked Sendable {
             owner?.incarnationSaidGoodbye(self)
         default: return
         }
-    }
-
-    func link(_ link: Link, wasRefused head: EventHead, payload: UnsafeRawBufferPointer, refusal: Refusal) {
-        owner?.router.eventRefused(head, payload: payload, by: peer, over: link, refusal: refusal)
-    }
-
-    func link(_ link: Link, leftUnconfirmed events: [EventID]) {
-        owner?.router.eventsWereUnconfirmed(events, by: peer)
     }
 
     // MARK: - The end

@@ -36,19 +36,17 @@ package struct ControlNames: Sendable {
         case answer
         case local
 
-        /// The refusal for a peer that must not send events of this scope; nil if the peer may send them.
-        func refusal(of name: String, from peer: Peer) -> EventDisposition? {
+        /// Why a peer must not send events of this scope; nil if the peer may send them.
+        func refusal(of name: String, from peer: Peer) -> String? {
             switch self {
             case .open: return nil
-            case .local: return .refused(.forbidden, text: "\(name) is what each process says to itself")
+            case .local: return "\(name) is what each process says to itself"
             case .command where peer.isAttached: return nil
             case .command:
-                let text =
-                    "worker \"\(peer.peerName)\" may not publish \(name): only who is attached to the host commands"
-                return .refused(.forbidden, text: text)
+                return "worker \"\(peer.peerName)\" may not publish \(name): only who is attached to the host commands"
             case .answer:
                 let who = peer.isAttached ? peer.peerName : "worker \"\(peer.peerName)\""
-                return .refused(.forbidden, text: "\(who) may not publish \(name): only the host answers")
+                return "\(who) may not publish \(name): only the host answers"
             }
         }
 

@@ -5,8 +5,8 @@ import Locks
 
 /// Events that a process could not handle.
 extension EventRouter {
-    /// The receiver's name in dead letters of this process's own handlers.
-    static let ownName = "host"
+    /// A host's own name, as the receiver in dead letters and in receipts.
+    package static let ownName = "host"
 
     /// Judges the crash of a worker's incarnation; blames an event if there is exactly one to blame.
     ///
@@ -34,7 +34,9 @@ extension EventRouter {
     }
 
     /// Announces that a peer has refused an event, and keeps the event as a dead letter if this process keeps any.
-    package func eventRefused(
+    ///
+    /// For an attached peer nothing is kept.
+    func eventRefused(
         _ head: EventHead,
         payload: UnsafeRawBufferPointer,
         by peer: Peer,
@@ -58,6 +60,7 @@ extension EventRouter {
             ),
             causedBy: context
         )
+        if peer.isAttached { return }
         refusalSettled(name, by: peer, reason: refusal.text) {
             UndeliveredEvent(
                 name: name,
@@ -70,7 +73,7 @@ extension EventRouter {
     }
 
     /// Reports an event that a peer may not publish, if the peer is gone: a living peer reports the refusal itself.
-    package func eventWasForbidden(_ head: EventHead, over link: Link, because text: String) {
+    func eventWasForbidden(_ head: EventHead, over link: Link, because text: String) {
         guard link.wasReadToEnd, let name = name(of: head.name), let source = link.peerSource else { return }
         let context = link.context(of: head, from: source)
         reports.publish(

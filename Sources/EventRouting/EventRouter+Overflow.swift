@@ -1,5 +1,5 @@
-package import BridgeProtocol
-package import BridgeTransport
+import BridgeProtocol
+import BridgeTransport
 import DomainEvents
 
 /// Events that overflow policies drop, here and at the peers.
@@ -18,7 +18,7 @@ extension EventRouter {
     }
 
     /// Takes a peer's report of missing events, and passes the report on to all peers that would have got the events.
-    package func gapReceived(_ frame: GapFrame, from peer: Peer, over link: Link) throws {
+    func gapReceived(_ frame: GapFrame, from peer: Peer, over link: Link) throws {
         let name: String
         switch frame.name {
         case .text(let text):

@@ -1,6 +1,6 @@
-package import BridgeProtocol
-package import BridgeTransport
-package import DomainEvents
+import BridgeProtocol
+import BridgeTransport
+import DomainEvents
 
 /// Receipts of processes, for publishers that wait for them.
 extension EventRouter {
@@ -15,7 +15,7 @@ extension EventRouter {
     }
 
     /// Takes a receipt that a peer sends or passes on.
-    package func receiptReceived(_ receipt: Receipt, over link: Link) {
+    func receiptReceived(_ receipt: Receipt, over link: Link) {
         guard let id = link.eventID(of: receipt.id) else { return }
         if receipts.receive(receipt, of: id) { return }
         // A publisher that no longer waits is not told, and a peer does not get its own receipt back.
@@ -42,7 +42,7 @@ extension EventRouter {
     }
 
     /// Ends the waits of publishers for these events, which went to a peer that sends no receipts.
-    package func eventsWereUnconfirmed(_ ids: [EventID], by peer: Peer) {
+    func eventsWereUnconfirmed(_ ids: [EventID], by peer: Peer) {
         for id in ids { tell(id, .handled, at: peer, because: "") }
     }
 

@@ -9,7 +9,8 @@ package final class Peer: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`, except the links' interest, which the router's lock guards.
 
     package let peerName: String
-    private let role: LinkPhaseMachine.Role
+    /// This process's role towards the peer.
+    let role: LinkPhaseMachine.Role
     private let ownSource: EventSource
     package let limits: LinkLimits
     let poller: Poller

@@ -49,7 +49,7 @@ final class AttachingHost: Sendable {
     }
 
     /// A client that has attached.
-    final class Guest: LinkDelegate, @unchecked Sendable {
+    final class Guest: LinkEventSink, LinkControlSink, @unchecked Sendable {
         // Sendable: constant.
         private let link: Link
         private let arrival: Arrival
@@ -92,6 +92,10 @@ final class AttachingHost: Sendable {
         }
 
         func link(_ link: Link, received gap: GapFrame) {}
+
+        func link(_ link: Link, received receipt: Receipt) {}
+
+        func link(_ link: Link, leftUnconfirmed events: [EventID]) {}
 
         func link(_ link: Link, received message: ControlMessage) {
             guard case .hello = message else { return }

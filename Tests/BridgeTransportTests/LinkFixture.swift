@@ -5,7 +5,7 @@ import DomainEvents
 import TestSupport
 
 /// Notes everything that a link brings, and disposes of events as the test says.
-final class RecordingDelegate: LinkDelegate, @unchecked Sendable {
+final class RecordingDelegate: LinkEventSink, LinkControlSink, @unchecked Sendable {
     // Sendable: mutable state is in `Shared`, the rest is set before the link is attached.
     struct Event: Sendable, Hashable {
         let sequence: UInt64
@@ -88,6 +88,12 @@ final class RecordingDelegate: LinkDelegate, @unchecked Sendable {
         try onMessage(link, message)
         messages.change { $0.append(message) }
     }
+
+    func link(_ link: Link, received receipt: Receipt) throws {
+        messages.change { $0.append(.receipt(receipt)) }
+    }
+
+    func link(_ link: Link, leftUnconfirmed events: [EventID]) {}
 
     func link(_ link: Link, wasRefused head: EventHead, payload: UnsafeRawBufferPointer, refusal: Refusal) {
         let bytes = Array(payload)
@@ -227,6 +233,16 @@ func payload(_ number: Int) -> [UInt8] {
 }
 
 extension Link {
+    /// Begins to read and write over `stream`; everything that comes goes to `delegate`.
+    func start(
+        over stream: any ByteStream,
+        delegate: some LinkEventSink & LinkControlSink,
+        recoversOutbox: Bool = false
+    ) throws {
+        bringEvents(to: delegate)
+        try start(over: stream, control: delegate, recoversOutbox: recoversOutbox)
+    }
+
     /// Puts an event into the outbox.
     @discardableResult
     func put(

@@ -10,7 +10,7 @@ import Testing
 @Suite("Numbers of a peer", .timeLimit(.minutes(5)))
 struct PeerNumberTests {
     private static func connect(
-        _ delegate: any LinkDelegate,
+        _ delegate: some LinkEventSink & LinkControlSink,
         _ poller: Poller,
         features: LinkFeatures = []
     ) throws -> (link: Link, peer: ManualPeer) {
@@ -54,7 +54,7 @@ struct PeerNumberTests {
     }
 
     /// Stays in the handling of a gap until the test lets it go on.
-    private final class GapHolder: LinkDelegate, Sendable {
+    private final class GapHolder: LinkEventSink, LinkControlSink, Sendable {
         let holds = Shared(false)
         let mayGoOn = Shared(false)
         let isOver = Shared(false)
@@ -74,6 +74,8 @@ struct PeerNumberTests {
         func link(_ link: Link, received message: ControlMessage) {
             LinkPair.hostReceived(message, link, LinkLimits())
         }
+        func link(_ link: Link, received receipt: Receipt) {}
+        func link(_ link: Link, leftUnconfirmed events: [EventID]) {}
         func link(_ link: Link, wasRefused: EventHead, payload: UnsafeRawBufferPointer, refusal: Refusal) {}
         func linkEnded(_ link: Link, _ end: LinkEnd) { isOver.change { $0 = true } }
     }
@@ -101,7 +103,7 @@ struct PeerNumberTests {
     }
 
     /// Takes no event.
-    private final class Refuser: LinkDelegate, Sendable {
+    private final class Refuser: LinkEventSink, LinkControlSink, Sendable {
         let end = Shared<LinkEnd?>(nil)
 
         func link(
@@ -116,6 +118,8 @@ struct PeerNumberTests {
         func link(_ link: Link, received message: ControlMessage) {
             LinkPair.hostReceived(message, link, LinkLimits())
         }
+        func link(_ link: Link, received receipt: Receipt) {}
+        func link(_ link: Link, leftUnconfirmed events: [EventID]) {}
         func link(_ link: Link, wasRefused: EventHead, payload: UnsafeRawBufferPointer, refusal: Refusal) {}
         func linkEnded(_ link: Link, _ end: LinkEnd) { self.end.change { $0 = end } }
     }

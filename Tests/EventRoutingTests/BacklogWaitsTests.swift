@@ -18,7 +18,7 @@ struct BacklogWaitsTests {
         poller = try Poller(name: "backlog test")
     }
 
-    private final class Party: LinkDelegate {
+    private final class Party: LinkControlSink {
         let peer: Peer
         private let far: any ByteStream
         private let memory: MemoryMapping
@@ -36,7 +36,7 @@ struct BacklogWaitsTests {
             let (near, far) = MemoryStream.pair(poller: poller)
             self.far = far
             memory = try #require(try near.memory?.map())
-            try peer.link.start(over: near, delegate: self)
+            try peer.link.start(over: near, control: self)
         }
 
         /// Sets the count of accepted events in the shared memory.
@@ -46,17 +46,7 @@ struct BacklogWaitsTests {
 
         func end() { peer.link.close() }
 
-        func link(
-            _ link: Link,
-            received head: EventHead,
-            payload: UnsafeRawBufferPointer,
-            in run: inout EventRun
-        ) -> EventDisposition {
-            .handled
-        }
-        func link(_ link: Link, received gap: GapFrame) {}
         func link(_ link: Link, received message: ControlMessage) {}
-        func link(_ link: Link, wasRefused: EventHead, payload: UnsafeRawBufferPointer, refusal: Refusal) {}
         func linkEnded(_ link: Link, _ end: LinkEnd) {}
     }
 

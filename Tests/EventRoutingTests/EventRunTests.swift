@@ -27,7 +27,7 @@ struct EventRunTests {
             name: .text(name)
         )
         _ = try [UInt8]([0xA0]).withUnsafeBytes {
-            try bench.router.eventReceived(head, payload: $0, from: sender, over: sender.link, in: &run)
+            try PeerEvents(of: sender, to: bench.router).link(sender.link, received: head, payload: $0, in: &run)
         }
     }
 

@@ -9,18 +9,8 @@ import Testing
 @testable import EventRouting
 
 /// Takes what comes, and does nothing about it.
-private final class SilentDelegate: LinkDelegate {
-    func link(
-        _ link: Link,
-        received head: EventHead,
-        payload: UnsafeRawBufferPointer,
-        in run: inout EventRun
-    ) throws -> EventDisposition {
-        .handled
-    }
-    func link(_ link: Link, received gap: GapFrame) throws {}
+private final class SilentSink: LinkControlSink {
     func link(_ link: Link, received message: ControlMessage) throws {}
-    func link(_ link: Link, wasRefused head: EventHead, payload: UnsafeRawBufferPointer, refusal: Refusal) {}
     func linkEnded(_ link: Link, _ end: LinkEnd) {}
 }
 
@@ -48,9 +38,9 @@ struct HeldRenewalTests {
         #expect(second.evicted.count == (drops ? 1 : 0))
         for _ in 1...restarts { _ = peer.incarnationCrashed(peer.link, because: "a crash", suspects: []) }
         let next = peer.link
-        let delegate = SilentDelegate()
+        let sink = SilentSink()
         let (near, far) = MemoryStream.pair(poller: bench.poller)
-        try next.start(over: near, delegate: delegate)
+        try next.start(over: near, control: sink)
         next.establish(as: EventSource(origin: "worker", incarnation: 7))
         peer.releaseEvents(over: next)
         // The unfinished events are those that have left, because nothing is settled.
@@ -61,6 +51,6 @@ struct HeldRenewalTests {
         _ = first.link.release(first.sequence, at: 1)
         waitUntil { next.unfinished.count >= (drops ? 1 : 2) }
         far.close()
-        withExtendedLifetime(delegate) {}
+        withExtendedLifetime(sink) {}
     }
 }

@@ -27,7 +27,7 @@ struct NewNameTests {
         let head = EventHead(sequence: sequence, id: .sender(number: sequence), nanosecondsSinceEpoch: 1, name: name)
         var run = EventRun()
         _ = try payload.withUnsafeBytes {
-            try bench.router.eventReceived(head, payload: $0, from: sender, over: sender.link, in: &run)
+            try PeerEvents(of: sender, to: bench.router).link(sender.link, received: head, payload: $0, in: &run)
         }
     }
 

@@ -12,28 +12,10 @@ package enum EventDisposition {
     case refused(Refusal.Reason, text: String)
 }
 
-/// Why a link has ended.
-package enum LinkEnd: Sendable, Hashable {
-    /// The peer said goodbye first.
-    case orderly(Goodbye)
-    /// The stream ended without a goodbye: the peer has crashed, or is gone.
-    case endOfStream
-    /// The peer broke the protocol.
-    case violation(String)
-    /// The operating system failed.
-    case failed(String)
-    /// This side closed the link.
-    case closed
-
-    var isViolation: Bool {
-        if case .violation = self { true } else { false }
-    }
-}
-
-/// Acts on what a link brings.
+/// Takes the events that a link brings, and what the peer says of this side's events.
 ///
-/// All calls come one after the other on the link's reading thread, without a lock held.
-package protocol LinkDelegate: AnyObject, Sendable {
+/// But for one, all calls come one after the other on the link's reading thread, without a lock held.
+package protocol LinkEventSink: AnyObject, Sendable {
     /// An event frame arrived. `payload` is valid during the call only, and `run` is what the thread keeps from the
     /// event before.
     func link(
@@ -46,8 +28,8 @@ package protocol LinkDelegate: AnyObject, Sendable {
     /// The peer says that events are missing here.
     func link(_ link: Link, received gap: GapFrame) throws
 
-    /// A message arrived: any message but an event, a gap, an acknowledgement or a refusal.
-    func link(_ link: Link, received message: ControlMessage) throws
+    /// The peer says what became of an event in a process.
+    func link(_ link: Link, received receipt: Receipt) throws
 
     /// The peer refuses an event that this side sent; `payload` is valid during the call only.
     func link(_ link: Link, wasRefused head: EventHead, payload: UnsafeRawBufferPointer, refusal: Refusal)
@@ -56,6 +38,15 @@ package protocol LinkDelegate: AnyObject, Sendable {
     ///
     /// Unlike the other calls, this call comes on the thread that has written the events.
     func link(_ link: Link, leftUnconfirmed events: [EventID])
+}
+
+/// Takes what a link brings of its peer: the handshake, what the peer wants and does, and the end.
+///
+/// All calls come one after the other on the link's reading thread, without a lock held.
+package protocol LinkControlSink: AnyObject, Sendable {
+    /// A message arrived that is of no event: neither an event, a gap or a receipt, nor an acknowledgement or a
+    /// refusal.
+    func link(_ link: Link, received message: ControlMessage) throws
 
     /// The stream was read to its end. What the peer has left in memory may follow, once the peer's process is gone.
     func linkWasReadToEnd(_ link: Link, _ end: LinkEnd)
@@ -64,7 +55,14 @@ package protocol LinkDelegate: AnyObject, Sendable {
     func linkEnded(_ link: Link, _ end: LinkEnd)
 }
 
-extension LinkDelegate {
-    package func link(_ link: Link, leftUnconfirmed events: [EventID]) {}
+extension LinkControlSink {
     package func linkWasReadToEnd(_ link: Link, _ end: LinkEnd) {}
+}
+
+/// The two sinks of a link.
+struct LinkSinks {
+    /// Set while the link has a stream.
+    weak var control: (any LinkControlSink)?
+    /// Nil before the handshake and after the end.
+    var events: (any LinkEventSink)?
 }
