@@ -7,11 +7,11 @@ import DomainEvents
 import EventRouting
 import Locks
 
-/// A client's side of its links: connecting, the handshake, signs of life, and attaching again.
+/// A client over all its links: connecting, attaching again, and what callers wait for.
 ///
 /// The client has one router and one peer for its life, and a link for each connection. Events that a link has not
 /// delivered go into the next link.
-final class ClientCore: LinkControlSink, @unchecked Sendable {
+final class ClientCore: GuestSession.Owner, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
     let path: String
@@ -27,19 +27,9 @@ final class ClientCore: LinkControlSink, @unchecked Sendable {
     private var machine = AttachmentStateMachine()
     private var connecting: CheckedContinuation<BridgeClientError?, Never>?
     private var closing: [CheckedContinuation<Void, Never>] = []
-    /// The link that is connected or connecting; nil between two attempts.
-    private var current: Link?
-    /// The stream of the current link: closing it ends the link, and the link then reports its end.
-    private var stream: (any ByteStream)?
-    private var ownName: String?
-    private var hostIncarnation: UInt64 = 0
-    /// The client's incarnation: tells this connection's events from events of other connections with the same name.
-    private var ownIncarnation: UInt64 = 0
+    /// The session over the link that is connected or connecting; nil between two attempts.
+    private var current: GuestSession?
     private var isRouting = false
-    /// Whether the host has said over the current link which events it wants.
-    private var isAttached = false
-    /// Takes the events of the current link, or of the last one that was welcomed.
-    private var events: PeerEvents?
     private var lastEvent: EventID?
     /// Why the client ends the current link; nil if the link itself reports the reason.
     private var fault: BridgeClientError?
@@ -101,7 +91,13 @@ final class ClientCore: LinkControlSink, @unchecked Sendable {
         own == EventRouter.ownName ? "attached host" : EventRouter.ownName
     }
 
-    var name: String? { lock.withLock { isAttached ? ownName : nil } }
+    /// The session with a host that has said which events it wants; nil if there is none.
+    private var attached: GuestSession? { lock.withLock { attachedNow } }
+
+    /// The caller holds the lock.
+    private var attachedNow: GuestSession? { current.flatMap { $0.isAttached ? $0 : nil } }
+
+    var name: String? { attached?.welcome?.name }
 
     // MARK: - Life
 
@@ -114,17 +110,17 @@ final class ClientCore: LinkControlSink, @unchecked Sendable {
     }
 
     func close(within limit: Duration) async {
-        let link = lock.withLock { isAttached ? current : nil }
-        if let link {
+        if let session = attached {
             await withCheckedContinuation { continuation in
                 let isDone = lock.withLock {
                     // If the link has already ended, there is nothing to wait for.
-                    if current === link { closing.append(continuation) }
-                    return current !== link
+                    if current === session { closing.append(continuation) }
+                    return current !== session
                 }
                 if isDone { return continuation.resume() }
-                poller.schedule(after: limit.nanoseconds) { [weak self] in self?.sayGoodbye(over: link) }
-                link.whenQuiet { [weak self] in self?.sayGoodbye(over: link) }
+                let sayGoodbye: @Sendable () -> Void = { [weak self, weak session] in self?.sayGoodbye(in: session) }
+                poller.schedule(after: limit.nanoseconds, sayGoodbye)
+                session.link.whenQuiet(sayGoodbye)
             }
         }
         end()
@@ -138,7 +134,7 @@ final class ClientCore: LinkControlSink, @unchecked Sendable {
     func linkEnds() throws(BridgeClientError) -> AsyncStream<EndedLink> {
         let (stream, continuation) = AsyncStream.makeStream(of: EndedLink.self)
         let number: UInt64? = lock.withLock {
-            guard isAttached else { return nil }
+            guard attachedNow != nil else { return nil }
             lastWatcher += 1
             endWatchers[lastWatcher] = continuation
             return lastWatcher
@@ -151,11 +147,11 @@ final class ClientCore: LinkControlSink, @unchecked Sendable {
         return stream
     }
 
-    private func sayGoodbye(over link: Link) {
+    private func sayGoodbye(in session: GuestSession?) {
         handle(.closed)
-        link.finish(reason: .shutdown, text: "the client was closed")
+        session?.link.finish(reason: .shutdown, text: "the client was closed")
         // A host that reads nothing must not hold up the client.
-        poller.schedule(after: 100_000_000) { [weak self] in self?.endStream(of: link) }
+        poller.schedule(after: 100_000_000) { [weak session] in session?.endStream() }
     }
 
     /// Ends everything at once.
@@ -166,8 +162,8 @@ final class ClientCore: LinkControlSink, @unchecked Sendable {
 
     private func end() {
         handle(.closed)
-        let link = lock.withLock { current }
-        if let link { endStream(of: link) }
+        // Closing the link instead would let events into the next link while the old link is still read.
+        lock.withLock { current }?.endStream()
         let wasRouting = lock.withLock {
             defer { isRouting = false }
             return isRouting
@@ -175,23 +171,13 @@ final class ClientCore: LinkControlSink, @unchecked Sendable {
         if wasRouting { router.stop() }
     }
 
-    /// Closes the stream of a link, so that the link ends by itself.
-    ///
-    /// `link.close()` would not do: a link closed in that way takes no more events, so new events would go into the
-    /// next link while the old link is still read.
-    private func endStream(of link: Link) {
-        lock.withLock { current === link ? stream : nil }?.close()
-    }
-
     // MARK: - Events without a type
 
     var namesWantedByHost: [String] { router.namesAsked(by: peer) }
 
     func idElsewhere(of id: EventID) -> EventID? {
-        lock.withLock {
-            guard isAttached, let ownName else { return nil }
-            return EventID(origin: ownName, incarnation: ownIncarnation, number: id.number)
-        }
+        guard let welcome = attached?.welcome, let name = welcome.name else { return nil }
+        return EventID(origin: name, incarnation: welcome.workerIncarnation, number: id.number)
     }
 
     func deliver(
@@ -211,49 +197,33 @@ final class ClientCore: LinkControlSink, @unchecked Sendable {
         guard lock.withLock({ machine.phase != .ended }) else { return }
         do throws(BridgeClientError) {
             let stream = try way.connect(on: poller)
-            let link = peer.link
+            let session = GuestSession(over: peer.link, stream, poller: poller, owner: self)
             let isClosed = lock.withLock {
                 // The client was closed while the socket was being connected.
                 guard machine.phase != .ended else { return true }
-                (current, self.stream, fault) = (link, stream, nil)
+                (current, fault) = (session, nil)
                 return false
             }
             if isClosed { return }
             do throws(SystemError) {
-                try link.start(over: stream, control: self)
+                try session.begin(as: title, cookie: "", limits: limits)
             } catch {
-                lock.withLock { (current, self.stream) = (nil, nil) }
+                lock.withLock { current = nil }
                 throw BridgeClientError(.system, "no thread can be had for the link: \(error)")
             }
-            // The hello follows the start: if the start fails, the next attempt uses the same link, which must not hold
-            // a hello already. Until the hello is sent, the reading thread that the start has begun finds nothing to
-            // read, as a host does not speak first.
-            link.send(.hello(hello))
-            poller.schedule(after: Self.handshakeTime) { [weak self] in self?.handshakeIsOver(link) }
+            poller.schedule(after: Self.handshakeTime) { [weak self, weak session] in self?.handshakeIsOver(session) }
         } catch {
             handle(.failed(error))
         }
     }
 
-    private var hello: Hello {
-        Hello(
-            name: title,
-            cookie: "",
-            library: LibraryVersion.text,
-            windowBytes: UInt64(limits.windowBytes),
-            windowEvents: UInt64(limits.windowEvents),
-            frameBytes: UInt64(limits.frameBytes),
-            features: []
-        )
-    }
-
-    private func handshakeIsOver(_ link: Link) {
+    private func handshakeIsOver(_ session: GuestSession?) {
         let isLate = lock.withLock {
-            guard current === link, !isAttached, fault == nil else { return false }
+            guard let session, current === session, !session.isAttached, fault == nil else { return false }
             fault = BridgeClientError(.timedOut, "the host at \(path) did not answer")
             return true
         }
-        if isLate { endStream(of: link) }
+        if isLate { session?.endStream() }
     }
 
     private func handle(_ input: AttachmentStateMachine.Input) {
@@ -270,11 +240,11 @@ final class ClientCore: LinkControlSink, @unchecked Sendable {
         case .announceLoss(let error, let isFinal):
             router.reports.publish(HostLost(path: path, reason: error.description, isFinal: isFinal))
         case .announceReturn(let isSameHost, let away):
-            let (name, lastEvent) = lock.withLock { (ownName ?? "", self.lastEvent) }
+            let (session, lastEvent) = lock.withLock { (current, self.lastEvent) }
             router.reports.publish(
                 HostRegained(
                     path: path,
-                    client: name,
+                    client: session?.welcome?.name ?? "",
                     isSameHost: isSameHost,
                     awayMilliseconds: away / 1_000_000,
                     mayHaveMissed: router.namesWantedHere.filter { !Self.ownReports.contains(EventName($0)) },
@@ -288,92 +258,50 @@ final class ClientCore: LinkControlSink, @unchecked Sendable {
 
     // MARK: - What the link brings
 
-    func link(_ link: Link, received message: ControlMessage) throws {
-        switch message {
-        case .welcome(let welcome): try welcomed(welcome, over: link)
-        case .reject(let reject): rejected(reject, over: link)
-        case .interest(let interest): try interestReceived(interest, over: link)
-        default: return
-        }
-    }
-
-    private func welcomed(_ welcome: Welcome, over link: Link) throws {
+    func guestWasWelcomed(_ session: GuestSession, _ welcome: Welcome) throws -> PeerEvents? {
         guard let name = welcome.name else { throw LinkViolation("the host gave this client no name") }
-        let begins: Bool? = lock.withLock {
-            // The client was closed before the welcome: the router has been stopped, or is no longer needed.
-            guard machine.phase != .ended else { return nil }
-            (ownName, hostIncarnation) = (name, welcome.hostIncarnation)
-            ownIncarnation = welcome.workerIncarnation
-            defer { isRouting = true }
-            return !isRouting
+        // The client was closed before the welcome: the router has been stopped, or is no longer needed.
+        let isClosed = lock.withLock {
+            if machine.phase != .ended { isRouting = true }
+            return machine.phase == .ended
         }
-        guard let begins else { return }
-        let events = PeerEvents(of: peer, to: router, keepsLast: true)
-        lock.withLock { self.events = events }
-        link.bringEvents(to: events)
-        link.established(
-            peerSource: EventSource(origin: EventRouter.ownName, incarnation: welcome.hostIncarnation),
-            ownIncarnation: welcome.workerIncarnation,
-            peerWindowBytes: welcome.windowBytes,
-            peerWindowEvents: welcome.windowEvents,
-            peerFrameBytes: welcome.frameBytes,
-            peerFeatures: welcome.features
-        )
+        if isClosed { return nil }
         router.othersKnowEvents(as: EventSource(origin: name, incarnation: welcome.workerIncarnation))
-        if begins { router.add(peer) }
-        // The host's wishes over the last link count until it sends new ones: events that it wants wait in the outbox.
-        router.announceInterest(to: peer, over: link, keepsWishes: true)
-        if begins { router.start() }
-        beat(every: welcome.beat, over: link)
+        return PeerEvents(of: peer, to: router, keepsLast: true)
     }
 
-    private func rejected(_ reject: Reject, over link: Link) {
+    func guestWasRejected(_ session: GuestSession, _ reject: Reject) {
         // A host that is full now may have room later.
         let code: BridgeClientError.Code = reject.reason == Reject.Reason.limit.rawValue ? .crowded : .rejected
         // A report that cannot be read has the form of another protocol version.
         let report = reject.report.flatMap { try? CBORDecoder().decode(BridgeReport.self, from: $0) }
         let sentence = "the host at \(path) does not accept this client: \(reject.text)"
         lock.withLock { fault = BridgeClientError(code, sentence, report: report) }
-        endStream(of: link)
+        session.endStream()
     }
 
-    private func interestReceived(_ interest: Interest, over link: Link) throws {
-        let (isFirst, incarnation) = lock.withLock {
-            defer { isAttached = true }
-            return (!isAttached, hostIncarnation)
-        }
-        try router.interestReceived(interest, from: peer, over: link, replacesWishes: isFirst)
-        guard isFirst else { return }
-        peer.releaseEvents(over: link)
-        handle(.attached(hostIncarnation: incarnation))
+    func guestIsAttached(_ session: GuestSession) {
+        handle(.attached(hostIncarnation: session.welcome?.hostIncarnation ?? 0))
         // Subscribers learn that the host is back before its events come.
-        router.reports.whenPassed { link.send(.ready) }
-    }
-
-    /// Sends a heartbeat at each interval, on the poller's thread, which no handler can block.
-    private func beat(every milliseconds: UInt64, over link: Link) {
-        guard milliseconds > 0 else { return }
-        poller.schedule(after: milliseconds * 1_000_000) { [weak self] in
-            guard let self, !link.hasEnded else { return }
-            link.sendHeartbeat()
-            beat(every: milliseconds, over: link)
-        }
+        router.reports.whenPassed { [link = session.link] in link.send(.ready) }
     }
 
     // MARK: - The end
 
-    func linkEnded(_ link: Link, _ end: LinkEnd) {
+    func guestWasReadToEnd(_ session: GuestSession, _ end: LinkEnd) {}
+
+    func guestEnded(_ session: GuestSession, _ end: LinkEnd) {
         // This comes first: new events then go to the next link, behind the events that the ended link had not
         // delivered.
-        peer.renew(after: link)
+        peer.renew(after: session.link)
         typealias Ended = (
             fault: BridgeClientError?, waiters: [CheckedContinuation<Void, Never>],
             watchers: [AsyncStream<EndedLink>.Continuation]
         )
         let (fault, waiters, watchers): Ended = lock.withLock {
-            guard current === link else { return (self.fault, [], []) }
-            (current, stream, isAttached) = (nil, nil, false)
-            if let last = events.take()?.last { lastEvent = last }
+            guard current === session else { return (self.fault, [], []) }
+            current = nil
+            if let last = session.lastEvent { lastEvent = last }
             defer { (closing, endWatchers) = ([], [:]) }
             return (self.fault, closing, endWatchers.sorted { $0.key < $1.key }.map(\.value))
         }

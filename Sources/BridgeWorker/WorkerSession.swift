@@ -5,10 +5,10 @@ package import DomainEvents
 package import EventRouting
 import Locks
 
-/// A worker's side of its link: handshake, readiness, signs of life, and the orderly end.
+/// A worker over its one link: its publisher, its readiness, and its end.
 ///
 /// The session is the same in a worker process and in memory; only the stream differs.
-package final class WorkerSession: LinkControlSink, @unchecked Sendable {
+package final class WorkerSession: GuestSession.Owner, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
     /// The session of the worker that the current task belongs to.
@@ -29,14 +29,13 @@ package final class WorkerSession: LinkControlSink, @unchecked Sendable {
     let link: Link
 
     let lock = Lock()
+    private var guest: GuestSession?
     private var router: EventRouter?
-    private var peer: Peer?
     private var isReady = false
     /// Whether the worker's body has said that it is ready.
     private var wantsReadiness = false
     /// How many holds still keep the worker from being ready.
     var holds = 0
-    private var isDraining = false
     private var handshake: Result<EventPublisher, WorkerError>?
     private var handshakeWaiter: CheckedContinuation<Result<EventPublisher, WorkerError>, Never>?
     private var end: End?
@@ -60,7 +59,7 @@ package final class WorkerSession: LinkControlSink, @unchecked Sendable {
         self.poller = poller
         // The origin of the worker's events is complete only when the host has given out the incarnation.
         link = Link(
-            peerName: "host",
+            peerName: EventRouter.ownName,
             role: .worker,
             ownSource: EventSource(origin: name, incarnation: 0),
             limits: limits,
@@ -75,20 +74,9 @@ package final class WorkerSession: LinkControlSink, @unchecked Sendable {
     /// Introduces the worker over `stream`; returns its publisher when the host has welcomed the worker and said which
     /// events the host wants.
     package func begin(over stream: any ByteStream) async throws -> EventPublisher {
-        link.queue(
-            .hello(
-                Hello(
-                    name: name,
-                    cookie: cookie,
-                    library: LibraryVersion.text,
-                    windowBytes: UInt64(limits.windowBytes),
-                    windowEvents: UInt64(limits.windowEvents),
-                    frameBytes: UInt64(limits.frameBytes),
-                    features: link.features(over: stream)
-                )
-            )
-        )
-        try link.start(over: stream, control: self)
+        let guest = GuestSession(over: link, stream, poller: poller, owner: self)
+        lock.withLock { self.guest = guest }
+        try guest.begin(as: name, cookie: cookie, limits: limits)
         let outcome = await withCheckedContinuation { continuation in
             let known = lock.withLock {
                 if handshake == nil { handshakeWaiter = continuation }
@@ -141,29 +129,41 @@ package final class WorkerSession: LinkControlSink, @unchecked Sendable {
 
     // MARK: - What the link brings
 
-    package func link(_ link: Link, received message: ControlMessage) throws {
-        switch message {
-        case .welcome(let welcome): welcomed(welcome)
-        case .reject(let reject):
-            finishHandshake(.failure(WorkerError(.rejected, "the host does not accept this worker: \(reject.text)")))
-        case .interest(let interest):
-            let (router, peer) = lock.withLock { (self.router, self.peer) }
-            guard let router, let peer else { return }
-            try router.interestReceived(interest, from: peer, over: link)
-            // The handshake ends only now: earlier, an event that the worker publishes would reach no other process.
-            finishHandshake(.success(router.publisher))
-        case .drain: drain()
-        default: return
-        }
+    package func guestWasWelcomed(_ session: GuestSession, _ welcome: Welcome) -> PeerEvents? {
+        let source = EventSource(origin: name, incarnation: welcome.workerIncarnation)
+        let publisher = EventPublisher(source: source)
+        let router = EventRouter(publisher: publisher, poller: poller, tap: tap, tapsUnwanted: false)
+        let peer = Peer(
+            peerName: EventRouter.ownName,
+            role: .worker,
+            ownSource: source,
+            limits: limits,
+            isRenewed: false,
+            poller: poller,
+            first: link
+        )
+        lock.withLock { self.router = router }
+        WorkerSessions.shared.add(self, of: publisher)
+        return PeerEvents(of: peer, to: router)
+    }
+
+    package func guestWasRejected(_ session: GuestSession, _ reject: Reject) {
+        finishHandshake(.failure(WorkerError(.rejected, "the host does not accept this worker: \(reject.text)")))
+    }
+
+    /// The handshake ends only now: earlier, an event that the worker publishes would reach no other process.
+    package func guestIsAttached(_ session: GuestSession) {
+        if let router = lock.withLock({ self.router }) { finishHandshake(.success(router.publisher)) }
     }
 
     /// The host has gone: nothing that a handler still does reaches another process.
-    package func linkWasReadToEnd(_ link: Link, _ ending: LinkEnd) { finish(ending) }
+    package func guestWasReadToEnd(_ session: GuestSession, _ end: LinkEnd) {
+        finish(end, isDraining: session.isDraining)
+    }
 
-    package func linkEnded(_ link: Link, _ ending: LinkEnd) { finish(ending) }
+    package func guestEnded(_ session: GuestSession, _ end: LinkEnd) { finish(end, isDraining: session.isDraining) }
 
-    private func finish(_ ending: LinkEnd) {
-        let isDraining = lock.withLock { self.isDraining }
+    private func finish(_ ending: LinkEnd, isDraining: Bool) {
         let outcome: End
         switch ending {
         case .orderly(let goodbye) where goodbye.reason == Goodbye.Reason.violation.rawValue:
@@ -188,43 +188,6 @@ package final class WorkerSession: LinkControlSink, @unchecked Sendable {
         Self.tell(outcome, waiters, behind: router)
     }
 
-    // MARK: - Handshake
-
-    private func welcomed(_ welcome: Welcome) {
-        let source = EventSource(origin: name, incarnation: welcome.workerIncarnation)
-        let publisher = EventPublisher(source: source)
-        let router = EventRouter(publisher: publisher, poller: poller, tap: tap, tapsUnwanted: false)
-        let peer = Peer(
-            peerName: "host",
-            role: .worker,
-            ownSource: source,
-            limits: limits,
-            isRenewed: false,
-            poller: poller,
-            first: link
-        )
-        lock.withLock {
-            self.router = router
-            self.peer = peer
-        }
-        WorkerSessions.shared.add(self, of: publisher)
-        link.bringEvents(to: PeerEvents(of: peer, to: router))
-        link.established(
-            ownSource: source,
-            peerSource: EventSource(origin: "host", incarnation: welcome.hostIncarnation),
-            ownIncarnation: welcome.workerIncarnation,
-            peerWindowBytes: welcome.windowBytes,
-            peerWindowEvents: welcome.windowEvents,
-            peerFrameBytes: welcome.frameBytes,
-            peerFeatures: welcome.features
-        )
-        router.add(peer)
-        router.announceInterest(to: peer, over: link)
-        router.start()
-        link.releaseEvents()
-        beat(every: welcome.beat)
-    }
-
     private func finishHandshake(_ outcome: Result<EventPublisher, WorkerError>) {
         let waiter = lock.withLock {
             guard handshake == nil else { return CheckedContinuation<Result<EventPublisher, WorkerError>, Never>?.none }
@@ -233,29 +196,5 @@ package final class WorkerSession: LinkControlSink, @unchecked Sendable {
             return handshakeWaiter
         }
         waiter?.resume(returning: outcome)
-    }
-
-    // MARK: - Signs of life
-
-    /// Sends a heartbeat at each interval, on the poller's thread, which no handler can block.
-    private func beat(every milliseconds: UInt64) {
-        guard milliseconds > 0 else { return }
-        poller.schedule(after: milliseconds * 1_000_000) { [weak self] in
-            guard let self, !link.hasEnded else { return }
-            link.sendHeartbeat()
-            beat(every: milliseconds)
-        }
-    }
-
-    // MARK: - Stopping
-
-    /// Finishes what has arrived, waits until the host has acknowledged what followed from it, and says goodbye.
-    private func drain() {
-        let isFirst = lock.withLock {
-            defer { isDraining = true }
-            return !isDraining
-        }
-        guard isFirst else { return }
-        link.whenDrained { [link] in link.finish(reason: .shutdown, text: "drained") }
     }
 }

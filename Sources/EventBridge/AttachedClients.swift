@@ -7,7 +7,7 @@ import EventRouting
 import Locks
 
 /// All processes that are attached to a host, and the socket through which they have come.
-final class AttachedClients: AttachedClient.Owner, @unchecked Sendable {
+final class AttachedClients: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
     let router: EventRouter
@@ -31,7 +31,8 @@ final class AttachedClients: AttachedClient.Owner, @unchecked Sendable {
     private var isClosed = false
     /// Makes the host's report; nil before the socket is open.
     private var report: (@Sendable () -> BridgeReport?)?
-    private let descent: @Sendable (_ process: Int32) -> String?
+    /// The worker that a process is or descends from, if that worker may not attach; nil if the process may.
+    let workerWithoutControl: @Sendable (_ process: Int32) -> String?
 
     init(
         _ control: ControlSocket,
@@ -39,9 +40,9 @@ final class AttachedClients: AttachedClient.Owner, @unchecked Sendable {
         poller: Poller,
         workers: some Sequence<String>,
         entrance makeEntrance: EntranceMaker?,
-        workerWithoutControl descent: @escaping @Sendable (_ process: Int32) -> String?
+        workerWithoutControl: @escaping @Sendable (_ process: Int32) -> String?
     ) {
-        self.descent = descent
+        self.workerWithoutControl = workerWithoutControl
         self.control = control
         self.makeEntrance = makeEntrance
         self.router = router
@@ -137,8 +138,9 @@ final class AttachedClients: AttachedClient.Owner, @unchecked Sendable {
         }
     }
 
-    // MARK: - AttachedClient.Owner
+    // MARK: - What the clients ask and tell
 
+    /// Admits the client if there is room for one more, and returns whether it did.
     func admit(_ client: AttachedClient) -> Bool {
         lock.withLock {
             guard clients.count < control.clients, !isClosed else { return false }
@@ -147,8 +149,8 @@ final class AttachedClients: AttachedClient.Owner, @unchecked Sendable {
         }
     }
 
-    func workerWithoutControl(behind process: Int32) -> String? { descent(process) }
-
+    /// The host's encoded report, for a client whose version is rejected; nil if there is none, or if the report is too
+    /// long to be sent before a welcome.
     func encodedReport() -> [UInt8]? { lock.withLock({ report })?()?.encoded(within: Reject.longestReport) }
 
     func clientEnded(_ client: AttachedClient, because reason: String) {

@@ -20,7 +20,7 @@ extension HostCore {
             specification: specification,
             peer: peer,
             poller: poller,
-            owner: self
+            host: self
         )
         lock.withLock { workers[index].starts.launch(incarnation) }
         peer.reopen()
@@ -42,7 +42,7 @@ extension HostCore {
             peer: peer,
             succeedingOver: peer.makeSuccessor(),
             poller: poller,
-            owner: self
+            host: self
         )
         lock.withLock { workers[index].starts.launch(successor: incarnation) }
         start(incarnation, isSuccessor: true)

@@ -25,7 +25,7 @@ final class HostCore: @unchecked Sendable {
     /// Allows one change of the workers at a time.
     let changes = ChangeTurns()
     /// Where the lines that workers print go, and what numbers them.
-    fileprivate let output: (target: OutputGate.Target, numbers: OutputNumbers)
+    let output: (target: OutputGate.Target, numbers: OutputNumbers)
 
     let lock = Lock()
     /// The workers by the supervisor's index; a removed worker keeps its place.
@@ -109,8 +109,6 @@ final class HostCore: @unchecked Sendable {
 
     /// The workers that were not removed.
     var indices: [Int] { lock.withLock { workers.indices.filter { !workers[$0].isRemoved } } }
-
-    var hostIncarnation: UInt64 { publisher.source.incarnation }
 
     var status: [ChildStatus] { statusByIndex.map(\.status) }
 
@@ -373,41 +371,5 @@ final class HostCore: @unchecked Sendable {
             }
             for waiter in waiters { waiter.resume() }
         }
-    }
-}
-
-extension HostedWorker {
-    /// - Parameters:
-    ///   - pool: the pool that the worker is a member of; nil if it is in none.
-    ///   - reason: why the worker takes no events from the beginning; nil if it takes events.
-    fileprivate init(
-        _ specification: WorkerSpecification,
-        of pool: PeerPool?,
-        in host: HostCore,
-        closedBecause reason: String? = nil
-    ) {
-        self.specification = specification
-        peer = Peer(
-            peerName: specification.name,
-            role: .host,
-            ownSource: host.publisher.source,
-            limits: specification.limits.link,
-            specified: EventName.set(specification.subscribes),
-            strikes: specification.limits.strikes,
-            isRenewed: true,
-            poller: host.poller
-        )
-        output = OutputGate(
-            worker: specification.name,
-            rate: specification.limits.output,
-            reports: host.reports,
-            poller: host.poller,
-            target: host.output.target
-        )
-        printed = OutputLog(host.output.numbers)
-        peer.pool = pool
-        // The worker is not started yet: `statusChanged` tells the peer about its start.
-        peer.setStartsByItself(false)
-        if let reason { peer.close(because: reason) }
     }
 }

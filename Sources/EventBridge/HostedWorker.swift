@@ -1,3 +1,5 @@
+import BridgeProtocol
+import DomainEvents
 import EventRouting
 
 /// A worker in a host: its specification, its peer, its output and its starts.
@@ -24,5 +26,41 @@ struct HostedWorker {
     mutating func remove(leaving vacancy: HostedWorker) {
         self = vacancy
         isRemoved = true
+    }
+}
+
+extension HostedWorker {
+    /// - Parameters:
+    ///   - pool: the pool that the worker is a member of; nil if it is in none.
+    ///   - reason: why the worker takes no events from the beginning; nil if it takes events.
+    init(
+        _ specification: WorkerSpecification,
+        of pool: PeerPool?,
+        in host: HostCore,
+        closedBecause reason: String? = nil
+    ) {
+        self.specification = specification
+        peer = Peer(
+            peerName: specification.name,
+            role: .host,
+            ownSource: host.publisher.source,
+            limits: specification.limits.link,
+            specified: EventName.set(specification.subscribes),
+            strikes: specification.limits.strikes,
+            isRenewed: true,
+            poller: host.poller
+        )
+        output = OutputGate(
+            worker: specification.name,
+            rate: specification.limits.output,
+            reports: host.reports,
+            poller: host.poller,
+            target: host.output.target
+        )
+        printed = OutputLog(host.output.numbers)
+        peer.pool = pool
+        // The worker is not started yet: `statusChanged` tells the peer about its start.
+        peer.setStartsByItself(false)
+        if let reason { peer.close(because: reason) }
     }
 }

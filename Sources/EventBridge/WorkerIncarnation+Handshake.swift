@@ -8,71 +8,79 @@ import Supervision
 /// How a start of a worker comes to get events: by its handshake, and, if it replaces another process, by the end of
 /// that process.
 extension WorkerIncarnation {
-    func helloReceived(_ hello: Hello) {
-        switch HostHandshake.helloReceived(hello, expecting: cookie) {
-        case .reject(let reject):
-            link.send(.reject(reject))
-            owner?.incarnationViolated(self, .handshakeRejected(reject.text))
-        case .accept(let version):
-            guard let owner else { return }
-            link.queue(
-                .welcome(
-                    Welcome(
-                        version: version,
-                        library: LibraryVersion.text,
-                        hostIncarnation: owner.hostIncarnation,
-                        workerIncarnation: incarnation,
-                        windowBytes: UInt64(peer.limits.windowBytes),
-                        windowEvents: UInt64(peer.limits.windowEvents),
-                        frameBytes: UInt64(peer.limits.frameBytes),
-                        heartbeatMilliseconds: specification.child.heartbeat.every.milliseconds,
-                        features: link.features
-                    )
-                )
-            )
-            link.bringEvents(to: PeerEvents(of: peer, to: owner.router, publishable: publishable))
-            link.established(
-                peerSource: EventSource(origin: specification.name, incarnation: incarnation),
-                ownIncarnation: owner.hostIncarnation,
-                peerWindowBytes: hello.windowBytes,
-                peerWindowEvents: hello.windowEvents,
-                peerFrameBytes: hello.frameBytes,
-                peerFeatures: hello.features
-            )
-            owner.router.announceInterest(to: peer, over: link)
-        }
-    }
+    /// How many scalars of a worker's reason for more time are passed on.
+    private static let longestReason = 200
 
     /// The names of the events that the worker may publish, with its runtime's own reports; nil for any.
-    private var publishable: Set<EventName>? {
+    var publishable: Set<EventName>? {
         let always = [
             EventRefused.eventName, EventsDropped.eventName, EventsTraced.eventName, HandlerFailed.eventName,
         ]
         return specification.publishes.map { EventName.set($0 + always) }
     }
 
-    func readyReceived() {
-        guard let owner else { return }
-        let missing = owner.router.missingInterest(of: peer, in: specification.subscribes, over: link)
+    var router: EventRouter? { host?.router }
+
+    var heartbeat: Heartbeat { specification.child.heartbeat }
+
+    func judge(_ hello: Hello) -> HostHandshake.Outcome {
+        HostHandshake.helloReceived(hello, expecting: cookie)
+    }
+
+    func guestWasRejected(_ reject: Reject) {
+        handshakeFailed(reject.text)
+    }
+
+    private func handshakeFailed(_ text: String) {
+        supervisor?.childViolated(index: index, start: number, reason: .handshakeRejected(text))
+    }
+
+    func guestIsReady() {
+        guard let router else { return }
+        let missing = router.missingInterest(of: peer, in: specification.subscribes, over: link)
         guard missing.isEmpty else {
-            owner.incarnationViolated(
-                self,
-                .handshakeRejected(
-                    "it says that it is ready but has not subscribed to \(missing.sorted().joined(separator: ", "))"
-                )
+            return handshakeFailed(
+                "it says that it is ready but has not subscribed to \(missing.sorted().joined(separator: ", "))"
             )
-            return
         }
         let (isSuccessor, isKept) = lock.withLock {
             isReady = true
             return (self.isSuccessor, keepsEvents)
         }
         if !isSuccessor, !isKept { peer.releaseEvents(over: link) }
-        owner.incarnationBecameReady(self)
-        watchHeartbeat()
+        supervisor?.childBecameReady(index: index, start: number)
+        watchSilence()
         watchHandlers()
         watchFrames()
         if !isSuccessor { watchIdleness() }
+    }
+
+    func guestSaid(_ message: ControlMessage) {
+        switch message {
+        case .moreTime(let milliseconds, let reason):
+            let (more, text) = (
+                milliseconds.clamped(to: 0...Int(Int64.max)), reason.shortened(toScalars: Self.longestReason)
+            )
+            supervisor?.childAskedForTime(index: index, start: number, more: .milliseconds(more), because: text)
+        case .goodbye:
+            lock.withLock { end.goodbyeReceived() }
+            supervisor?.childDrained(index: index, start: number)
+        default: return
+        }
+    }
+
+    func guestWasSilent(for time: Duration) {
+        // A worker that a debugger holds cannot answer; afterwards it has all of its time again.
+        if isBeingDebugged { return watchSilence() }
+        supervisor?.heartbeatMissed(index: index, start: number, after: time, busyWith: busyWith)
+    }
+
+    /// The name and id of the event that the worker is handling; nil if the shared memory does not show one.
+    private var busyWith: String? {
+        guard let work = link.peerWork, let sequence = work.inline ?? work.oldest,
+            let event = link.unsettledEvent(sequence)
+        else { return nil }
+        return "\(event.name) (\(event.id))"
     }
 
     // MARK: - Replacement

@@ -6,42 +6,8 @@ import EventRouting
 import Locks
 import Supervision
 
-/// Checks now and then whether a worker lives, is idle, or takes too long over an event.
+/// Checks now and then whether a worker is idle, or takes too long over an event or a frame.
 extension WorkerIncarnation {
-    /// Checks once per interval whether the worker has been silent for too long.
-    ///
-    /// Silence counts only while the reading thread waits for the worker: as long as there are unread bytes, the worker
-    /// is not silent. A check that is late, because this process or the machine was stopped, starts counting afresh.
-    ///
-    /// A worker that speaks lines is not watched: it writes only when it has something to say.
-    func watchHeartbeat() {
-        if link.speaksLines { return }
-        if let watch = SilenceWatch(specification.child.heartbeat, from: .onMonotonicClock) { look(watch) }
-    }
-
-    /// The name and id of the event that the worker is handling; nil if the shared memory does not show one.
-    private var busyWith: String? {
-        guard let work = link.peerWork, let sequence = work.inline ?? work.oldest,
-            let event = link.unsettledEvent(sequence)
-        else { return nil }
-        return "\(event.name) (\(event.id))"
-    }
-
-    private func look(_ watch: SilenceWatch) {
-        poller.schedule(at: watch.nextLook.nanoseconds) { [weak self] in
-            guard let self, !link.hasEnded else { return }
-            var watch = watch
-            let now = MonotonicClock.now()
-            let silence = link.silence(at: now).map { Duration.nanoseconds(Int64(clamping: $0)) }
-            guard let silence = watch.looked(at: .nanoseconds(Int64(clamping: now)), silence: silence) else {
-                return look(watch)
-            }
-            // A worker that a debugger holds cannot answer; afterwards it has all of its time again.
-            if isBeingDebugged { return watchHeartbeat() }
-            owner?.incarnationMissedHeartbeats(self, after: silence, busyWith: busyWith)
-        }
-    }
-
     /// Checks several times within the idle time whether a worker on demand has had nothing to do.
     ///
     /// Nothing is counted while events pass.
@@ -58,7 +24,7 @@ extension WorkerIncarnation {
             let activity = link.activity
             let isIdle = watch.looked(at: .onMonotonicClock, activity: link.isQuiet ? activity : nil)
             guard isIdle, link.keepEventsIfIdle(since: activity) else { return look(watch) }
-            owner?.incarnationIdled(self)
+            supervisor?.childIdled(index: index, start: number)
         }
     }
 
@@ -130,7 +96,7 @@ extension WorkerIncarnation {
             if case .inline = overdue { fault.suspects = [event.id] }
             return end.faultWasFound(fault)
         }
-        if isNews { owner?.incarnationOverran(self, event: text, after: deadline) }
+        if isNews { supervisor?.handlerTimedOut(index: index, start: number, event: text, after: deadline) }
         return true
     }
 }

@@ -7,35 +7,8 @@ import Locks
 import Supervision
 
 /// One start of a worker, from the host's side: its handshake, its link, its process, and the end of all three.
-final class WorkerIncarnation: LinkControlSink, @unchecked Sendable {
+final class WorkerIncarnation: HostSession, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
-
-    /// The host, which learns what happens to this start.
-    protocol Owner: AnyObject, Sendable {
-        var hostIncarnation: UInt64 { get }
-        var router: EventRouter { get }
-        func incarnationBecameReady(_ incarnation: WorkerIncarnation)
-        func incarnationSaidGoodbye(_ incarnation: WorkerIncarnation)
-        func incarnationViolated(_ incarnation: WorkerIncarnation, _ reason: ExitReason)
-        func incarnationMissedHeartbeats(_ incarnation: WorkerIncarnation, after time: Duration, busyWith: String?)
-        /// The worker needs `more` time from now; with 0 it only says what it is doing.
-        func incarnationAskedForTime(_ incarnation: WorkerIncarnation, more: Duration, because reason: String)
-        /// The worker has had nothing to do for its idle time, and gets nothing more.
-        func incarnationIdled(_ incarnation: WorkerIncarnation)
-        func incarnationOverran(_ incarnation: WorkerIncarnation, event: String, after time: Duration)
-        /// Called at most once, before the end.
-        func incarnationLostEvents(_ lost: EventsLost)
-        /// The worker's process is gone, and what it has sent was read; its link, and handlers of what came over it,
-        /// may still be there.
-        func incarnationProcessEnded(_ incarnation: WorkerIncarnation, _ reason: ExitReason)
-        /// Link and process are both gone.
-        func incarnationEnded(
-            _ incarnation: WorkerIncarnation,
-            _ reason: ExitReason,
-            isOrderly: Bool,
-            verdict: CrashLedger.Verdict
-        )
-    }
 
     let index: Int
     let number: Int
@@ -45,7 +18,7 @@ final class WorkerIncarnation: LinkControlSink, @unchecked Sendable {
     let peer: Peer
     let link: Link
     let poller: Poller
-    weak let owner: (any Owner)?
+    weak let host: HostCore?
 
     let lock = Lock()
     /// The process and what is known of it; nil before the process was spawned.
@@ -79,9 +52,6 @@ final class WorkerIncarnation: LinkControlSink, @unchecked Sendable {
         var usage: ResourceUsage?
     }
 
-    /// How many scalars of a worker's reason for more time are passed on.
-    private static let longestReason = 200
-
     /// - Parameter successor: the link of this start, if it is to replace a process; nil for the peer's link.
     init(
         index: Int,
@@ -90,14 +60,14 @@ final class WorkerIncarnation: LinkControlSink, @unchecked Sendable {
         peer: Peer,
         succeedingOver successor: Link? = nil,
         poller: Poller,
-        owner: any Owner
+        host: HostCore
     ) {
         self.index = index
         self.number = number
         self.specification = specification
         self.peer = peer
         self.poller = poller
-        self.owner = owner
+        self.host = host
         cookie = String(Randomness.next(), radix: 16) + String(Randomness.next(), radix: 16)
         incarnation = Randomness.nextIncarnation()
         link = successor ?? peer.link
@@ -126,6 +96,9 @@ final class WorkerIncarnation: LinkControlSink, @unchecked Sendable {
             throw error
         }
     }
+
+    /// The host's supervisor, which learns what happens to this start.
+    var supervisor: Supervisor? { host?.supervisor }
 
     /// Whether a debugger holds the process.
     var isBeingDebugged: Bool { lock.withLock { started?.process }?.isBeingDebugged ?? false }
@@ -172,26 +145,6 @@ final class WorkerIncarnation: LinkControlSink, @unchecked Sendable {
         link.send(.drain(graceMilliseconds: UntrustedNumber(grace.milliseconds)))
     }
 
-    // MARK: - What the link brings
-
-    func link(_ link: Link, received message: ControlMessage) throws {
-        switch message {
-        case .hello(let hello): helloReceived(hello)
-        case .interest(let interest): try owner?.router.interestReceived(interest, from: peer, over: link)
-        case .ready: readyReceived()
-        case .moreTime(let milliseconds, let reason):
-            owner?.incarnationAskedForTime(
-                self,
-                more: .milliseconds(milliseconds.clamped(to: 0...Int(Int64.max))),
-                because: reason.shortened(toScalars: Self.longestReason)
-            )
-        case .goodbye:
-            lock.withLock { end.goodbyeReceived() }
-            owner?.incarnationSaidGoodbye(self)
-        default: return
-        }
-    }
-
     // MARK: - The end
 
     func linkWasReadToEnd(_ link: Link, _ end: LinkEnd) {
@@ -222,7 +175,8 @@ final class WorkerIncarnation: LinkControlSink, @unchecked Sendable {
     func violated(_ text: String) {
         let reason = ExitReason.protocolViolation(text)
         _ = lock.withLock { end.faultWasFound(EndRecord.Fault(reason: reason)) }
-        owner?.incarnationViolated(self, reason)
+        peer.countViolation()
+        supervisor?.childViolated(index: index, start: number, reason: reason)
     }
 
     private func processExited(_ reason: ExitReason) {
@@ -246,7 +200,7 @@ final class WorkerIncarnation: LinkControlSink, @unchecked Sendable {
             hasToldProcessEnd = true
             return exit
         }
-        if let ended { owner?.incarnationProcessEnded(self, ended) }
+        if let ended { supervisor?.childProcessEnded(index: index, start: number, reason: ended) }
     }
 
     private func reportEnd() {
@@ -257,7 +211,7 @@ final class WorkerIncarnation: LinkControlSink, @unchecked Sendable {
             started?.process = nil
             return (exit, end, !isSuccessor)
         }
-        guard let ended, let owner else { return }
+        guard let ended, let host else { return }
         let verdict: CrashLedger.Verdict
         let damage = damageLeft()
         let reason = ended.record.fault?.reason ?? damage ?? ended.exit
@@ -265,7 +219,7 @@ final class WorkerIncarnation: LinkControlSink, @unchecked Sendable {
             // This start was never the peer's present start, so its end says nothing about the peer.
             verdict = .worker
         } else if ended.record.isCrash {
-            verdict = owner.router.workerCrashed(
+            verdict = host.router.workerCrashed(
                 peer,
                 over: link,
                 because: reason.description,
@@ -276,9 +230,17 @@ final class WorkerIncarnation: LinkControlSink, @unchecked Sendable {
             verdict = .worker
         }
         if let loss = link.loss {
-            owner.incarnationLostEvents(EventsLost(worker: specification.name, incarnation: incarnation, loss))
+            host.reports.publish(EventsLost(worker: specification.name, incarnation: incarnation, loss))
         }
-        owner.incarnationEnded(self, reason, isOrderly: ended.record.hasSaidGoodbye, verdict: verdict)
+        // This comes first, as the supervisor's report of the end contains the usage.
+        host.usages.add(ending.usage, index: index, start: number)
+        host.supervisor?.childExited(
+            index: index,
+            start: number,
+            reason: reason,
+            isOrderly: ended.record.hasSaidGoodbye,
+            blame: ExitBlame(verdict, last: reason)
+        )
     }
 
     /// What is wrong with the outbox that the worker has left; nil if nothing is wrong.
@@ -295,5 +257,22 @@ final class WorkerIncarnation: LinkControlSink, @unchecked Sendable {
     func abandon() {
         signal(.kill)
         link.close()
+    }
+}
+
+extension ExitBlame {
+    fileprivate init(_ verdict: CrashLedger.Verdict, last reason: ExitReason) {
+        self =
+            switch verdict {
+            case .worker: .child
+            case .strike, .deadLetter: .elsewhere
+            case .broken:
+                .beyondHelp(
+                    """
+                    \(CrashLedger.deadLettersInARow) events in a row were dead-lettered because it crashed over them, \
+                    and it handled none between; last: \(reason)
+                    """
+                )
+            }
     }
 }

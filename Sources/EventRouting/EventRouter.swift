@@ -129,6 +129,16 @@ package final class EventRouter: @unchecked Sendable {
         reports.whenPassed(body)
     }
 
+    /// Begins to exchange events with the host, this process's only peer, or goes on over a new link.
+    func hostHasCome(_ host: Peer, over link: Link) {
+        let isFirst = lock.withLock { peers.isEmpty }
+        if isFirst { add(host) }
+        // Until the host says which names it wants, the names that it wanted over the last link hold, and their events
+        // lie in the outbox.
+        announceInterest(to: host, over: link, keepsWishes: true)
+        if isFirst { start() }
+    }
+
     /// Ends the waits of callers for receipts: the only peer is gone.
     ///
     /// Events still go to the peer's link. The link takes them as long as it reaches the peer, and refuses them

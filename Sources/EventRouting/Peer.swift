@@ -11,13 +11,13 @@ package final class Peer: @unchecked Sendable {
     package let peerName: String
     /// This process's role towards the peer.
     let role: LinkPhaseMachine.Role
-    private let ownSource: EventSource
+    let ownSource: EventSource
     package let limits: LinkLimits
     let poller: Poller
     /// Whether a new link takes the place of a link that has ended.
     let isRenewed: Bool
     /// Whether the peer has attached, and so nothing waits for it: see `Peer+Attached.swift`.
-    let isAttached: Bool
+    package let isAttached: Bool
 
     let lock = Lock()
     @exclusivity(unchecked) var current: Link

@@ -8,15 +8,15 @@ package import DomainEvents
 /// Each link has one from its handshake on. Its peer's identity and rights decide what it takes.
 package final class PeerEvents: LinkEventSink, @unchecked Sendable {
     // Sendable: `last` belongs to the thread that reads the link; the rest is constant.
-    private let router: EventRouter
-    private let peer: Peer
+    let router: EventRouter
+    let peer: Peer
     /// The names of the events that the peer may publish; nil for any.
     private let publishable: Set<EventName>?
     private let keepsLast: Bool
     /// The last event that has come; nil if none has, and if it is not kept.
     ///
     /// Only on the thread that reads the link.
-    package private(set) var last: EventID?
+    private(set) var last: EventID?
 
     /// - Parameters:
     ///   - publishable: the names of the events that the peer may publish; nil for any.

@@ -1,0 +1,112 @@
+import BridgePlatform
+import BridgeProtocol
+import BridgeTransport
+import DomainEvents
+import EventRouting
+import Supervision
+
+/// A host's side of one link: its part in the handshake with a guest, the guest's wishes, and its signs of life.
+///
+/// A session is a start of a worker, or a client that has attached: its own are what it knows of its guest, and what it
+/// does about the guest. But for `guestWasSilent`, which comes on the poller's thread, all calls come on the link's
+/// reading thread; none comes with a lock held.
+protocol HostSession: LinkControlSink {
+    var link: Link { get }
+    var peer: Peer { get }
+    /// Nil once the host has gone.
+    var router: EventRouter? { get }
+    var poller: Poller { get }
+    /// The guest's incarnation, which it learns from the welcome.
+    var incarnation: UInt64 { get }
+    var heartbeat: Heartbeat { get }
+    /// The names of the events that the guest may publish; nil for any.
+    var publishable: Set<EventName>? { get }
+
+    /// Whether the host takes the guest, by what the guest says of itself.
+    func judge(_ hello: Hello) -> HostHandshake.Outcome
+    /// The guest was told that the host does not take it.
+    func guestWasRejected(_ reject: Reject)
+    /// The guest has asked for the events that it wants.
+    func guestIsReady()
+    /// Any other message came, such as a goodbye, or that a worker needs more time.
+    func guestSaid(_ message: ControlMessage)
+    func guestWasSilent(for time: Duration)
+}
+
+extension HostSession {
+    func link(_ link: Link, received message: ControlMessage) throws {
+        switch message {
+        case .hello(let hello): helloReceived(hello)
+        case .interest(let interest): try router?.interestReceived(interest, from: peer, over: link)
+        case .ready: guestIsReady()
+        default: guestSaid(message)
+        }
+    }
+
+    private func helloReceived(_ hello: Hello) {
+        switch judge(hello) {
+        case .reject(let reject):
+            link.send(.reject(reject))
+            guestWasRejected(reject)
+        case .accept(let version):
+            if let router { welcome(hello, version, router) }
+        }
+    }
+
+    private func welcome(_ hello: Hello, _ version: UInt64, _ router: EventRouter) {
+        let ownIncarnation = router.publisher.source.incarnation
+        link.queue(
+            .welcome(
+                Welcome(
+                    version: version,
+                    library: LibraryVersion.text,
+                    hostIncarnation: ownIncarnation,
+                    workerIncarnation: incarnation,
+                    windowBytes: UInt64(peer.limits.windowBytes),
+                    windowEvents: UInt64(peer.limits.windowEvents),
+                    frameBytes: UInt64(peer.limits.frameBytes),
+                    heartbeatMilliseconds: heartbeat.every.milliseconds,
+                    features: peer.isAttached ? [] : link.features,
+                    name: peer.isAttached ? peer.peerName : nil
+                )
+            )
+        )
+        link.bringEvents(to: PeerEvents(of: peer, to: router, publishable: publishable))
+        link.established(
+            peerSource: EventSource(origin: peer.peerName, incarnation: incarnation),
+            ownIncarnation: ownIncarnation,
+            peerWindowBytes: hello.windowBytes,
+            peerWindowEvents: hello.windowEvents,
+            peerFrameBytes: hello.frameBytes,
+            peerFeatures: peer.isAttached ? hello.features.intersection(.acknowledgesNothing) : hello.features
+        )
+        // The router knows a worker from its specification, and the supervisor gives it its time to become ready.
+        if peer.isAttached { router.add(peer) }
+        router.announceInterest(to: peer, over: link)
+        if peer.isAttached { watchSilence() }
+    }
+
+    /// Checks once per interval whether the guest has been silent for too long.
+    ///
+    /// Silence counts only while the reading thread waits for the guest: as long as there are unread bytes, the guest
+    /// is not silent. A check that is late, because this process or the machine was stopped, starts counting afresh.
+    ///
+    /// A worker that speaks lines is not watched: it writes only when it has something to say.
+    func watchSilence() {
+        if link.speaksLines { return }
+        if let watch = SilenceWatch(heartbeat, from: .onMonotonicClock) { look(watch) }
+    }
+
+    private func look(_ watch: SilenceWatch) {
+        poller.schedule(at: watch.nextLook.nanoseconds) { [weak self] in
+            guard let self, !link.hasEnded else { return }
+            var watch = watch
+            let now = MonotonicClock.now()
+            let silence = link.silence(at: now).map { Duration.nanoseconds(Int64(clamping: $0)) }
+            guard let silence = watch.looked(at: .nanoseconds(Int64(clamping: now)), silence: silence) else {
+                return look(watch)
+            }
+            guestWasSilent(for: silence)
+        }
+    }
+}
