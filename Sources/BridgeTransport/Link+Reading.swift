@@ -98,9 +98,7 @@ extension Link {
         defer { settle(&run) }
         do {
             while let frame = try reader.next() {
-                // A frame of the handshake may have set the sink.
-                if events == nil { events = sinks.events }
-                if let end = try frameReceived(frame, for: control, events, in: &run) { return .ended(end) }
+                if let end = try frameReceived(frame, for: control, &events, in: &run) { return .ended(end) }
                 if strand.isLost(turn) { return .handedOver }
                 reader.finishFrame()
                 if reader.decoder.limit != limits.frameBytes, lock.withLock({ receiving.isEstablished }) {
@@ -168,23 +166,25 @@ extension Link {
     private func frameReceived(
         _ frame: UnsafeRawBufferPointer,
         for control: any LinkControlSink,
-        _ events: (any LinkEventSink)?,
+        _ events: inout (any LinkEventSink)?,
         in run: inout EventRun
     ) throws -> LinkEnd? {
         let body = UnsafeRawBufferPointer(rebasing: frame[FrameDecoder.headBytes...])
         if ControlMessage.kind(of: body) == FrameKind.event.rawValue {
+            // A frame of the handshake before it may have set the sink.
+            if events == nil { events = sinks.events }
             try eventReceived(body, frameLength: frame.count, for: events, in: &run)
             return nil
         }
         if ControlMessage.kind(of: body) == FrameKind.placed.rawValue {
-            try placedReceived(body, for: events, in: &run)
+            try placedReceived(body, for: sinks.events, in: &run)
             return nil
         }
         // What a control message asks for may depend on which events are handled, so those are noted first.
         settle(&run)
         run.letGo()
         if ControlMessage.kind(of: body) == FrameKind.gap.rawValue {
-            try gapReceived(try GapFrame(decoding: body, limits: limits), frameLength: frame.count, for: events)
+            try gapReceived(try GapFrame(decoding: body, limits: limits), frameLength: frame.count)
             return nil
         }
         let decoded = try ControlMessage(decoding: body, limits: limits)
@@ -199,7 +199,7 @@ extension Link {
         case .refuse(let refusal):
             try refused(refusal, at: now)
         case .receipt(let receipt):
-            try events?.link(self, received: receipt)
+            try sinks.events?.link(self, received: receipt)
         case .interest(let interest):
             try lock.withLock { () throws(LinkViolation) in
                 try sending.peerWants(interest)
@@ -271,13 +271,13 @@ extension Link {
         }
     }
 
-    private func gapReceived(_ gap: GapFrame, frameLength: Int, for events: (any LinkEventSink)?) throws {
+    private func gapReceived(_ gap: GapFrame, frameLength: Int) throws {
         let (sequence, settled) = try lock.withLock { () throws(LinkViolation) in
             let sequence = try receiving.gapReceived(sequence: gap.sequence, frameLength: frameLength)
             return (sequence, mayOthersGoOn ? settlePending() : [])
         }
         for body in settled { body() }
-        try events?.link(self, received: gap)
+        try sinks.events?.link(self, received: gap)
         let urgency = lock.withLock {
             noted(sequence, receiving.gapHandled(sequence, isQuietAwaited: waiters.isQuietAwaited))
         }

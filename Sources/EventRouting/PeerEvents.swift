@@ -10,13 +10,17 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
     // Sendable: `last` belongs to the thread that reads the link; the rest is constant.
     let router: EventRouter
     let peer: Peer
+    // The router's own. They are here as well because a reference that is taken from another object is counted for each
+    // event.
+    private let names: EventNames
+    private let trace: TraceReporter
     /// The names of the events that the peer may publish; nil for any.
     private let publishable: Set<EventName>?
     private let keepsLast: Bool
     /// The last event that has come; nil if none has, and if it is not kept.
     ///
     /// Only on the thread that reads the link.
-    private(set) var last: EventID?
+    @exclusivity(unchecked) private(set) var last: EventID?
 
     /// - Parameters:
     ///   - publishable: the names of the events that the peer may publish; nil for any.
@@ -24,6 +28,8 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
     package init(of peer: Peer, to router: EventRouter, publishable: Set<EventName>? = nil, keepsLast: Bool = false) {
         self.peer = peer
         self.router = router
+        names = router.names
+        trace = router.trace
         self.publishable = publishable
         self.keepsLast = keepsLast
     }
@@ -45,20 +51,23 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
                 return forbidden(head, over: link, "worker \"\(peer.peerName)\" may not publish \(name)")
             }
         }
+        // Topics are never taken out of the names, so none of them has to be counted here.
+        let topic: Unmanaged<Topic>
         switch head.name {
         case .number(let number):
-            guard let topic = router.names[number] else {
+            guard let known = names[number] else {
                 throw LinkViolation(
                     "event \(head.sequence) has name number \(number), which this side did not give out"
                 )
             }
-            return topic._withUnsafeGuaranteedRef { take($0, head, payload: payload, over: link, in: &run) }
+            topic = known
         case .text(let name):
-            guard let topic = try router.names.topic(of: name, broughtBy: peer) else {
+            guard let found = try names.topic(of: name, broughtBy: peer) else {
                 throw LinkViolation("more than \(EventRouter.maximumNames) event names are in use")
             }
-            return take(topic, head, payload: payload, over: link, in: &run)
+            topic = .passUnretained(found)
         }
+        return topic._withUnsafeGuaranteedRef { take($0, head, payload: payload, over: link, in: &run) }
     }
 
     package func link(_ link: Link, received gap: GapFrame) throws {
@@ -142,7 +151,7 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
         over link: Link,
         in run: inout EventRun
     ) -> EventDisposition {
-        let arrival = router.trace.start(of: topic)
+        let arrival = trace.start(of: topic)
         link.tookInHand(name: topic.number)
         if arrival == 0, router.tap == nil, let receiver = fanout.receiver, !fanout.isWanted(otherThan: peer) {
             return handOver(payload, of: topic, to: receiver, head, context, over: link, in: &run)
@@ -160,7 +169,7 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
             }
             if arrival == 0 { return true }
             if sent != nil || router.deadLetters != nil {
-                router.trace.recorder.note(.passing, of: topic.name, context, from: arrival, peer: peer.peerName)
+                trace.recorder.note(.passing, of: topic.name, context, from: arrival, peer: peer.peerName)
             }
             beginning = MonotonicClock.now()
             return true
@@ -170,10 +179,10 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
                 refused: router.refusedLater(topic, payload: payload, context: context)
             )
             if beginning == 0 { return completion }
-            return router.trace.noting(completion, of: topic.name, context, from: beginning, peer: peer.peerName)
+            return trace.noting(completion, of: topic.name, context, from: beginning, peer: peer.peerName)
         }
         if beginning != 0, outcome.isOver {
-            router.trace.recorder.note(.handling, of: topic.name, context, from: beginning, peer: peer.peerName)
+            trace.recorder.note(.handling, of: topic.name, context, from: beginning, peer: peer.peerName)
         }
         // A window slows only a living peer, so the recovery of a dead peer's events waits here. Their settlement does
         // not wait.
