@@ -19,9 +19,18 @@ extension HostCore {
             let before = peers.map(\.link.activity)
             // Waits for the reports, and for what follows from them.
             await reports.passed()
+            await requestsPerformed()
             let isQuiet = peers.allSatisfy { $0.closedReason != nil || $0.link.isQuiet }
             if isQuiet, peers.map(\.link.activity) == before { return }
         }
+    }
+
+    /// Returns when all has been done that was requested of workers so far.
+    ///
+    /// Until then the peer of a worker whose restart was requested may still be closed.
+    private func requestsPerformed() async {
+        guard let supervisor else { return }
+        await withCheckedContinuation { continuation in supervisor.whenPerformed { continuation.resume() } }
     }
 
     private func wait(for peer: Peer) async {
@@ -44,6 +53,7 @@ extension HostCore {
     /// Returns when nothing is on its way to one worker or from it, after `limit` at the latest.
     func settle(_ peer: Peer, within limit: Duration) async {
         await wait(atMost: limit) {
+            await self.requestsPerformed()
             while peer.closedReason == nil, !peer.link.isQuiet { await self.wait(for: peer) }
         }
     }

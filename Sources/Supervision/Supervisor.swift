@@ -4,7 +4,7 @@ import Locks
 ///
 /// The lock is held for a transition only. Actions are performed outside it, by one thread at a time and in the order
 /// in which they were decided. A thread that brings an input while another thread performs leaves the input's actions
-/// to that thread. So an input's method may return before its actions are done.
+/// to that thread. So an input's method may return before its actions are done; ``whenPerformed(_:)`` waits for them.
 ///
 /// The environment owns the supervisor, so the supervisor does not keep the environment alive. Once the environment is
 /// gone, the supervisor does nothing any more.
@@ -15,6 +15,8 @@ package final class Supervisor: @unchecked Sendable {
     private var machine: SupervisorStateMachine
     private var pending: [SupervisorAction] = []
     private var isPerforming = false
+    /// Called when the actions that are pending have been performed.
+    private var awaiting: [@Sendable () -> Void] = []
     /// The timers that run; a timer that is just being made has no handle yet.
     private var timers: [TimerToken: (any SupervisorTimer)?] = [:]
     private weak let environment: (any SupervisorEnvironment)?
@@ -174,6 +176,15 @@ package final class Supervisor: @unchecked Sendable {
 
     // MARK: Performing
 
+    /// Calls `body` once the actions of all inputs so far have been performed, at once if they have been.
+    package func whenPerformed(_ body: @escaping @Sendable () -> Void) {
+        let isDone = lock.withLock {
+            if isPerforming { awaiting.append(body) }
+            return !isPerforming
+        }
+        if isDone { body() }
+    }
+
     private func take(_ input: SupervisorInput) {
         guard let environment else { return }
         let now = environment.now
@@ -184,8 +195,9 @@ package final class Supervisor: @unchecked Sendable {
             return !isPerforming
         }
         guard mayPerform else { return }
-        while let actions = nextBatch() {
+        while let (actions, awaiting) = nextBatch() {
             for action in actions { perform(action, in: environment) }
+            for body in awaiting { body() }
         }
     }
 
@@ -199,12 +211,13 @@ package final class Supervisor: @unchecked Sendable {
         }
     }
 
-    /// Takes the actions to perform next; nil if there are none: then performing has ended.
-    private func nextBatch() -> [SupervisorAction]? {
+    /// Takes the actions to perform next, and what to call afterwards; nil if there is neither: then performing has
+    /// ended.
+    private func nextBatch() -> (actions: [SupervisorAction], awaiting: [@Sendable () -> Void])? {
         lock.withLock {
-            defer { pending = [] }
-            isPerforming = !pending.isEmpty
-            return isPerforming ? pending : nil
+            defer { (pending, awaiting) = ([], []) }
+            isPerforming = !pending.isEmpty || !awaiting.isEmpty
+            return isPerforming ? (pending, awaiting) : nil
         }
     }
 

@@ -106,6 +106,29 @@ extension Scenarios {
         withExtendedLifetime(kept) {}
     }
 
+    /// A rest waits for a worker whose restart was requested, whichever thread performs the request, and however late.
+    @Sendable static func restartedOnRequest(_ world: SimulationWorld) async throws {
+        let asked = Fates()
+        let publisher = EventPublisher()
+        let host = try await world.start(
+            publisher,
+            workers: [
+                InMemoryWorker("working", subscribes: [Asked.self]) { publisher in
+                    [publisher.subscribe(to: Asked.self) { (_: Asked) in asked.handles() }]
+                }
+            ]
+        )
+        host.stop("working")
+        // If the worker is down by now, it has no event to come back for.
+        if let id = try? await publisher.send(Asked(number: 1)) { asked.accepts(id) }
+        // The thread that has reported the state may still be acting upon the worker's end.
+        for await update in host.statusUpdates where update.workers[0].state == .stopped { break }
+        host.restart("working")
+        try await world.rest(within: .seconds(200))
+        asked.putAside(host.deadLetters.map(\.eventID))
+        try asked.check("questions")
+    }
+
     /// If two threads publish a new name at once, both events come to a client that wants everything.
     @Sendable static func newNames(_ world: SimulationWorld) async throws {
         let host = try await world.start(EventPublisher(), workers: [], control: ControlSocket("control"))

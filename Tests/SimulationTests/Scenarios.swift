@@ -26,7 +26,7 @@ enum Scenarios {
         ("clients", clients), ("clientsReturn", clientsReturn),
         // Promises that were each broken once.
         ("refusedLate", refusedLate), ("slowReports", slowReports), ("endedInHandler", endedInHandler),
-        ("backOff", backOff), ("newNames", newNames),
+        ("backOff", backOff), ("newNames", newNames), ("restartedOnRequest", restartedOnRequest),
     ]
 
     /// The names of all scenarios, or the names in `EVENT_BRIDGE_SCENARIOS`.
