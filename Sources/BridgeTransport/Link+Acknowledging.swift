@@ -2,6 +2,7 @@ import BridgePlatform
 package import BridgeProtocol
 package import DomainEvents
 import Locks
+import Synchronization
 
 /// What becomes of the peer's events on this side, when the peer is told, and what it says of this side's events.
 extension Link {
@@ -143,7 +144,10 @@ extension Link {
         let now = strand.blockingNow
         let (isSlow, starts) = lock.withLock {
             receiving.acknowledgementIsDue()
-            return watch.look(at: now)
+            // Before the reading thread notes, under this lock, that an event has arrived, it notes that it no longer
+            // waits for bytes.
+            let isBusy = !ending.isReadToEnd && lastRead.load(ordering: .relaxed) == 0
+            return watch.look(at: now, isBusy: isBusy)
         }
         pump()
         if isSlow { relieveReading(of: now) }

@@ -9,8 +9,8 @@ struct LinkWatchTests {
         watch.set(watching: sequence) ? "starts" : ""
     }
 
-    private func say(_ watch: inout LinkWatch, look now: UInt64) -> String {
-        let (isSlow, starts) = watch.look(at: now)
+    private func say(_ watch: inout LinkWatch, look now: UInt64, isBusy: Bool = false) -> String {
+        let (isSlow, starts) = watch.look(at: now, isBusy: isBusy)
         return (isSlow ? "slow" : "") + (starts ? "starts" : "")
     }
 
@@ -38,5 +38,18 @@ struct LinkWatchTests {
             let said = say(&watch, look: now)
             #expect(said == (now == 0 ? "" : now == watched ? "slowstarts" : "starts"))
         }
+    }
+
+    @Test("the timer runs on until the handlers of an event in hand begin, and finds them slow", arguments: 1...3)
+    func late(looks: Int) {
+        var watch = LinkWatch()
+        var said = [say(&watch, set: 7)]
+        for _ in 0..<looks { said.append(say(&watch, look: 0, isBusy: true)) }
+        // The watch goes on by itself.
+        said.append(say(&watch, set: 7))
+        said.append(say(&watch, look: 7, isBusy: true))
+        #expect(said == ["starts"] + Array(repeating: "starts", count: looks) + ["", "slowstarts"])
+        // Nothing is in hand any more.
+        #expect(say(&watch, look: 0) == "")
     }
 }
