@@ -642,6 +642,7 @@ let package = Package(
             dependencies: [
                 "BridgePlatform",
                 "BridgeProtocol",
+                "BridgeTransport",
                 "CBOR",
                 "DomainEvents",
                 "EventBridge",

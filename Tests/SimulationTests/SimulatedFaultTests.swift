@@ -1,9 +1,12 @@
 import BridgePlatform
+import BridgeProtocol
+import BridgeTransport
+import CBOR
 import DomainEvents
-import EventBridge
 import Locks
 import Testing
 
+@testable import EventBridge
 @testable import EventBridgeTesting
 
 /// Faults by hand do what their names say, and broken invariants are found.
@@ -46,6 +49,37 @@ struct SimulatedFaultTests {
                 throw SimulationError("\(host.starts) starts, \(handled.all)")
             }
             guard world.time >= .seconds(3) else { throw SimulationError("it was started again after \(world.time)") }
+        }
+    }
+
+    @Test("A broken protocol damages no frame whose beginning was written", arguments: 1...8)
+    func garbledBetweenFrames(begun: Int) async throws {
+        try await run { world in
+            let buffer = CBORBuffer(minimumCapacity: 256)
+            ControlMessage.drain(graceMilliseconds: UntrustedNumber(70_000)).encode(into: buffer)
+            let frame = buffer.copied()
+            let poller = try Poller(name: "bridge")
+            let (writer, reader) = MemoryStream.pair(poller: poller)
+            let stream = FaultyStream(writer, StreamFaults(), in: world.core)
+            let begun = min(begun, frame.count)
+            var left = frame + frame
+            func write(_ count: Int) {
+                let outcome = left[..<count].withUnsafeBytes { stream.write([$0]) }
+                if case .transferred(let count) = outcome { left.removeFirst(count) }
+            }
+            write(begun)
+            stream.garble()
+            while !left.isEmpty {
+                let before = left.count
+                write(left.count)
+                guard left.count < before else { throw SimulationError("\(before) bytes are not taken") }
+            }
+            var read = [UInt8](repeating: 0, count: 1_024)
+            let outcome = read.withUnsafeMutableBytes { reader.read(into: $0) }
+            guard outcome == .transferred(2 * frame.count),
+                Array(read[..<(2 * frame.count)]) == frame + Array(repeating: 0xff, count: frame.count)
+            else { throw SimulationError("\(outcome): \(read[..<(2 * frame.count)])") }
+            poller.stop()
         }
     }
 

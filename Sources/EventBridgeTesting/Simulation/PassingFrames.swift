@@ -8,6 +8,13 @@ struct PassingFrames {
     /// Whether bytes that are no frame have passed; the bytes after them are ignored.
     private var isBroken = false
 
+    /// How many bytes have to pass, at least, before a frame ends; 0 between frames.
+    var missing: Int {
+        guard !rest.isEmpty, case .needsBytes(let total)? = try? rest.withUnsafeBytes({ try decoder.next(in: $0) })
+        else { return 0 }
+        return total - rest.count
+    }
+
     /// Calls `act` with the body of each frame that these bytes complete; `act` throws if the body is invalid.
     mutating func pass(_ bytes: UnsafeRawBufferPointer, _ act: (UnsafeRawBufferPointer) throws -> Void) {
         guard !isBroken else { return }
@@ -22,6 +29,15 @@ struct PassingFrames {
         } catch {
             (isBroken, rest) = (true, [])
         }
+    }
+
+    /// Does the same as ``pass(_:_:)`` with the first `count` bytes of these pieces.
+    mutating func pass(
+        _ pieces: [UnsafeRawBufferPointer],
+        count: Int,
+        _ act: (UnsafeRawBufferPointer) throws -> Void
+    ) {
+        for piece in pieces.first(count) { pass(piece, act) }
     }
 
     private var isWhole: Bool {
@@ -39,5 +55,18 @@ struct PassingFrames {
             left = UnsafeRawBufferPointer(rebasing: left[length...])
         }
         return left
+    }
+}
+
+extension [UnsafeRawBufferPointer] {
+    /// The pieces of the first `count` bytes.
+    func first(_ count: Int) -> [UnsafeRawBufferPointer] {
+        var left = count
+        var some: [UnsafeRawBufferPointer] = []
+        for piece in self where left > 0 {
+            some.append(UnsafeRawBufferPointer(rebasing: piece.prefix(left)))
+            left -= Swift.min(left, piece.count)
+        }
+        return some
     }
 }

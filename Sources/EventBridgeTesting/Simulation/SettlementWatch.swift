@@ -39,12 +39,7 @@ final class SettlementWatch: @unchecked Sendable {
     // MARK: - From the host to the worker
 
     func hostWrote(_ pieces: [UnsafeRawBufferPointer], count: Int) {
-        var left = count
-        for piece in pieces where left > 0 {
-            let part = UnsafeRawBufferPointer(rebasing: piece.prefix(left))
-            left -= part.count
-            toWorker.pass(part, noteWritten)
-        }
+        toWorker.pass(pieces, count: count, noteWritten)
     }
 
     private func noteWritten(_ body: UnsafeRawBufferPointer) throws {

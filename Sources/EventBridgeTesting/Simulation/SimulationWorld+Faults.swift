@@ -48,7 +48,7 @@ extension SimulationWorld {
         living(name)?.slow(to: UInt64(max(0, bytesPerSecond)))
     }
 
-    /// Makes the next bytes that a worker or client writes break the protocol.
+    /// Makes the next frame that a worker or client begins to write break the protocol.
     public func breakProtocol(_ name: String) {
         guard let process = living(name) else { return }
         core.wasMet("broken protocol")

@@ -24,8 +24,10 @@ final class FaultyStream: ByteStream, @unchecked Sendable {
     private let world: WorldCore
     private var faults: StreamFaults
     private var numbers: SeededNumbers
-    /// Whether the next write breaks the protocol because the test has asked for it.
+    /// Whether the next frame breaks the protocol because the test has asked for it.
     private var isGarbled = false
+    /// The frames that were written.
+    private var written = PassingFrames()
     /// Sees the bytes that pass the host's end of a worker's stream; nil at any other end of a stream.
     private let watch: SettlementWatch?
 
@@ -44,7 +46,7 @@ final class FaultyStream: ByteStream, @unchecked Sendable {
     /// Limits how many bytes are read in a second; 0 for no limit.
     func slow(to rate: UInt64) { faults.rate = rate }
 
-    /// Breaks the protocol with the next write.
+    /// Breaks the protocol where the next frame begins; bytes in the middle of a frame may only damage an event.
     func garble() { isGarbled = true }
 
     func read(into buffer: UnsafeMutableRawBufferPointer) -> IOOutcome {
@@ -76,23 +78,25 @@ final class FaultyStream: ByteStream, @unchecked Sendable {
     func write(_ pieces: [UnsafeRawBufferPointer]) -> IOOutcome {
         // No other thread of the world runs between the write and the watch, so the watch sees no answer first.
         let outcome = writeSome(pieces)
-        if let watch, case .transferred(let count) = outcome { watch.hostWrote(pieces, count: count) }
+        guard case .transferred(let count) = outcome else { return outcome }
+        if let watch {
+            watch.hostWrote(pieces, count: count)
+        } else {
+            written.pass(pieces, count: count) { _ in }
+        }
         return outcome
     }
 
     private func writeSome(_ pieces: [UnsafeRawBufferPointer]) -> IOOutcome {
         if isGarbled {
+            let missing = written.missing
+            if missing > 0 { return inner.write(pieces.first(missing)) }
             isGarbled = false
             let count = pieces.reduce(0) { $0 + $1.count }
             return [UInt8](repeating: 0xff, count: count).withUnsafeBytes { inner.write([$0]) }
         }
         guard faults.pieces > 0, !world.isCalm else { return inner.write(pieces) }
-        var left = size
-        var some: [UnsafeRawBufferPointer] = []
-        for piece in pieces where left > 0 {
-            some.append(UnsafeRawBufferPointer(rebasing: piece.prefix(left)))
-            left -= min(left, piece.count)
-        }
+        let some = pieces.first(size)
         let outcome = inner.write(some)
         noteSplit(outcome, some.reduce(0) { $0 + $1.count })
         return outcome
