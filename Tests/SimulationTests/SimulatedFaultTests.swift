@@ -52,6 +52,32 @@ struct SimulatedFaultTests {
         }
     }
 
+    @Test("A process whose start a killed host had begun ends like the host's other workers")
+    func startedByTheDead() async throws {
+        try await run { world in
+            let launcher = SimulatedLauncher([Self.counting(Received())], in: world.core)
+            let order = LaunchOrder(
+                specification: Self.counting(Received()).specification.child,
+                isSuccessor: false,
+                box: nil,
+                cookie: "",
+                limits: LinkLimits(),
+                poller: try Poller(name: "bridge"),
+                output: { _, _ in },
+                leftBehind: { _, _ in }
+            )
+            // The thread that starts the process goes on until its process, the host, has been killed.
+            launcher.launch(order) { _ in }
+            launcher.hostWasKilled()
+            try await world.sleep(for: .seconds(1))
+            let started = world.core.processes.filter { $0.name == "counting" }
+            guard started.count == 1, started.allSatisfy(\.hasEnded) else {
+                throw SimulationError("\(started.map(\.hasEnded))")
+            }
+            order.poller.stop()
+        }
+    }
+
     @Test("A broken protocol damages no frame whose beginning was written", arguments: 1...8)
     func garbledBetweenFrames(begun: Int) async throws {
         try await run { world in

@@ -16,6 +16,8 @@ final class SimulatedLauncher: WorkerLauncher, @unchecked Sendable {
     private(set) var fates = FateRecord()
     /// The workers that may be alive.
     private var workers: [SimulatedWorker] = []
+    /// Whether the host's process was killed; a process whose start had begun by then may still come up.
+    private var isHostKilled = false
 
     init(_ workers: [InMemoryWorker], in world: WorldCore) {
         self.world = world
@@ -128,6 +130,8 @@ final class SimulatedLauncher: WorkerLauncher, @unchecked Sendable {
         // A worker's replacement starts while the worker still runs.
         if others.count > 1 { world.fail("\(worker.life.name) is started a third time beside two that live") }
         workers.append(worker)
+        // The thread that starts the process is one of the killed host, so the system acts in its place.
+        if isHostKilled { world.scheduler.asProcess(world.system) { worker.orphaned() } }
     }
 
     /// Notes that a process has got an event, which makes the process the worker's present process.
@@ -143,6 +147,7 @@ final class SimulatedLauncher: WorkerLauncher, @unchecked Sendable {
 
     /// Ends the workers after the host's process was killed; runs on a thread of the system.
     func hostWasKilled() {
+        isHostKilled = true
         for worker in workers where !worker.life.hasEnded { worker.orphaned() }
     }
 }
