@@ -48,7 +48,8 @@ let package = Package(
         .target(
             name: "DomainEvents",
             dependencies: [
-                "Locks"
+                "CBOR",
+                "Locks",
             ]
         ),
         .target(

@@ -13,6 +13,8 @@ package class AnyEventChannel: @unchecked Sendable {
 
     @usableFromInline package let name: String
     package let eventType: any DomainEvent.Type
+    /// Whether the events are untyped: many channels of a publisher then have the same `eventType`.
+    package let isUntyped: Bool
 
     /// The address of `subscribers`; 0 if nothing gets the events.
     @usableFromInline let current = Atomic<UInt>(0)
@@ -31,10 +33,14 @@ package class AnyEventChannel: @unchecked Sendable {
     init(name: String, eventType: any DomainEvent.Type, forwarders: [any EventForwarder], isMuted: Bool) {
         self.name = name
         self.eventType = eventType
+        isUntyped = eventType == UntypedEvent.self
         self.isMuted = isMuted
-        subscribers = SubscriberList(forwarders: forwarders)
+        subscribers = SubscriberList(forwarders: isUntyped ? forwarders.map(\.untyped) : forwarders)
         if !subscribers.isEmpty { current.store(subscribers.address, ordering: .sequentiallyConsistent) }
     }
+
+    /// The name of the channel's events if they are untyped; nil if their type has the name.
+    var untypedName: String? { isUntyped ? name : nil }
 
     /// Subscribes an observer of events of every type.
     package func subscribe(_ observer: any EventObserver, publisher: EventPublisher) -> Subscription? { nil }
@@ -177,7 +183,7 @@ package class AnyEventChannel: @unchecked Sendable {
     }
 
     func setForwarders(_ forwarders: [any EventForwarder]) -> [AnyObject] {
-        change { $0.with(forwarders: forwarders) }
+        change { $0.with(forwarders: isUntyped ? forwarders.map(\.untyped) : forwarders) }
     }
 
     func publisherWasReleased() {

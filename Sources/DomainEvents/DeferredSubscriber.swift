@@ -16,6 +16,8 @@ class DeferredSubscriber: AnySubscriber, @unchecked Sendable {
     // Sendable: subclasses guard their own state with `lock`.
 
     let eventType: any DomainEvent.Type
+    /// The name of the subscriber's events if they are untyped; nil if their type has the name.
+    private let untypedName: String?
     let eventBytes: Int
     /// The origin of the events of this subscriber's publisher.
     let source: EventSource
@@ -25,6 +27,7 @@ class DeferredSubscriber: AnySubscriber, @unchecked Sendable {
 
     init(
         _ eventType: any DomainEvent.Type,
+        untypedName: String? = nil,
         site: SubscriptionSite,
         gate: CallGate = CallGate(),
         source: EventSource,
@@ -33,6 +36,7 @@ class DeferredSubscriber: AnySubscriber, @unchecked Sendable {
         isOpen: Bool = false
     ) {
         self.eventType = eventType
+        self.untypedName = untypedName
         eventBytes = (eventType.rawSize + 15) / 16 * 16
         self.source = source
         lock = StrandLocks.lock(number: lockNumber)
@@ -40,6 +44,8 @@ class DeferredSubscriber: AnySubscriber, @unchecked Sendable {
         room = Room(lock: lock, limit: roomLimit, isOpen: isOpen)
         super.init(site: site, gate: gate)
     }
+
+    var eventName: String { untypedName ?? eventType.eventName }
 
     /// Whether ``key(of:)`` returns keys.
     var hasKeys: Bool { false }

@@ -24,6 +24,8 @@ public struct DeliveryError: Error, Sendable, CustomStringConvertible {
         case notEncodable
         /// The event is larger than a frame may be.
         case eventTooLarge
+        /// An untyped event has a name that belongs to a Swift type of the publisher.
+        case nameHasType
     }
 
     /// An error's content, as an object: calls that pass on an event return an optional error, which should be small.

@@ -125,7 +125,7 @@ extension EventChannel {
         if thread.collectsFailures {
             if thread.failure == nil { thread.failure = ThrownError(error, at: subscriber.site) }
         } else if let context = thread.resolvedContext() {
-            publisher.publishFailure(of: E.self, context: context, error: error, site: subscriber.site)
+            publisher.publishFailure(of: E.self, named: name, context: context, error: error, site: subscriber.site)
         }
     }
 

@@ -22,7 +22,7 @@ package final class EventChannel<E: DomainEvent>: AnyEventChannel, @unchecked Se
         at site: SubscriptionSite,
         publisher: EventPublisher
     ) -> Subscription {
-        let subscriber = RecordingSubscriber<E>(site: site, publisher: publisher, recorder: recorder)
+        let subscriber = RecordingSubscriber<E>(name: name, site: site, publisher: publisher, recorder: recorder)
         add(deferred: subscriber)
         publisher.announceInterest(in: name)
         return Subscription(gate: subscriber.gate, channel: self, publisher: publisher)

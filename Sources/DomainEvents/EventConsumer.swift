@@ -71,7 +71,7 @@ extension EventPublisher {
                 guard let consumer else { return self?.removeDeadConsumers() ?? () }
                 try await consumer.consume(event, behind: gate)
             }
-            return subscribe(to: C.Event.self, deferred: subscriber)
+            return subscribe(to: channel(of: C.Event.self), deferred: subscriber)
         }
     }
 

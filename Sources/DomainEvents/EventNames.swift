@@ -6,8 +6,29 @@ package enum EventNames {
     // Guarded by `lock`: the compiler cannot see that.
     nonisolated(unsafe) private static var types: [EventName: any DomainEvent.Type] = [:]
 
+    /// The names of the reports that a publisher or its bridge publishes itself, at any time.
+    package static let ofReports: Set<EventName> = EventName.set(
+        [
+            HandlerFailed.eventName, EventRefused.eventName, EventsDropped.eventName, EventDeadLettered.eventName,
+            DeadLettersFull.eventName, DeadLetterEvicted.eventName, EventKeyMissing.eventName, EventsTraced.eventName,
+        ]
+    )
+
+    /// Ends the process: a type is used whose name this publisher has used without a type.
+    static func stop(_ type: any DomainEvent.Type, usedUntyped name: String) -> Never {
+        fatalError(
+            """
+            the type \(String(reflecting: type)) has the event name "\(name)", which this publisher has used for events \
+            without a type; use the type first, or one of the two
+            """
+        )
+    }
+
     /// Registers the type and returns its name; ends the process if the name is invalid or another type has it.
     static func register<E: DomainEvent>(_ type: E.Type) -> String {
+        if type == UntypedEvent.self {
+            fatalError("events without a type have names of their own: subscribe with `toEventsNamed:`")
+        }
         let name = E.eventName
         // No peer can cause this: a name from outside is looked up, never registered. This is no `precondition`,
         // because a release build would drop the text, which says what to mend.

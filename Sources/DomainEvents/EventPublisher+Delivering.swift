@@ -10,17 +10,31 @@ extension EventPublisher {
     /// - Returns: The event's identity, once it lies in every outbox that wants it.
     @discardableResult
     public func send<E: DomainEvent>(_ event: E) async throws -> EventID {
-        if openTransactions.load(ordering: .relaxed) != 0, let id = try sendInTransaction(event) { return id }
+        if openTransactions.load(ordering: .relaxed) != 0,
+            let id = try sendInTransaction(event, to: channel(of: E.self))
+        {
+            return id
+        }
         if let id = try sendNow(event) { return id }
         return try await sendWhenRoom(event, to: channel(of: E.self))
+    }
+
+    func send<E: DomainEvent>(_ event: E, to channel: EventChannel<E>) async throws -> EventID {
+        if openTransactions.load(ordering: .relaxed) != 0, let id = try sendInTransaction(event, to: channel) {
+            return id
+        }
+        if let id = try sendNow(event, to: channel) { return id }
+        return try await sendWhenRoom(event, to: channel)
     }
 
     /// Holds an event until the calling task's transaction is saved.
     ///
     /// - Returns: The event's identity; nil if no open transaction holds the event; then it was not published.
-    private func sendInTransaction<E: DomainEvent>(_ event: E) throws(DeliveryError) -> EventID? {
+    private func sendInTransaction<E: DomainEvent>(
+        _ event: E,
+        to channel: EventChannel<E>
+    ) throws(DeliveryError) -> EventID? {
         guard let transaction = Transaction.current(of: self) else { return nil }
-        let channel = channel(of: E.self)
         let context = makeContext(causedBy: EventContext.current)
         if channel.currentSubscribers() == nil { try refuseAfterShutdown(channel.name, context) }
         let publish = { [self] in
@@ -140,7 +154,15 @@ extension EventPublisher {
         within limit: Duration,
         clock: any Clock<Duration> = ContinuousClock()
     ) async throws -> DeliveryReceipt {
-        let channel = channel(of: E.self)
+        try await deliver(event, to: channel(of: E.self), within: limit, clock: clock)
+    }
+
+    func deliver<E: DomainEvent>(
+        _ event: E,
+        to channel: EventChannel<E>,
+        within limit: Duration,
+        clock: any Clock<Duration>
+    ) async throws -> DeliveryReceipt {
         try refuseInTransaction("deliver", channel.name)
         let wait = DeliveryWait<DeliveryReceipt>()
         let context = makeContext(causedBy: EventContext.current)

@@ -12,11 +12,7 @@ extension EventPublisher {
         _ handler: @escaping @Sendable (E) throws -> Void
     ) -> Subscription {
         let site = SubscriptionSite(file: file, line: line)
-        if let defaultExecutor { return subscribe(to: type, on: defaultExecutor, at: site, handler) }
-        let subscriber = InlineSubscriber(site: site, handler)
-        let channel = channel(of: type)
-        channel.add(inline: subscriber)
-        return started(subscriber, on: channel)
+        return subscribe(to: channel(of: type), at: site, handler)
     }
 
     /// Calls `handler` on the main actor for each event: in order, without making the publisher wait.
@@ -29,7 +25,7 @@ extension EventPublisher {
         line: UInt = #line,
         _ handler: @escaping @MainActor @Sendable (E) throws -> Void
     ) -> Subscription {
-        subscribe(to: type, on: .main, at: SubscriptionSite(file: file, line: line)) { event in
+        subscribe(to: channel(of: type), on: .main, at: SubscriptionSite(file: file, line: line)) { event in
             // The main queue runs its blocks on the main actor's executor.
             try MainActor.assumeIsolated { try handler(event) }
         }
@@ -45,7 +41,7 @@ extension EventPublisher {
         line: UInt = #line,
         _ handler: @escaping @Sendable (E) throws -> Void
     ) -> Subscription {
-        subscribe(to: type, on: context.executor, at: SubscriptionSite(file: file, line: line), handler)
+        subscribe(to: channel(of: type), on: context.executor, at: SubscriptionSite(file: file, line: line), handler)
     }
 
     /// Calls `handler` on the actor from which this is called, for each event: in order, one call after the other.
@@ -60,7 +56,8 @@ extension EventPublisher {
         @_inheritActorContext _ handler: @escaping @isolated(any) @Sendable (E) async throws -> Void
     ) -> Subscription {
         let site = SubscriptionSite(file: file, line: line)
-        return subscribe(to: type, deferred: TaskSubscriber(type, site: site, publisher: self, closure: handler))
+        let subscriber = TaskSubscriber(type, site: site, publisher: self, closure: handler)
+        return subscribe(to: channel(of: type), deferred: subscriber)
     }
 
     /// Calls an asynchronous `handler` for each event: in order, each call beginning when the one before has returned.
@@ -75,7 +72,8 @@ extension EventPublisher {
         _ handler: @escaping @isolated(any) @Sendable (E) async throws -> Void
     ) -> Subscription {
         let site = SubscriptionSite(file: file, line: line)
-        return subscribe(to: type, deferred: TaskSubscriber(type, site: site, publisher: self, closure: handler))
+        let subscriber = TaskSubscriber(type, site: site, publisher: self, closure: handler)
+        return subscribe(to: channel(of: type), deferred: subscriber)
     }
 
     // MARK: - Sequences
@@ -91,7 +89,7 @@ extension EventPublisher {
         file: StaticString = #fileID,
         line: UInt = #line
     ) -> EventSequence<E> {
-        EventSequence(consumers(buffering, file, line))
+        EventSequence(consumers(of: channel(of: type), buffering, file, line))
     }
 
     /// The events of one type and the places where the consumer has missed events; never throws.
@@ -103,7 +101,7 @@ extension EventPublisher {
         file: StaticString = #fileID,
         line: UInt = #line
     ) -> EventAndGapSequence<E> {
-        EventAndGapSequence(consumers(buffering, file, line))
+        EventAndGapSequence(consumers(of: channel(of: type), buffering, file, line))
     }
 
     /// The events of one type, each with its context: inside a loop ``EventContext/current`` does not know the event.
@@ -115,11 +113,16 @@ extension EventPublisher {
         file: StaticString = #fileID,
         line: UInt = #line
     ) -> DeliverySequence<E> {
-        DeliverySequence(consumers(buffering, file, line))
+        DeliverySequence(consumers(of: channel(of: type), buffering, file, line))
     }
 
-    private func consumers<E>(_ buffering: EventBuffering<E>, _ file: StaticString, _ line: UInt) -> Consumers<E> {
-        Consumers(publisher: self, buffering: buffering, site: SubscriptionSite(file: file, line: line))
+    func consumers<E>(
+        of channel: EventChannel<E>,
+        _ buffering: EventBuffering<E>,
+        _ file: StaticString,
+        _ line: UInt
+    ) -> Consumers<E> {
+        Consumers(channel, of: self, buffering: buffering, site: SubscriptionSite(file: file, line: line))
     }
 
     // MARK: - Other publishers
@@ -140,21 +143,36 @@ extension EventPublisher {
 
     // MARK: - Common
 
-    private func subscribe<E: DomainEvent>(
-        to type: E.Type,
+    /// Subscribes a handler where this publisher delivers by default.
+    func subscribe<E: DomainEvent>(
+        to channel: EventChannel<E>,
+        at site: SubscriptionSite,
+        _ handler: @escaping @Sendable (E) throws -> Void
+    ) -> Subscription {
+        if let defaultExecutor { return subscribe(to: channel, on: defaultExecutor, at: site, handler) }
+        let subscriber = InlineSubscriber(site: site, handler)
+        channel.add(inline: subscriber)
+        return started(subscriber, on: channel)
+    }
+
+    func subscribe<E: DomainEvent>(
+        to channel: EventChannel<E>,
         on executor: StrandExecutor,
         at site: SubscriptionSite,
         _ handler: @escaping @Sendable (E) throws -> Void
     ) -> Subscription {
-        let strand = strand(on: executor)
-        return subscribe(
-            to: type,
-            deferred: StrandSubscriber(type, site: site, strand: strand, publisher: self, handler: handler)
+        let subscriber = StrandSubscriber(
+            E.self,
+            untypedName: channel.untypedName,
+            site: site,
+            strand: strand(on: executor),
+            publisher: self,
+            handler: handler
         )
+        return subscribe(to: channel, deferred: subscriber)
     }
 
-    func subscribe<E: DomainEvent>(to type: E.Type, deferred subscriber: DeferredSubscriber) -> Subscription {
-        let channel = channel(of: type)
+    func subscribe(to channel: AnyEventChannel, deferred subscriber: DeferredSubscriber) -> Subscription {
         channel.add(deferred: subscriber)
         return started(subscriber, on: channel)
     }

@@ -39,6 +39,11 @@ public final class EventPublisher: @unchecked Sendable {
 
     private let lock = Lock()
     private var channelsByName: [EventName: AnyEventChannel] = [:]
+    /// The channels of untyped events that all observers know; `channels` has them by type, and these have none.
+    private var untypedChannels: [EventName: EventChannel<UntypedEvent>] = [:]
+    /// The names that belong to types of the bridge which this process may not have used yet.
+    private var reserved = EventNames.ofReports
+    private let wanted = WantedNames()
     private var forwarders: [EventName: [(owner: ObjectIdentifier, forwarder: any EventForwarder)]] = [:]
     private var observers: [any InterestObserver] = []
     /// Stays true once a bridge has carried this publisher's events; while it is false, ``hasLostItsBridge`` takes no
@@ -81,6 +86,7 @@ public final class EventPublisher: @unchecked Sendable {
 
     deinit {
         for channel in channelsInOrder { channel.publisherWasReleased() }
+        wanted.publisherWasReleased()
         offered.deinitialize(count: 1)
         UnsafeMutableRawPointer(offered).deallocate()
     }
@@ -136,7 +142,10 @@ public final class EventPublisher: @unchecked Sendable {
     ///
     /// The events that its handlers publish, here and in other processes, carry the same `traceparent`.
     public func publish<E: DomainEvent>(_ event: E, traceparent: Traceparent) {
-        let channel = channel(of: E.self)
+        publish(event, to: channel(of: E.self), traceparent: traceparent)
+    }
+
+    func publish<E: DomainEvent>(_ event: E, to channel: EventChannel<E>, traceparent: Traceparent) {
         let context = makeContext(causedBy: EventContext.current, traceparent: traceparent)
         let publish = { [self] in
             guard let subscribers = channel.currentSubscribers() else { return }
@@ -148,7 +157,10 @@ public final class EventPublisher: @unchecked Sendable {
 
     @usableFromInline
     func publishInTransaction<E: DomainEvent>(_ event: E, causedBy cause: EventContext?) {
-        let channel = channel(of: E.self)
+        publishInTransaction(event, to: channel(of: E.self), causedBy: cause)
+    }
+
+    func publishInTransaction<E: DomainEvent>(_ event: E, to channel: EventChannel<E>, causedBy cause: EventContext?) {
         guard let transaction = Transaction.current(of: self) else {
             guard let cause else { return channel.publish(event, from: self) }
             return channel.publishFully(event, from: self, causedBy: cause)
@@ -163,6 +175,7 @@ public final class EventPublisher: @unchecked Sendable {
 
     func publishFailure(
         of type: any DomainEvent.Type,
+        named name: String,
         context: EventContext,
         error: any Error,
         site: SubscriptionSite
@@ -171,7 +184,7 @@ public final class EventPublisher: @unchecked Sendable {
         // reports.
         guard !(type is any SelfReport.Type) else { return }
         let failure = HandlerFailed(
-            event: type.eventName,
+            event: name,
             id: context.id.description,
             error: "\(error)",
             handler: site.description
@@ -227,17 +240,13 @@ public final class EventPublisher: @unchecked Sendable {
     @usableFromInline
     func makeChannel<E: DomainEvent>(of type: E.Type, key: UInt) -> EventChannel<E> {
         let name = EventNames.register(type)
-        let (channel, observers) = lock.withLock {
-            if let known = channelsByName[EventName(name)] {
-                // Another thread is making the channel, for the only type with this name. Both threads tell the
-                // observers.
-                return (unsafeDowncast(known, to: EventChannel<E>.self), self.observers)
-            }
-            let forwarders = (forwarders[EventName(name)] ?? []).map(\.forwarder)
-            let channel = EventChannel<E>(name: name, forwarders: forwarders, isMuted: isMuted)
-            channelsByName[EventName(name)] = channel
-            return (channel, self.observers)
+        let (known, observers) = lock.withLock {
+            (channelsByName[EventName(name)] ?? addChannel(EventChannel<E>.self, name: name), self.observers)
         }
+        if known.isUntyped { EventNames.stop(type, usedUntyped: name) }
+        // If another thread is making the channel, it makes it for the only type with this name. Both threads tell the
+        // observers.
+        let channel = unsafeDowncast(known, to: EventChannel<E>.self)
         for observer in observers { observer.channelWasMade(channel) }
         // Now `publish` may find the channel without a lock: the observers that want all events already know of the
         // channel.
@@ -245,6 +254,39 @@ public final class EventPublisher: @unchecked Sendable {
             if channels.channel(for: key) == nil { channels.insert(channel, key: key) }
         }
         return channel
+    }
+
+    /// Makes the channel of a name that has none; called with the lock held.
+    private func addChannel<E: DomainEvent>(_ type: EventChannel<E>.Type, name: String) -> AnyEventChannel {
+        let forwarders = (forwarders[EventName(name)] ?? []).map(\.forwarder)
+        let channel = EventChannel<E>(name: name, forwarders: forwarders, isMuted: isMuted)
+        channelsByName[EventName(name)] = channel
+        return channel
+    }
+
+    /// The channel of the untyped events of this name.
+    ///
+    /// - Throws: ``DeliveryError`` if the name is invalid, or belongs to a type.
+    func untypedChannel(named name: String) throws(DeliveryError) -> EventChannel<UntypedEvent> {
+        let key = EventName(name)
+        if let known = lock.withLock({ untypedChannels[key] }) { return known }
+        if let mistake = EventName.mistake(in: name) { throw UntypedEvent.error(name, mistake) }
+        let (known, observers) = lock.withLock {
+            let known = channelsByName[key]
+            if known == nil, reserved.contains(key) { return (nil as AnyEventChannel?, self.observers) }
+            return (known ?? addChannel(EventChannel<UntypedEvent>.self, name: name), self.observers)
+        }
+        guard let known, known.isUntyped else { throw UntypedEvent.nameHasType(name, known?.eventType) }
+        let channel = unsafeDowncast(known, to: EventChannel<UntypedEvent>.self)
+        // As with types: all observers know the channel before another thread can find it.
+        for observer in observers { observer.channelWasMade(channel) }
+        lock.withLock { untypedChannels[key] = channel }
+        return channel
+    }
+
+    /// Keeps these names from being used for untyped events; this process may use their types at any time.
+    package func reserve(_ names: Set<EventName>) {
+        lock.withLock { reserved.formUnion(names) }
     }
 
     /// The one strand of all deliveries on this queue.
@@ -275,6 +317,14 @@ public final class EventPublisher: @unchecked Sendable {
     func removeDeadConsumers() {
         for subscription in lock.withLock({ consumers.removeDead() }) { subscription.cancel() }
     }
+
+    /// The names of events that other processes want, as they change; ends when the task is cancelled.
+    ///
+    /// Each iterator gets the present names at once, even if there are none, and then the names after each change. A
+    /// consumer that is slow gets only the newest names. A program that takes events from elsewhere, such as a gateway,
+    /// learns here which events are worth taking. A process that wants all events wants each name that this process
+    /// knows.
+    public var wantedEventNames: WantedEventNames { WantedEventNames(wanted) }
 
     // MARK: - For a bridge
 
@@ -310,6 +360,10 @@ public final class EventPublisher: @unchecked Sendable {
         lock.withLock { observers.removeAll { $0 === observer } }
     }
 
+    /// Tells the consumers of ``wantedEventNames`` of changes; called after ``setForwarding(of:by:to:)``, without any
+    /// lock held.
+    package func forwardingWasSet() { wanted.tellWatchers() }
+
     /// Whether every bridge that carried this publisher's events has shut down; false if there was none.
     var hasLostItsBridge: Bool {
         hasHadBridge.load(ordering: .relaxed) && lock.withLock { !observers.contains { $0.isBridge } }
@@ -327,6 +381,7 @@ public final class EventPublisher: @unchecked Sendable {
             list.removeAll { $0.owner == ObjectIdentifier(owner) }
             if let forwarder { list.append((ObjectIdentifier(owner), forwarder)) }
             forwarders[EventName(name)] = list.isEmpty ? nil : list
+            wanted.set(EventName(name), isWanted: list.contains { $0.forwarder.isWantedElsewhere })
             // Inside the lock: two changes must reach the channel in the order in which they reached the table.
             return channelsByName[EventName(name)]?.setForwarders(list.map(\.forwarder))
         }

@@ -120,10 +120,14 @@ final class Consumer: Sendable {
     let buffer: SequenceBuffer
     private let subscription: Subscription
 
-    init<E>(publisher: EventPublisher, buffering: EventBuffering<E>, site: SubscriptionSite) {
-        let name = publisher.channel(of: E.self).name
-        buffer = SequenceBuffer(site: site, name: name, source: publisher.source, buffering: buffering)
-        subscription = publisher.subscribe(to: E.self, deferred: buffer)
+    init<E>(
+        _ channel: EventChannel<E>,
+        of publisher: EventPublisher,
+        buffering: EventBuffering<E>,
+        site: SubscriptionSite
+    ) {
+        buffer = SequenceBuffer(site: site, name: channel.name, source: publisher.source, buffering: buffering)
+        subscription = publisher.subscribe(to: channel, deferred: buffer)
     }
 
     private func step() async -> SequenceBuffer.Step {
@@ -163,20 +167,27 @@ final class Consumers<E: DomainEvent>: @unchecked Sendable {
     // Sendable: `first` is guarded by `lock`, the rest is constant.
     private let lock = Lock()
     private var first: Consumer?
+    private let channel: EventChannel<E>
     private let publisher: EventPublisher
     private let buffering: EventBuffering<E>
     private let site: SubscriptionSite
 
-    init(publisher: EventPublisher, buffering: EventBuffering<E>, site: SubscriptionSite) {
+    init(
+        _ channel: EventChannel<E>,
+        of publisher: EventPublisher,
+        buffering: EventBuffering<E>,
+        site: SubscriptionSite
+    ) {
+        self.channel = channel
         self.publisher = publisher
         self.buffering = buffering
         self.site = site
-        first = Consumer(publisher: publisher, buffering: buffering, site: site)
+        first = Consumer(channel, of: publisher, buffering: buffering, site: site)
     }
 
     func next() -> Consumer {
         let waiting = lock.withLock { first.take() }
-        let consumer = waiting ?? Consumer(publisher: publisher, buffering: buffering, site: site)
+        let consumer = waiting ?? Consumer(channel, of: publisher, buffering: buffering, site: site)
         consumer.buffer.startIterating()
         return consumer
     }

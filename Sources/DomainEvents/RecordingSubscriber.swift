@@ -22,13 +22,14 @@ final class RecordingSubscriber<E: DomainEvent>: DeferredSubscriber, @unchecked 
     }
 
     init(
+        name: String,
         site: SubscriptionSite,
         publisher: EventPublisher,
         recorder: any EventRecording
     ) {
-        name = E.eventName
+        self.name = name
         self.recorder = recorder
-        encode = recorder.encoder(of: E.self)
+        encode = UntypedEvent.payload(ofEvents: E.self) ?? recorder.encoder(of: E.self)
         self.publisher = publisher
         super.init(E.self, site: site, source: publisher.source, isOpen: true)
     }
@@ -80,7 +81,13 @@ final class RecordingSubscriber<E: DomainEvent>: DeferredSubscriber, @unchecked 
             if let tracker = failure.tracker {
                 tracker.handlerReturned(at: site, failure: ThrownError(failure.error, at: site))
             } else {
-                publisher?.publishFailure(of: E.self, context: failure.context, error: failure.error, site: site)
+                publisher?.publishFailure(
+                    of: E.self,
+                    named: name,
+                    context: failure.context,
+                    error: failure.error,
+                    site: site
+                )
             }
         }
     }
@@ -106,6 +113,8 @@ private final class EncodedEvent: Hashable, Sendable {
 /// Keeps events where they outlive the process.
 package protocol EventRecording: AnyObject, Sendable {
     /// Returns the closure that encodes events of a type; the closure is called without any lock held.
+    ///
+    /// It is not asked for untyped events, whose payload is recorded as it is.
     func encoder<E: DomainEvent>(of type: E.Type) -> @Sendable (E) throws -> [UInt8]
 
     /// Called without any lock before an event with this payload is recorded; waits for the room that the record needs.

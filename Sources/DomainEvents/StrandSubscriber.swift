@@ -10,6 +10,7 @@ final class StrandSubscriber: DeferredSubscriber, @unchecked Sendable {
 
     init<E: DomainEvent>(
         _ eventType: E.Type,
+        untypedName: String?,
         site: SubscriptionSite,
         strand: DeliveryStrand,
         publisher: EventPublisher,
@@ -19,7 +20,14 @@ final class StrandSubscriber: DeferredSubscriber, @unchecked Sendable {
         self.strand = strand
         self.publisher = publisher
         self.handler = HeldHandler({ event in try handler(event.copy(as: E.self)) }, behind: gate)
-        super.init(eventType, site: site, gate: gate, source: publisher.source, lockNumber: strand.lockNumber)
+        super.init(
+            eventType,
+            untypedName: untypedName,
+            site: site,
+            gate: gate,
+            source: publisher.source,
+            lockNumber: strand.lockNumber
+        )
     }
 
     override func append(
@@ -74,7 +82,7 @@ extension DeferredSubscriber {
         if let tracker {
             tracker.handlerReturned(at: site, failure: failure.map { ThrownError($0, at: site) })
         } else if let failure, let context {
-            publisher()?.publishFailure(of: eventType, context: context, error: failure, site: site)
+            publisher()?.publishFailure(of: eventType, named: eventName, context: context, error: failure, site: site)
         }
     }
 }

@@ -31,6 +31,7 @@ final class TaskSubscriber: DeferredSubscriber, @unchecked Sendable {
 
     init<E: DomainEvent>(
         _ eventType: E.Type,
+        untypedName: String? = nil,
         site: SubscriptionSite,
         publisher: EventPublisher,
         closure: @escaping @isolated(any) @Sendable (E) async throws -> Void
@@ -40,7 +41,7 @@ final class TaskSubscriber: DeferredSubscriber, @unchecked Sendable {
         handler = .closure(HeldHandler(isolated, behind: gate))
         self.publisher = publisher
         backlog = Backlog(arrivals)
-        super.init(eventType, site: site, gate: gate, source: publisher.source)
+        super.init(eventType, untypedName: untypedName, site: site, gate: gate, source: publisher.source)
     }
 
     init<E: DomainEvent>(

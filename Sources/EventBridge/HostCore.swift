@@ -75,6 +75,9 @@ final class HostCore: @unchecked Sendable {
         self.output = (
             output.map(OutputGate.Target.closure) ?? .published(otherwise: UnclaimedOutput()), OutputNumbers()
         )
+        publisher.reserve(
+            HostEventNames.reports.union(ControlEventNames.commands).union(ControlEventNames.answers)
+        )
         reports = ReportStrand(publisher: publisher, poller: poller)
         statusBoard = StatusBoard()
         deadLetters = DeadLetterStore(bounds: bounds, reports: reports)

@@ -72,7 +72,7 @@ public final class EventRecorder: Sendable {
     public var all: [any DomainEvent] { log.all }
 
     /// The names of all recorded events.
-    public var names: [String] { log.all.map { type(of: $0).eventName } }
+    public var names: [String] { log.all.map(\.nameOfEvent) }
 
     /// The recorded events of one type, including those that ``next(_:within:clock:)`` has returned.
     public func events<E: DomainEvent>(_ type: E.Type) -> [E] {

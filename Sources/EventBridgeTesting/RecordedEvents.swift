@@ -10,6 +10,7 @@ final class RecordedEvents: EventObserver, @unchecked Sendable {
     /// A lock that is taken before `lock`, and held while a channel is being subscribed; a second call for it waits.
     private let recording = Lock()
     private var types: Set<ObjectIdentifier> = []
+    private var channels: Set<ObjectIdentifier> = []
     /// The subscriptions; nil after the recorder was released.
     private var subscriptions: [Subscription]? = []
     private var recordsAll = false
@@ -36,7 +37,11 @@ final class RecordedEvents: EventObserver, @unchecked Sendable {
     /// Records the events of this channel from now on; does nothing if they are already recorded.
     func record(_ channel: AnyEventChannel, of publisher: EventPublisher) {
         let tooLate = recording.withLock { () -> Subscription? in
-            guard lock.withLock({ types.insert(ObjectIdentifier(channel.eventType)).inserted }) else { return nil }
+            let isNew = lock.withLock {
+                types.insert(ObjectIdentifier(channel.eventType))
+                return channels.insert(ObjectIdentifier(channel)).inserted
+            }
+            guard isNew else { return nil }
             let subscription = channel.subscribe(self, publisher: publisher)
             return lock.withLock {
                 guard subscriptions != nil else { return subscription }

@@ -105,3 +105,41 @@ final class TypedReceiver<E: DomainEvent>: EventReceiver {
         return event
     }
 }
+
+/// The receiver of events without a type, which hands their payload on as it is.
+final class UntypedReceiver: EventReceiver {
+    private let channel: EventChannel<UntypedEvent>
+    // Unmanaged for the reason given in ``TypedReceiver``.
+    private let publisher: Unmanaged<EventPublisher>
+
+    init(channel: EventChannel<UntypedEvent>, publisher: EventPublisher) {
+        self.channel = channel
+        self.publisher = .passUnretained(publisher)
+    }
+
+    func receive(
+        _ payload: UnsafeRawBufferPointer,
+        context: EventContext,
+        keeping kept: inout KeptSubscribers,
+        strand: (any InlineStrand)?,
+        passOn: (_ held: inout [any HeldEvent]?) -> Bool,
+        completion: (_ handlers: Int) -> any HandlingCompletion
+    ) -> LocalOutcome {
+        publisher._withUnsafeGuaranteedRef { publisher in
+            do {
+                let outcome = try channel.deliverIncoming(
+                    { try UntypedEvent.received(payload, name: channel.name) },
+                    context: context,
+                    from: publisher,
+                    keeping: &kept,
+                    strand: strand,
+                    passOn: passOn,
+                    completion: completion
+                )
+                return LocalOutcome(outcome)
+            } catch {
+                return .refused(.undecodable, text: CBORError.sentence(of: error))
+            }
+        }
+    }
+}

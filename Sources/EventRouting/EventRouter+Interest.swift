@@ -136,6 +136,7 @@ extension EventRouter: InterestObserver {
 
     /// Lets these links write what was queued for them.
     func tell(_ touched: [Link]) {
+        publisher.forwardingWasSet()
         trace.startTimer()
         for link in touched { link.pump() }
     }

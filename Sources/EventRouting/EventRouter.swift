@@ -167,6 +167,7 @@ package final class EventRouter: @unchecked Sendable {
                 to: isRefused ? refusal.map { RefusingForwarder(named.name, because: $0) } : nil
             )
         }
+        publisher.forwardingWasSet()
     }
 
     // MARK: - Names

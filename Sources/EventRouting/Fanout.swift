@@ -30,6 +30,9 @@ final class Fanout: Sendable {
 
     var address: UInt { UInt(bitPattern: ObjectIdentifier(self)) }
 
+    /// Whether any peer wants the events.
+    var isWanted: Bool { !targets.isEmpty || !attached.isEmpty }
+
     /// Whether this peer wants the events, or a share of them.
     func goes(to peer: Peer) -> Bool {
         targets.contains { $0 === peer } || attached.contains { $0 === peer }

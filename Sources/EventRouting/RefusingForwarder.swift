@@ -21,4 +21,8 @@ final class RefusingForwarder: EventForwarder {
     var hasRoom: Bool { true }
 
     func waitForRoom<E: DomainEvent>(for event: E) async throws { throw error }
+
+    var isWantedElsewhere: Bool { false }
+
+    var untyped: any EventForwarder { self }
 }

@@ -91,7 +91,13 @@ final class Topic: @unchecked Sendable {
             let channel = unsafeDowncast(channel, to: EventChannel<E>.self)
             return withCoder(of: type) { TypedReceiver(channel: channel, coder: $0, publisher: publisher) }
         }
-        let receiver = open(channel.eventType)
+        let receiver: any EventReceiver
+        if channel.isUntyped {
+            let channel = unsafeDowncast(channel, to: EventChannel<UntypedEvent>.self)
+            receiver = UntypedReceiver(channel: channel, publisher: publisher)
+        } else {
+            receiver = open(channel.eventType)
+        }
         _ = lock.withLock {
             put(
                 Fanout(
@@ -197,7 +203,7 @@ final class Topic: @unchecked Sendable {
     }
 
     /// - Parameter triesAlone: whether the method for one peer may be tried; false if that method has just failed.
-    private func forward(
+    func forward(
         _ payload: UnsafeRawBufferPointer,
         _ context: EventContext,
         _ ifFull: FullOutboxAction,
@@ -243,7 +249,7 @@ final class Topic: @unchecked Sendable {
         }
     }
 
-    private func refused(
+    func refused(
         _ failure: DeliveryError,
         _ context: EventContext,
         _ ifFull: FullOutboxAction,

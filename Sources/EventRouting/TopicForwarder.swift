@@ -46,4 +46,8 @@ final class TopicForwarder: EventForwarder {
             throw router.refusalOfWaiting(topic.name) ?? failure
         }
     }
+
+    var isWantedElsewhere: Bool { fanout.isWanted }
+
+    var untyped: any EventForwarder { UntypedForwarder(topic, to: fanout, of: router) }
 }

@@ -10,18 +10,9 @@ import Supervision
 struct WorkerReporter: Sendable {
     /// The bridge's reports about itself, and its commands: they are printed as sentences or not at all, never as
     /// events.
-    static let reports = ControlEventNames.commands.union(ControlEventNames.answers).union(
-        EventName.set([
-            WorkerReady.eventName, WorkerExited.eventName, WorkerGaveUp.eventName, WorkerOutput.eventName,
-            EventRefused.eventName, EventsDropped.eventName, HandlerFailed.eventName,
-            EventDeadLettered.eventName, DeadLettersFull.eventName, EventsLost.eventName,
-            BridgeEnding.eventName, WorkerUnresponsive.eventName, WorkerOutputDropped.eventName,
-            WorkerLeftBehind.eventName, WorkerBoxIncomplete.eventName, EventKeyMissing.eventName,
-            EventsTraced.eventName, WorkerReplaced.eventName, WorkerNotReplaced.eventName,
-            DeadLetterEvicted.eventName, HostLost.eventName, HostRegained.eventName, ClientAttached.eventName,
-            ClientDetached.eventName, ControlSocketReported.eventName,
-        ])
-    )
+    static let reports = ControlEventNames.commands.union(ControlEventNames.answers)
+        .union(HostEventNames.reports).union(EventNames.ofReports)
+        .union(EventName.set([HostLost.eventName, HostRegained.eventName]))
 
     /// The codes of a refusal because of the event itself: it does not decode, or is invalid.
     private static let fieldCodes: ClosedRange<UInt64> = 1...2

@@ -183,6 +183,10 @@ private final class Carrier: EventForwarder {
         waits.add()
         try Task.checkCancellation()
     }
+
+    var isWantedElsewhere: Bool { true }
+
+    var untyped: any EventForwarder { self }
 }
 
 /// What a carrier holds.

@@ -45,6 +45,16 @@ struct EveryEventRecorderTests {
         withExtendedLifetime(subscriptions) {}
     }
 
+    @Test func withoutATypeUnderTheirOwnNames() async throws {
+        let recorder = EventRecorder(publisher)
+        for name in ["TeaMilked", "TeaStirred", "TeaMilked"] {
+            try publisher.publish(UntypedEvent(name: name, payload: [0]))
+        }
+        #expect(recorder.names == ["TeaMilked", "TeaStirred", "TeaMilked"])
+        #expect(recorder.events(UntypedEvent.self).map(\.name) == recorder.names)
+        #expect(try await recorder.next(UntypedEvent.self).name == "TeaMilked")
+    }
+
     @Test func alsoWhereThePublisherDeliversOnAQueue() {
         let publisher = EventPublisher(deliveringOn: .main)
         let recorder = EventRecorder(publisher)

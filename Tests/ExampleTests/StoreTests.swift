@@ -223,4 +223,8 @@ private final class SpyingLink: EventForwarder, @unchecked Sendable {
     var hasRoom: Bool { true }
 
     func waitForRoom<E: DomainEvent>(for event: E) async throws {}
+
+    var isWantedElsewhere: Bool { true }
+
+    var untyped: any EventForwarder { self }
 }
