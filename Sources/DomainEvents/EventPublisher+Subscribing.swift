@@ -44,6 +44,25 @@ extension EventPublisher {
         subscribe(to: channel(of: type), on: context.executor, at: SubscriptionSite(file: file, line: line), handler)
     }
 
+    /// Calls `handler` on a queue for each event, in order; the event counts as handled when the handler's delivery is
+    /// acknowledged, which may be later and on another thread.
+    ///
+    /// A handler may have any number of deliveries in hand. Events from another process are at most as many as the
+    /// link's window lets out, and `send` in this process waits while 4096 are in hand or wait. If the handler throws,
+    /// the delivery is refused. When the subscription is cancelled, deliveries in hand can still be settled, and events
+    /// that wait for the handler count as refused.
+    public func subscribe<E: DomainEvent>(
+        to type: E.Type,
+        on context: QueueDelivery,
+        acknowledging: ManualAcknowledgement,
+        file: StaticString = #fileID,
+        line: UInt = #line,
+        _ handler: @escaping @Sendable (UnsettledDelivery<E>) throws -> Void
+    ) -> Subscription {
+        let site = SubscriptionSite(file: file, line: line)
+        return subscribe(to: channel(of: type), on: context.executor, at: site, acknowledging: handler)
+    }
+
     /// Calls `handler` on the actor from which this is called, for each event: in order, one call after the other.
     ///
     /// The closure may use the actor's state as the surrounding code does. Each subscription is its own strand: if the
@@ -168,6 +187,23 @@ extension EventPublisher {
             strand: strand(on: executor),
             publisher: self,
             handler: handler
+        )
+        return subscribe(to: channel, deferred: subscriber)
+    }
+
+    func subscribe<E: DomainEvent>(
+        to channel: EventChannel<E>,
+        on executor: StrandExecutor,
+        at site: SubscriptionSite,
+        acknowledging handler: @escaping @Sendable (UnsettledDelivery<E>) throws -> Void
+    ) -> Subscription {
+        let subscriber = StrandSubscriber(
+            E.self,
+            untypedName: channel.untypedName,
+            site: site,
+            strand: strand(on: executor),
+            publisher: self,
+            acknowledging: handler
         )
         return subscribe(to: channel, deferred: subscriber)
     }

@@ -4,11 +4,14 @@ import Locks
 final class StrandSubscriber: DeferredSubscriber, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let strand: DeliveryStrand
-    private let handler: HeldHandler<@Sendable (RawEvent) throws -> Void>
+    private let handler: HeldHandler<@Sendable (DeliveryPlace, StrandSubscriber) throws -> Void>
     private weak let publisher: EventPublisher?
+    /// The error of an event that the handler does not get because the subscription was cancelled; nil if such an event
+    /// counts as handled.
+    private let failureIfCancelled: (any Error)?
     private var isRemoved = false
 
-    init<E: DomainEvent>(
+    convenience init<E: DomainEvent>(
         _ eventType: E.Type,
         untypedName: String?,
         site: SubscriptionSite,
@@ -16,10 +19,45 @@ final class StrandSubscriber: DeferredSubscriber, @unchecked Sendable {
         publisher: EventPublisher,
         handler: @escaping @Sendable (E) throws -> Void
     ) {
+        self.init(eventType, untypedName, site, strand, publisher, failureIfCancelled: nil) { place, _ in
+            try handler(place.event.copy(as: E.self))
+        }
+    }
+
+    /// Makes a subscriber whose handler acknowledges the events.
+    convenience init<E: DomainEvent>(
+        _ eventType: E.Type,
+        untypedName: String?,
+        site: SubscriptionSite,
+        strand: DeliveryStrand,
+        publisher: EventPublisher,
+        acknowledging handler: @escaping @Sendable (UnsettledDelivery<E>) throws -> Void
+    ) {
+        let cancelled = NotSettled(reason: "its subscription was cancelled")
+        self.init(eventType, untypedName, site, strand, publisher, failureIfCancelled: cancelled) { place, subscriber in
+            let delivery = UnsettledDelivery(
+                place.event.copy(as: E.self),
+                place.context,
+                subscriber.settlement(of: place)
+            )
+            do { try handler(delivery) } catch { delivery.refuse(error) }
+        }
+    }
+
+    private init(
+        _ eventType: any DomainEvent.Type,
+        _ untypedName: String?,
+        _ site: SubscriptionSite,
+        _ strand: DeliveryStrand,
+        _ publisher: EventPublisher,
+        failureIfCancelled: (any Error)?,
+        handler: @escaping @Sendable (DeliveryPlace, StrandSubscriber) throws -> Void
+    ) {
         let gate = CallGate()
         self.strand = strand
         self.publisher = publisher
-        self.handler = HeldHandler({ event in try handler(event.copy(as: E.self)) }, behind: gate)
+        self.failureIfCancelled = failureIfCancelled
+        self.handler = HeldHandler(handler, behind: gate)
         super.init(
             eventType,
             untypedName: untypedName,
@@ -50,11 +88,35 @@ final class StrandSubscriber: DeferredSubscriber, @unchecked Sendable {
         room.leave()
         var failure: (any Error)?
         thread.run(place) {
-            guard let handler = self.handler.enter() else { return }
-            do { try handler(place.event) } catch { failure = error }
+            guard let handler = self.handler.enter() else {
+                failure = failureIfCancelled
+                return
+            }
+            do { try handler(place, self) } catch { failure = error }
             self.handler.leave()
         }
         finish(place, failure: failure, publisher: publisher)
+    }
+
+    /// Takes the event's tracker, which the settlement tells instead of this subscriber.
+    private func settlement(of place: DeliveryPlace) -> ManualSettlement {
+        // Until it is settled, the event takes up room, so that the senders of this process wait for its subscriber.
+        lock.withLock { room.enter() }
+        return ManualSettlement(place.context, place.pointee.tracker.take(), of: self)
+    }
+
+    /// Reports the end of a handling, or the failure of an event that no tracker waits for.
+    func report(_ failure: (any Error)?, of context: EventContext, to tracker: HandlingTracker?) {
+        if let tracker {
+            tracker.handlerReturned(at: site, failure: failure.map { ThrownError($0, at: site) })
+        } else if let failure {
+            publisher?.publishFailure(of: eventType, named: eventName, context: context, error: failure, site: site)
+        }
+    }
+
+    override func release(_ place: DeliveryPlace) {
+        guard let failureIfCancelled else { return super.release(place) }
+        finish(place, failure: failureIfCancelled, publisher: publisher)
     }
 
     override func discardWaiting() {

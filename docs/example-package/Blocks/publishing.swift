@@ -16,6 +16,10 @@ struct Warehouse {
     func remove(_ box: Int64) {}
 }
 
+struct Broker: Sendable {
+    func send(_ text: String, _ isDone: @Sendable ((any Error)?) -> Void) {}
+}
+
 struct SavingContext {
     func save() throws {}
 }
@@ -25,6 +29,7 @@ var publisher: EventPublisher { fatalError() }
 var event: BoxOrdered { fatalError() }
 var box: Int64 { fatalError() }
 var warehouse: Warehouse { fatalError() }
+var broker: Broker { fatalError() }
 var context: SavingContext { fatalError() }
 var subscriptions: Set<Subscription> {
     get { fatalError() }
