@@ -1,0 +1,42 @@
+// swift-tools-version: 6.2
+
+// A gateway between event bridges of several machines, over NATS JetStream. A package of its own: EventBridge itself
+// depends on nothing, and this needs the C client of NATS (Debian: `apt-get install libnats-dev nats-server`).
+
+import PackageDescription
+
+let package = Package(
+    name: "nats-gateway",
+    platforms: [.macOS(.v15)],
+    products: [.library(name: "NATSGateway", targets: ["NATSGateway"])],
+    targets: [
+        .systemLibrary(
+            name: "CNATS",
+            pkgConfig: "libnats",
+            providers: [.apt(["libnats-dev"]), .brew(["cnats"])]
+        ),
+        .target(name: "NATSGateway", dependencies: ["CNATS"]),
+        .testTarget(
+            name: "NATSGatewayTests",
+            dependencies: [
+                "CNATS",
+                "NATSGateway",
+            ]
+        ),
+    ],
+    swiftLanguageModes: [.v6]
+)
+
+// As in EventBridge's own manifest.
+for target in package.targets where target.type != .system {
+    target.swiftSettings = [
+        .enableUpcomingFeature("ExistentialAny"),
+        .enableUpcomingFeature("InternalImportsByDefault"),
+        .enableUpcomingFeature("MemberImportVisibility"),
+        .enableUpcomingFeature("InferIsolatedConformances"),
+        .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    ]
+    if Context.environment["EVENT_BRIDGE_WARNINGS_AS_ERRORS"] != nil {
+        target.swiftSettings?.append(.treatAllWarnings(as: .error))
+    }
+}

@@ -1,0 +1,32 @@
+/// Where a message stands in a stream and in the consumer that brings it, as its reply subject says.
+struct ConsumerPlace: Equatable, Sendable {
+    let consumer: String
+    /// The place in the stream, from 1.
+    let sequence: UInt64
+    /// The count of the consumer's deliveries, from 1; a missing one is a lost message.
+    let delivery: UInt64
+    /// How many messages the consumer has not sent yet.
+    let remaining: UInt64
+
+    /// - Returns: Nil if the subject is not one to acknowledge a message with.
+    init?(reply: String) {
+        var parts = reply.split(separator: ".", omittingEmptySubsequences: false)[...]
+        guard parts.count >= 9, parts.removeFirst() == "$JS", parts.removeFirst() == "ACK" else { return nil }
+        // Later servers name the domain and the account first, and a random token last.
+        if parts.count > 7 { parts.removeFirst(2) }
+        parts.removeFirst()
+        guard parts.count >= 6, let consumer = parts.popFirst(), parts.popFirst() != nil,
+            let sequence = Self.number(parts.popFirst()), let delivery = Self.number(parts.popFirst()),
+            parts.popFirst() != nil, let remaining = Self.number(parts.popFirst())
+        else { return nil }
+        self.consumer = String(consumer)
+        self.sequence = sequence
+        self.delivery = delivery
+        self.remaining = remaining
+    }
+
+    /// A count of the broker, small enough to be added to.
+    private static func number(_ text: Substring?) -> UInt64? {
+        text.flatMap { Int64($0) }.flatMap { UInt64(exactly: $0) }
+    }
+}

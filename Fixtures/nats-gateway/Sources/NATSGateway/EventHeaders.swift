@@ -1,0 +1,100 @@
+/// What travels with an event besides its payload: CloudEvents 1.0 in the binary mode of its NATS binding.
+///
+/// <https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/bindings/nats-protocol-binding.md>. The fields that
+/// begin with `bridge-` are this gateway's own.
+public struct EventHeaders: Hashable, Sendable {
+    /// Events have passed so many nodes at most.
+    static let longestPath = 8
+    /// Where a message names its identity for the broker.
+    static let identityField = "Nats-Msg-Id"
+    /// CBOR, as it comes from the bridge.
+    static let contentType = "application/cbor"
+
+    /// The event's identity at the node that published it.
+    public var id: String
+    /// The process that published it.
+    public var source: String
+    /// The event's name.
+    public var name: String
+    /// When it was published, as RFC 3339 writes it; nil for a time that cannot be written so.
+    public var time: String?
+    /// The event that caused it.
+    public var cause: String?
+    /// Its place in a distributed trace.
+    public var traceparent: String?
+    /// The nodes that it has passed, the first one first.
+    public var path: [Node]
+
+    /// Makes the headers of an event that leaves a node.
+    public init(
+        id: String,
+        source: String,
+        name: String,
+        time: String? = nil,
+        cause: String? = nil,
+        traceparent: String? = nil,
+        path: [Node]
+    ) {
+        self.id = id
+        self.source = source
+        self.name = name
+        self.time = time
+        self.cause = cause
+        self.traceparent = traceparent
+        self.path = path
+    }
+
+    /// The header fields, in the order in which they are written.
+    var fields: [(name: String, value: String)] {
+        var fields = [
+            ("ce-specversion", "1.0"), ("ce-id", EscapedName.text(of: id)), ("ce-source", EscapedName.text(of: source)),
+            ("ce-type", EscapedName.text(of: name)), ("content-type", Self.contentType),
+            ("bridge-node", path.map(\.name).joined(separator: ",")),
+        ]
+        if let time { fields.append(("ce-time", time)) }
+        if let cause { fields.append(("bridge-cause", EscapedName.text(of: cause))) }
+        if let traceparent { fields.append(("traceparent", traceparent)) }
+        return fields
+    }
+
+    /// Why the headers of a message are none of an event that this node may have.
+    struct Mistake: Error, Equatable {
+        let description: String
+
+        init(_ description: String) { self.description = description }
+    }
+
+    /// Reads the headers of a message from another node's stream.
+    ///
+    /// What is optional and not valid is left out.
+    ///
+    /// - Parameters:
+    ///   - name: the event's name by the message's subject.
+    ///   - reader: the node that reads; an event that has been there is refused.
+    ///   - field: the value of a header field.
+    init(event name: String, reader: Node, field: (String) -> String?) throws(Mistake) {
+        func unescaped(_ key: String) -> String? {
+            guard let value = field(key), value.utf8.count <= 3 * 1024 else { return nil }
+            return EscapedName.name(in: value)
+        }
+        guard field("ce-specversion") == "1.0" else { throw Mistake("it is no event of CloudEvents 1.0") }
+        guard let id = unescaped("ce-id"), !id.isEmpty else { throw Mistake("it has no identity") }
+        guard let source = unescaped("ce-source") else { throw Mistake("it has no source") }
+        guard unescaped("ce-type") == name else { throw Mistake("its subject and its type differ") }
+        guard field("content-type") == Self.contentType else { throw Mistake("its content is not \(Self.contentType)") }
+        let path = (field("bridge-node") ?? "").split(separator: ",", maxSplits: Self.longestPath).map(String.init)
+        let nodes = path.compactMap(Node.init)
+        guard !nodes.isEmpty, nodes.count == path.count else { throw Mistake("it has no path of nodes") }
+        guard !nodes.contains(reader) else { throw Mistake("it has been at \(reader) before") }
+        guard nodes.count <= Self.longestPath else { throw Mistake("it passed more than \(Self.longestPath) nodes") }
+        self.init(
+            id: id,
+            source: source,
+            name: name,
+            time: field("ce-time"),
+            cause: unescaped("bridge-cause"),
+            traceparent: field("traceparent"),
+            path: nodes
+        )
+    }
+}

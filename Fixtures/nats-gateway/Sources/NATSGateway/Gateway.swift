@@ -1,0 +1,134 @@
+import Dispatch
+import Synchronization
+
+/// A node's place between its host and the broker: carries the node's events to its stream, and those of other nodes
+/// to the host.
+public final class Gateway: Sendable {
+    let configuration: GatewayConfiguration
+    private let connection: NATSConnection
+    private let exporter: Exporter?
+    private let importers: [Importer]
+    private let report: @Sendable (GatewayReport) -> Void
+    /// Where a change of the connection waits for a look whether another gateway serves this node.
+    private let changes = DispatchQueue(label: "nats-gateway.changes")
+    private let isPresent = Mutex(false)
+
+    /// Begins to serve, and waits for a broker that is away.
+    ///
+    /// - Parameters:
+    ///   - publish: gives an event to the host. Returns when the host has it, or the reason why it never will.
+    ///   - report: is called from any thread.
+    /// - Throws: ``NATSError`` if the address or the credentials cannot be used.
+    public init(
+        _ configuration: GatewayConfiguration,
+        publish: @escaping @Sendable (ImportedEvent) async -> String?,
+        report: @escaping @Sendable (GatewayReport) -> Void
+    ) throws {
+        self.configuration = configuration
+        self.report = report
+        let node = configuration.node
+        let relay = ChangeRelay()
+        connection = try NATSConnection(
+            url: configuration.url,
+            credentials: configuration.credentials,
+            name: "nats-gateway \(node)"
+        ) { relay.pass($0) }
+        exporter =
+            configuration.exports.isEmpty
+            ? nil
+            : try Exporter(
+                node: node,
+                connection: connection,
+                limits: .init(bytes: configuration.streamBytes, age: configuration.streamHours),
+                window: configuration.window,
+                report: report
+            )
+        importers = try configuration.imports.map { [connection] other, names in
+            try Importer(
+                node: other,
+                names: names,
+                reader: node,
+                window: configuration.window,
+                connection: connection,
+                publish: publish,
+                report: report
+            )
+        }
+        relay.begin { [weak self] change in self?.pass(change) }
+    }
+
+    /// Carries an event of the configured names to the broker.
+    public func export(_ event: ExportedEvent) { exporter?.export(event) }
+
+    /// Ends the connection; what is not settled by then comes again at the next start.
+    public func stop() {
+        exporter?.stop()
+        for importer in importers { importer.stop() }
+        connection.close()
+    }
+
+    private func pass(_ change: NATSConnection.Change) {
+        changes.async { [self] in
+            switch change {
+            case .connected: if becomePresent() { tellAll(isConnected: true) }
+            case .disconnected: tellAll(isConnected: false)
+            case .closed(let reason): report(.end("the connection to the broker is closed: \(reason)"))
+            }
+        }
+    }
+
+    private func tellAll(isConnected: Bool) {
+        exporter?.change(isConnected: isConnected)
+        for importer in importers { importer.change(isConnected: isConnected) }
+    }
+
+    /// Two gateways of one node would fence each other in turn, so the later one leaves the first in peace.
+    ///
+    /// - Returns: Whether this gateway is the node's.
+    private func becomePresent() -> Bool {
+        if isPresent.withLock(\.self) { return true }
+        let subject = configuration.node.presence
+        if connection.isAnswered(subject) {
+            report(.end("another gateway serves the node \(configuration.node)"))
+            return false
+        }
+        do {
+            try connection.subscribe(to: subject) { [connection] message in
+                let reply = message.reply
+                if !reply.isEmpty { try? connection.publish(to: reply, []) }
+            }
+        } catch {
+            report(.end("\(error)"))
+            return false
+        }
+        isPresent.withLock { $0 = true }
+        return true
+    }
+}
+
+/// Keeps the changes of a connection until there is a gateway to tell.
+private final class ChangeRelay: Sendable {
+    private enum State {
+        case keeping([NATSConnection.Change])
+        case passing(@Sendable (NATSConnection.Change) -> Void)
+    }
+
+    private let state = Mutex(State.keeping([]))
+
+    func pass(_ change: NATSConnection.Change) {
+        state.withLock { state in
+            switch state {
+            case .keeping(let changes): state = .keeping(changes + [change])
+            // Only puts the change into a queue.
+            case .passing(let pass): pass(change)
+            }
+        }
+    }
+
+    func begin(_ pass: @escaping @Sendable (NATSConnection.Change) -> Void) {
+        state.withLock { state in
+            if case .keeping(let changes) = state { for change in changes { pass(change) } }
+            state = .passing(pass)
+        }
+    }
+}

@@ -1,0 +1,240 @@
+/// Decides what becomes of the events of another node: a value that touches neither broker nor host nor clock.
+///
+/// The gateway reads the other node's stream with a durable consumer, whose acknowledged floor is the gateway's place
+/// in the stream. After each start, reconnection or doubt it looks at the floor and makes a new consumer that begins
+/// behind it: an old one would bring again, out of order, what it had sent to a process that is gone. A message is
+/// acknowledged to the broker when the host has the event. One acknowledgement counts for all messages before.
+struct ImportMachine<Event: Sendable>: Machine {
+    enum Input: Sendable {
+        case connected
+        case disconnected
+        case looked(ImportLook)
+        /// There is no stream now, or it cannot be read, and why.
+        case lookFailed(String)
+        case consumerMade
+        case consumerNotMade(String)
+        case arrived(ConsumerPlace, reply: String, Content)
+        /// The broker's sign of life, with the count of deliveries that it has made.
+        case heartbeat(deliveries: UInt64)
+        /// The host has the event, or will never take it, and why.
+        case settled(sequence: UInt64, refusal: String?)
+        case timeOver
+    }
+
+    enum Action: Sendable {
+        case look
+        /// Makes the consumer with this number, which begins with a place in the stream, and then removes others.
+        case makeConsumer(UInt64, start: UInt64, removing: [UInt64])
+        /// Gives the event to the host, behind those given before.
+        case publish(Event, sequence: UInt64)
+        case acknowledge(reply: String)
+        /// Tells the broker that the message can never be handled.
+        case terminate(reply: String)
+        /// Replaces the timer that runs.
+        case startTimer(Duration)
+        case stopTimer
+        case report(String)
+        /// Another gateway reads in the name of this node: this one must end.
+        case end(String)
+    }
+
+    enum Content: Sendable {
+        case event(Event)
+        /// The host does not want it.
+        case unwanted
+        /// It is no event, and why.
+        case undecodable(String)
+    }
+
+    private enum State {
+        case disconnected
+        /// Waits until the host has taken what it was given, before the floor is looked at.
+        case draining
+        case looking
+        case making
+        case reading
+        /// Waits before it looks again.
+        case pausing
+        case ended
+    }
+
+    private struct Item {
+        let sequence: UInt64
+        let reply: String
+        var isSettled: Bool
+        /// Why it is no event, or why the host will never take it.
+        var refusal: String?
+    }
+
+    static var timeOver: Input { .timeOver }
+
+    /// A broker that has given no sign of life in this time is looked at again.
+    static var patience: Duration { .seconds(10) }
+    /// Between two attempts while the stream cannot be read.
+    static var pause: Duration { .milliseconds(500) }
+
+    private var state = State.disconnected
+    /// When the stream was made of which `place` speaks.
+    private var created: Int64?
+    /// All messages up to this place are settled.
+    private var place: UInt64 = 0
+    /// The consumer of this process; 0 before the first.
+    private var consumer: UInt64 = 0
+    private var consumerName = ""
+    private var deliveries: UInt64 = 0
+    /// What the broker has sent and does not know to be settled, in order: at most the consumer's window.
+    private var items: ArraySlice<Item> = []
+    private var trouble: String?
+    private var actions: [Action] = []
+    private let node: Node
+
+    /// - Parameter node: the node that reads.
+    init(node: Node) {
+        self.node = node
+    }
+
+    mutating func handle(_ input: Input) -> [Action] {
+        defer { actions.removeAll() }
+        switch input {
+        case .settled(let sequence, let refusal): settle(sequence, refusal)
+        case .connected: if !isEnded { begin() }
+        case .disconnected:
+            if !isEnded {
+                state = .disconnected
+                actions.append(.stopTimer)
+            }
+        case .looked(let look): if case .looking = state { decide(look) }
+        case .lookFailed(let reason): if case .looking = state { wait(reason) }
+        case .consumerMade: if case .making = state { read() }
+        case .consumerNotMade(let reason): if case .making = state { wait(reason) }
+        case .arrived(let place, let reply, let content): arrive(place, reply, content)
+        case .heartbeat(let deliveries): if case .reading = state { hear(deliveries) }
+        case .timeOver: timeOver()
+        }
+        return actions
+    }
+
+    private var isEnded: Bool { if case .ended = state { true } else { false } }
+
+    // MARK: - A consumer behind the floor
+
+    private mutating func begin() {
+        actions.append(.stopTimer)
+        if items.isEmpty {
+            state = .looking
+            actions.append(.look)
+        } else {
+            state = .draining
+        }
+    }
+
+    private mutating func decide(_ look: ImportLook) {
+        // Only processes of this node make such consumers, and this is not of this process.
+        let newest = look.consumers.max() ?? 0
+        guard consumer == 0 || newest <= consumer else {
+            state = .ended
+            actions.append(.end("another gateway of this node reads the stream"))
+            return
+        }
+        if let created, created != look.created {
+            actions.append(.report("the stream is another one than before: it is read from its beginning"))
+            place = 0
+        } else if created == nil {
+            place = look.floor
+        }
+        if place > look.last {
+            actions.append(.report("the stream went back from message \(place) to \(look.last)"))
+            place = look.last
+        }
+        if place > 0, place < look.first, place + 1 < look.first {
+            actions.append(.report("messages \(place + 1) to \(look.first - 1) were removed before they were read"))
+        }
+        created = look.created
+        consumer = max(consumer, newest) + 1
+        state = .making
+        actions.append(.makeConsumer(consumer, start: place + 1, removing: look.consumers))
+    }
+
+    private mutating func read() {
+        consumerName = node.consumer(consumer)
+        deliveries = 0
+        state = .reading
+        if let trouble {
+            self.trouble = nil
+            actions.append(.report("events are read again (\(trouble))"))
+        }
+        actions.append(.startTimer(Self.patience))
+    }
+
+    private mutating func wait(_ reason: String) {
+        state = .pausing
+        if trouble != reason {
+            trouble = reason
+            actions.append(.report("no events are read, because \(reason)"))
+        }
+        actions.append(.startTimer(Self.pause))
+    }
+
+    private mutating func timeOver() {
+        switch state {
+        case .pausing, .reading: begin()
+        case .disconnected, .draining, .looking, .making, .ended: break
+        }
+    }
+
+    // MARK: - Messages
+
+    private mutating func arrive(_ place: ConsumerPlace, _ reply: String, _ content: Content) {
+        // The broker may send before it answers that there is a consumer.
+        if case .making = state, place.consumer == node.consumer(consumer) { read() }
+        guard case .reading = state, place.consumer == consumerName else { return }
+        let last = items.last?.sequence ?? self.place
+        guard place.delivery == deliveries + 1, place.sequence > last else {
+            begin()
+            return
+        }
+        deliveries += 1
+        actions.append(.startTimer(Self.patience))
+        var item = Item(sequence: place.sequence, reply: reply, isSettled: true)
+        switch content {
+        case .event(let event):
+            item.isSettled = false
+            actions.append(.publish(event, sequence: place.sequence))
+        case .unwanted: break
+        case .undecodable(let reason): item.refusal = reason
+        }
+        items.append(item)
+        settleFirst()
+    }
+
+    private mutating func hear(_ deliveries: UInt64) {
+        // A message got lost on the way to this process.
+        if deliveries > self.deliveries { begin() } else { actions.append(.startTimer(Self.patience)) }
+    }
+
+    private mutating func settle(_ sequence: UInt64, _ refusal: String?) {
+        guard let index = items.firstIndex(where: { $0.sequence == sequence }) else { return }
+        items[index].isSettled = true
+        items[index].refusal = refusal
+        settleFirst()
+        if items.isEmpty, case .draining = state { begin() }
+    }
+
+    /// Acknowledges what is settled with all before it.
+    private mutating func settleFirst() {
+        var reply: String?
+        while let first = items.first, first.isSettled {
+            items.removeFirst()
+            place = first.sequence
+            if let refusal = first.refusal {
+                actions += [
+                    .report("message \(first.sequence) is given up: \(refusal)"), .terminate(reply: first.reply),
+                ]
+                reply = nil
+            } else {
+                reply = first.reply
+            }
+        }
+        if let reply { actions.append(.acknowledge(reply: reply)) }
+    }
+}

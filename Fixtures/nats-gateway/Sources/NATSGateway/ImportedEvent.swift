@@ -1,0 +1,7 @@
+/// An event of another node, on its way to the host.
+public struct ImportedEvent: Sendable {
+    /// What travelled with the event.
+    public let headers: EventHeaders
+    /// One item of CBOR, if the other node's gateway did what it should.
+    public let payload: [UInt8]
+}

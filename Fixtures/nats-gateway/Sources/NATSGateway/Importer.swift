@@ -1,0 +1,128 @@
+/// Carries the events of another node to the host: a thread that does what an ``ImportMachine`` says, and a task that
+/// publishes one event after the other.
+final class Importer: Sendable {
+    private let node: Node
+    private let reader: Node
+    private let names: Set<String>
+    private let window: Int
+    private let connection: NATSConnection
+    private let report: @Sendable (GatewayReport) -> Void
+    private let deliverySubject: String
+    private let thread = MachineThread<ImportMachine<ImportedEvent>>()
+    private let events: AsyncStream<(event: ImportedEvent, sequence: UInt64)>.Continuation
+    private let publishing: Task<Void, Never>
+
+    init(
+        node: Node,
+        names: Set<String>,
+        reader: Node,
+        window: Int,
+        connection: NATSConnection,
+        publish: @escaping @Sendable (ImportedEvent) async -> String?,
+        report: @escaping @Sendable (GatewayReport) -> Void
+    ) throws(NATSError) {
+        self.node = node
+        self.reader = reader
+        self.names = names
+        self.window = window
+        self.connection = connection
+        self.report = report
+        deliverySubject = "\(connection.inbox).\(node)"
+        // No more than the consumer's window wait here.
+        let (stream, continuation) = AsyncStream.makeStream(of: (event: ImportedEvent, sequence: UInt64).self)
+        events = continuation
+        publishing = Task { [thread] in
+            for await (event, sequence) in stream {
+                let refusal = await publish(event)
+                thread.put(.settled(sequence: sequence, refusal: refusal))
+            }
+        }
+        // One subject for all consumers of this process: the broker finds no subscriber of a consumer by a wildcard.
+        try connection.subscribe(to: deliverySubject) { [thread] message in
+            if let input = Self.input(of: message, node: node, names: names, reader: reader) {
+                thread.put(input)
+            }
+        }
+        thread.start("nats-gateway.import.\(node)", ImportMachine(node: reader)) { self.perform($0) }
+    }
+
+    func change(isConnected: Bool) { thread.put(isConnected ? .connected : .disconnected) }
+
+    func stop() {
+        thread.stop()
+        events.finish()
+        publishing.cancel()
+    }
+
+    private static func input(
+        of message: borrowing NATSMessage,
+        node: Node,
+        names: Set<String>,
+        reader: Node
+    ) -> ImportMachine<ImportedEvent>.Input? {
+        let reply = message.reply
+        guard let place = ConsumerPlace(reply: reply) else {
+            // Heartbeats have no place.
+            return message.field("Nats-Last-Consumer").flatMap { UInt64($0) }.map { .heartbeat(deliveries: $0) }
+        }
+        guard let name = node.event(of: message.subject) else {
+            let subject = message.subject.prefix(200)
+            return .arrived(place, reply: reply, .undecodable("its subject \"\(subject)\" names no event of \(node)"))
+        }
+        guard names.contains(name) else { return .arrived(place, reply: reply, .unwanted) }
+        do throws(EventHeaders.Mistake) {
+            let headers = try EventHeaders(event: name, reader: reader) { message.field($0) }
+            let event = ImportedEvent(headers: headers, payload: message.payload)
+            return .arrived(place, reply: reply, .event(event))
+        } catch {
+            return .arrived(place, reply: reply, .undecodable("\"\(message.subject)\": \(error.description)"))
+        }
+    }
+
+    private func perform(
+        _ action: ImportMachine<ImportedEvent>.Action
+    ) -> ActionOutcome<ImportMachine<ImportedEvent>.Input> {
+        switch action {
+        case .look:
+            do {
+                return .input(.looked(try connection.look(at: node, by: reader)))
+            } catch {
+                return .input(.lookFailed("the stream cannot be looked at: \(error)"))
+            }
+        case .makeConsumer(let number, let start, let earlier):
+            do {
+                try connection.makeConsumer(
+                    number,
+                    of: reader,
+                    at: node,
+                    start: start,
+                    filter: filter,
+                    window: window,
+                    deliverTo: deliverySubject,
+                    removing: earlier
+                )
+                return .input(.consumerMade)
+            } catch {
+                return .input(.consumerNotMade("no consumer can be made: \(error)"))
+            }
+        case .publish(let event, let sequence): events.yield((event, sequence))
+        case .acknowledge(let reply): answer(reply, "+ACK")
+        case .terminate(let reply): answer(reply, "+TERM")
+        case .startTimer(let duration): return .timer(duration)
+        case .stopTimer: return .timer(nil)
+        case .report(let sentence): report(.note("\(node.stream): \(sentence)"))
+        case .end(let reason): report(.end("\(node.stream): \(reason)"))
+        }
+        return .done
+    }
+
+    /// An acknowledgement that does not leave is made up for by the next one, or by the next consumer's start.
+    private func answer(_ reply: String, _ text: String) {
+        try? connection.publish(to: reply, Array(text.utf8))
+    }
+
+    /// The broker filters by one subject at most (several need 2.10): for more names the rest is left out here.
+    private var filter: String {
+        if names.count == 1, let name = names.first { node.subject(of: name) } else { node.subjects }
+    }
+}

@@ -1,0 +1,205 @@
+import CNATS
+
+/// Requests to JetStream. Each waits for its answer, so only a thread that may wait calls them.
+extension NATSConnection {
+    /// The most that a stream which this gateway makes may hold.
+    struct StreamLimits: Sendable, Equatable {
+        var bytes: Int64
+        /// In hours.
+        var age: Int64
+    }
+
+    private static let nanosecondsPerSecond: Int64 = 1_000_000_000
+
+    /// Looks at the end of a node's own stream, and makes the stream if there is none.
+    func tail(of node: Node, withRecent: Bool, limits: StreamLimits) throws(NATSError) -> Tail {
+        var tail: Tail
+        do {
+            tail = try info(of: node).tail
+        } catch  where error.code == JSStreamNotFoundErr.rawValue {
+            tail = try makeStream(of: node, limits).tail
+        }
+        if tail.sequence > 0 { tail.last = try identity(at: tail.sequence, of: node) }
+        if withRecent, tail.sequence > 0 { tail.recent = try recent(of: node, upTo: tail.sequence) }
+        return tail
+    }
+
+    /// Looks at another node's stream, and at the consumers of a node there.
+    func look(at node: Node, by reader: Node) throws(NATSError) -> ImportLook {
+        var look = try info(of: node).look
+        var list: UnsafeMutablePointer<jsConsumerInfoList>?
+        var code = jsErrCode(rawValue: 0)
+        let status = js_Consumers(&list, jetStream, node.stream, nil, &code)
+        // A stream without consumers.
+        if status == NATS_NOT_FOUND { return look }
+        try NATSError.check(status, code)
+        defer { jsConsumerInfoList_Destroy(list) }
+        guard let list else { return look }
+        for index in 0..<Int(list.pointee.Count) {
+            guard let consumer = list.pointee.List[index], let name = consumer.pointee.Name,
+                let number = reader.number(ofConsumer: String(cString: name))
+            else { continue }
+            look.consumers.append(number)
+            look.floor = max(look.floor, Self.count(consumer.pointee.AckFloor.Stream))
+        }
+        return look
+    }
+
+    /// Makes a durable consumer that brings a stream's messages to a subject, and removes the reader's earlier ones.
+    func makeConsumer(
+        _ number: UInt64,
+        of reader: Node,
+        at node: Node,
+        start: UInt64,
+        filter: String,
+        window: Int,
+        deliverTo subject: String,
+        removing earlier: [UInt64]
+    ) throws(NATSError) {
+        let name = reader.consumer(number)
+        try Self.withCStrings(name, filter, subject) { name, filter, subject throws(NATSError) in
+            var configuration = Self.consumer(from: start, to: subject)
+            configuration.Durable = name
+            configuration.FilterSubject = filter
+            configuration.AckPolicy = js_AckAll
+            // Nothing is sent twice by one consumer: a new one is made instead.
+            configuration.AckWait = 3_600 * Self.nanosecondsPerSecond
+            configuration.MaxAckPending = Int64(window)
+            configuration.Heartbeat = 2 * Self.nanosecondsPerSecond
+            var code = jsErrCode(rawValue: 0)
+            try NATSError.check(js_AddConsumer(nil, jetStream, node.stream, &configuration, nil, &code), code)
+        }
+        // The floor is the new consumer's from now on; one that stays is removed the next time.
+        for number in earlier { js_DeleteConsumer(jetStream, node.stream, reader.consumer(number), nil, nil) }
+    }
+
+    // MARK: - Steps
+
+    private func info(of node: Node) throws(NATSError) -> StreamInfo {
+        var info: UnsafeMutablePointer<jsStreamInfo>?
+        var code = jsErrCode(rawValue: 0)
+        try NATSError.check(js_GetStreamInfo(&info, jetStream, node.stream, nil, &code), code)
+        return StreamInfo(taking: info)
+    }
+
+    private func makeStream(of node: Node, _ limits: StreamLimits) throws(NATSError) -> StreamInfo {
+        try Self.withCStrings(node.stream, node.subjects, "") { stream, subjects, _ throws(NATSError) in
+            var configuration = jsStreamConfig()
+            jsStreamConfig_Init(&configuration)
+            var list: [UnsafePointer<CChar>?] = [subjects]
+            var info: UnsafeMutablePointer<jsStreamInfo>?
+            var code = jsErrCode(rawValue: 0)
+            let status = list.withUnsafeMutableBufferPointer { list in
+                configuration.Name = stream
+                configuration.Subjects = list.baseAddress
+                configuration.SubjectsLen = 1
+                configuration.Storage = js_FileStorage
+                configuration.Discard = js_DiscardNew
+                configuration.MaxBytes = limits.bytes
+                configuration.MaxAge = limits.age * 3_600 * Self.nanosecondsPerSecond
+                return js_AddStream(&info, jetStream, &configuration, nil, &code)
+            }
+            try NATSError.check(status, code)
+            return StreamInfo(taking: info)
+        }
+    }
+
+    /// The identity of one message, empty if it has none; nil if there is no such message any more.
+    private func identity(at sequence: UInt64, of node: Node) throws(NATSError) -> String? {
+        var message: OpaquePointer?
+        var code = jsErrCode(rawValue: 0)
+        let status = js_GetMsg(&message, jetStream, node.stream, sequence, nil, &code)
+        if code == JSNoMessageFoundErr { return nil }
+        try NATSError.check(status, code)
+        guard let message else { return nil }
+        return NATSMessage(message).field(EventHeaders.identityField) ?? ""
+    }
+
+    /// The identities of the last messages, by a consumer that brings no payloads.
+    private func recent(of node: Node, upTo last: UInt64) throws(NATSError) -> Set<String> {
+        let subject = "\(inbox).recent"
+        var subscription: OpaquePointer?
+        try NATSError.check(natsConnection_SubscribeSync(&subscription, client, subject))
+        defer { natsSubscription_Destroy(subscription) }
+        let start = last > Tail.remembered ? last - Tail.remembered + 1 : 1
+        return try Self.withCStrings(subject, "", "") { subject, _, _ throws(NATSError) in
+            var configuration = Self.consumer(from: start, to: subject)
+            configuration.AckPolicy = js_AckNone
+            configuration.HeadersOnly = true
+            configuration.InactiveThreshold = Self.nanosecondsPerSecond
+            var made: UnsafeMutablePointer<jsConsumerInfo>?
+            var code = jsErrCode(rawValue: 0)
+            try NATSError.check(js_AddConsumer(&made, jetStream, node.stream, &configuration, nil, &code), code)
+            defer {
+                js_DeleteConsumer(jetStream, node.stream, made?.pointee.Name, nil, nil)
+                jsConsumerInfo_Destroy(made)
+            }
+            // All of them may have been removed.
+            guard let made, made.pointee.NumPending > 0 || made.pointee.Delivered.Consumer > 0 else { return [] }
+            var identities: Set<String> = []
+            var remaining: UInt64 = 1
+            while remaining > 0 {
+                var received: OpaquePointer?
+                try NATSError.check(natsSubscription_NextMsg(&received, subscription, 2_000))
+                guard let received else { break }
+                let message = NATSMessage(received)
+                remaining = ConsumerPlace(reply: message.reply)?.remaining ?? remaining
+                if let identity = message.field(EventHeaders.identityField) { identities.insert(identity) }
+            }
+            return identities
+        }
+    }
+
+    private static func consumer(from start: UInt64, to subject: UnsafePointer<CChar>) -> jsConsumerConfig {
+        var configuration = jsConsumerConfig()
+        jsConsumerConfig_Init(&configuration)
+        configuration.DeliverPolicy = js_DeliverByStartSequence
+        configuration.OptStartSeq = start
+        configuration.DeliverSubject = subject
+        return configuration
+    }
+
+    /// A count of the broker, small enough to be added to.
+    fileprivate static func count(_ number: UInt64) -> UInt64 { min(number, UInt64(Int64.max)) }
+
+    /// Configurations of the client hold C strings, which have to live as long.
+    private static func withCStrings<Result>(
+        _ one: String,
+        _ two: String,
+        _ three: String,
+        _ body: (UnsafePointer<CChar>, UnsafePointer<CChar>, UnsafePointer<CChar>) throws(NATSError) -> Result
+    ) throws(NATSError) -> Result {
+        let bytes = [one, two, three].map { Array($0.utf8CString) }
+        let result = bytes[0].withUnsafeBufferPointer { one in
+            bytes[1].withUnsafeBufferPointer { two in
+                bytes[2].withUnsafeBufferPointer { three -> Swift.Result<Result, NATSError> in
+                    guard let one = one.baseAddress, let two = two.baseAddress, let three = three.baseAddress else {
+                        // A C string has at least its zero.
+                        preconditionFailure("a C string has no address")
+                    }
+                    do throws(NATSError) { return .success(try body(one, two, three)) } catch { return .failure(error) }
+                }
+            }
+        }
+        return try result.get()
+    }
+}
+
+/// What this gateway reads of a stream's description.
+private struct StreamInfo {
+    let created: Int64
+    let first: UInt64
+    let last: UInt64
+
+    /// Reads and releases the client's description.
+    init(taking info: UnsafeMutablePointer<jsStreamInfo>?) {
+        created = info?.pointee.Created ?? 0
+        first = NATSConnection.count(info?.pointee.State.FirstSeq ?? 0)
+        last = NATSConnection.count(info?.pointee.State.LastSeq ?? 0)
+        jsStreamInfo_Destroy(info)
+    }
+
+    var tail: Tail { Tail(created: created, sequence: last) }
+
+    var look: ImportLook { ImportLook(created: created, first: first, last: last) }
+}

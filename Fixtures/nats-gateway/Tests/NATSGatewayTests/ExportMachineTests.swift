@@ -1,0 +1,271 @@
+import Testing
+
+@testable import NATSGateway
+
+/// The machine with a broker that is a value, too.
+@Suite struct ExportMachineTests {
+    /// What became of the events, and what the machine asked for last.
+    private struct Trial {
+        var machine: ExportMachine<String>
+        var acknowledged: [String] = []
+        var refused: [String] = []
+        var sent: [(event: String, ExportMachine<String>.Predecessor, round: UInt64, number: UInt64)] = []
+        var asked = 0
+        var withRecent = false
+        var isTimed = false
+        var said: [String] = []
+        var ended: String?
+
+        init(window: Int = 4) { machine = ExportMachine(window: window) }
+
+        mutating func handle(_ input: ExportMachine<String>.Input) {
+            for action in machine.handle(input) {
+                switch action {
+                case .askForTail(let withRecent):
+                    asked += 1
+                    self.withRecent = withRecent
+                case .publish(let event, let predecessor, let round, let number):
+                    sent.append((event, predecessor, round, number))
+                case .acknowledge(let event): acknowledged.append(event)
+                case .refuse(let event, _): refused.append(event)
+                case .startTimer: isTimed = true
+                case .stopTimer: isTimed = false
+                case .report(let text): said.append(text)
+                case .end(let reason): ended = reason
+                }
+            }
+        }
+
+        mutating func arrive(_ ids: String..., isRepeat: Bool = false) {
+            for id in ids { handle(.eventArrived(id: id, isRepeat: isRepeat, id)) }
+        }
+
+        /// Answers the message that was sent last with this event.
+        mutating func answer(_ event: String, _ answer: PublishAnswer) {
+            guard let message = sent.last(where: { $0.event == event }) else {
+                Issue.record("\(event) was not sent")
+                return
+            }
+            handle(.answered(round: message.round, number: message.number, answer))
+        }
+
+        /// Connected, with a look at a stream.
+        static func begun(_ tail: Tail = Tail(created: 1, sequence: 0), window: Int = 4) -> Trial {
+            var trial = Trial(window: window)
+            trial.handle(.connected)
+            trial.handle(.tailLearned(tail))
+            return trial
+        }
+    }
+
+    @Test func windowIsFilledAndEachFollowsTheOneBefore() {
+        var trial = Trial.begun(Tail(created: 1, sequence: 9, last: "z"))
+        trial.arrive("a", "b", "c", "d", "e")
+        #expect(trial.sent.map(\.event) == ["a", "b", "c", "d"])
+        #expect(
+            trial.sent.map(\.1) == [
+                .init(sequence: 9), .init(sequence: 10, identity: "a"), .init(sequence: 11, identity: "b"),
+                .init(sequence: 12, identity: "c"),
+            ]
+        )
+        trial.answer("a", .stored)
+        #expect(trial.acknowledged == ["a"])
+        #expect(trial.sent.last?.event == "e")
+    }
+
+    @Test func answerCountsForAllBefore() {
+        var trial = Trial.begun()
+        trial.arrive("a", "b", "c")
+        trial.answer("c", .stored)
+        #expect(trial.acknowledged == ["a", "b", "c"])
+        #expect(!trial.isTimed)
+    }
+
+    @Test func answerOfAnEarlierRoundSaysNothing() {
+        var trial = Trial.begun()
+        trial.arrive("a")
+        let old = trial.sent[0]
+        trial.handle(.disconnected)
+        trial.handle(.connected)
+        trial.handle(.tailLearned(Tail(created: 1, sequence: 0)))
+        trial.handle(.answered(round: old.round, number: old.number, .stored))
+        #expect(trial.acknowledged.isEmpty)
+        trial.handle(.answered(round: old.round + 1, number: 77, .stored))
+        #expect(trial.acknowledged.isEmpty)
+    }
+
+    @Test(arguments: 0...3) func reconnectionSendsAgainWhatTheStreamHasNot(_ stored: Int) {
+        var trial = Trial.begun()
+        trial.arrive("a", "b", "c")
+        trial.handle(.disconnected)
+        trial.handle(.connected)
+        let ids = ["a", "b", "c"]
+        trial.sent = []
+        trial.handle(
+            .tailLearned(Tail(created: 1, sequence: UInt64(stored), last: stored == 0 ? nil : ids[stored - 1]))
+        )
+        #expect(trial.acknowledged == Array(ids.prefix(stored)))
+        #expect(trial.sent.map(\.event) == Array(ids.dropFirst(stored)))
+        #expect(trial.sent.first?.1 == (stored == 3 ? nil : .init(sequence: UInt64(stored))))
+    }
+
+    @Test func silenceIsFollowedByALook() {
+        var trial = Trial.begun()
+        trial.arrive("a")
+        #expect(trial.isTimed)
+        trial.handle(.timeOver)
+        #expect(trial.asked == 2)
+        trial.handle(.tailLearned(Tail(created: 1, sequence: 1, last: "a")))
+        #expect(trial.acknowledged == ["a"])
+    }
+
+    @Test func messageNotInTurnIsExplainedByALateOneOfItsOwn() {
+        var trial = Trial.begun()
+        trial.arrive("a")
+        trial.answer("a", .notInTurn)
+        trial.handle(.tailLearned(Tail(created: 1, sequence: 1, last: "a")))
+        #expect(trial.acknowledged == ["a"])
+        #expect(trial.ended == nil)
+    }
+
+    @Test(arguments: [
+        Tail(created: 1, sequence: 1, last: "x"), Tail(created: 1, sequence: 1, last: ""),
+        Tail(created: 1, sequence: 2, last: "a"),
+        Tail(created: 1, sequence: 5, last: nil), Tail(created: 1, sequence: 0, last: "x"),
+    ])
+    func anotherWriterEndsTheGateway(_ tail: Tail) {
+        var trial = Trial.begun()
+        trial.arrive("a")
+        trial.answer("a", .notInTurn)
+        trial.handle(.tailLearned(tail))
+        #expect(trial.ended != nil)
+        trial.arrive("b")
+        trial.handle(.connected)
+        #expect(trial.acknowledged.isEmpty)
+        #expect(trial.sent.count == 1)
+    }
+
+    @Test func fullStreamIsTriedWithOneMessageUntilThereIsRoom() {
+        var trial = Trial.begun()
+        trial.arrive("a", "b", "c")
+        trial.answer("a", .notNow("full"))
+        trial.answer("b", .notInTurn)
+        #expect(trial.acknowledged.isEmpty)
+        #expect(trial.said == ["events wait, because full"])
+        for _ in 1...3 {
+            #expect(trial.isTimed)
+            trial.handle(.timeOver)
+            trial.sent = []
+            trial.handle(.tailLearned(Tail(created: 1, sequence: 0)))
+            #expect(trial.sent.map(\.event) == ["a"])
+            trial.answer("a", .notNow("full"))
+        }
+        #expect(trial.said.count == 1)
+        trial.handle(.timeOver)
+        trial.handle(.tailLearned(Tail(created: 1, sequence: 0)))
+        trial.answer("a", .stored)
+        #expect(trial.acknowledged == ["a"])
+        #expect(trial.sent.suffix(2).map(\.event) == ["b", "c"])
+        #expect(trial.said.last == "events are stored again (full)")
+    }
+
+    @Test func eventThatIsTooLargeIsRefusedAloneAndTheOthersGoOn() {
+        var trial = Trial.begun()
+        trial.arrive("a", "large", "b")
+        trial.answer("large", .impossible("too large"))
+        #expect(trial.refused.isEmpty)
+        trial.handle(.timeOver)
+        trial.handle(.tailLearned(Tail(created: 1, sequence: 1, last: "a")))
+        trial.answer("large", .impossible("too large"))
+        #expect(trial.refused == ["large"])
+        trial.handle(.tailLearned(Tail(created: 1, sequence: 1, last: "a")))
+        trial.answer("b", .stored)
+        #expect(trial.acknowledged == ["a", "b"])
+    }
+
+    @Test func beginningAcknowledgesRepeatsThatTheStreamHas() {
+        var trial = Trial()
+        trial.arrive("y", "z", isRepeat: true)
+        trial.handle(.connected)
+        #expect(trial.withRecent)
+        trial.handle(.tailLearned(Tail(created: 1, sequence: 9, last: "z", recent: ["x", "y", "z"])))
+        trial.arrive("x", "a", isRepeat: true)
+        trial.arrive("b")
+        #expect(trial.acknowledged == ["y", "z", "x"])
+        #expect(trial.sent.map(\.event) == ["a", "b"])
+    }
+
+    @Test(arguments: [Tail(created: 1, sequence: 0), Tail(created: 2, sequence: 1, last: "x")])
+    func streamThatWentBackIsSaidAndGoesOn(_ tail: Tail) {
+        var trial = Trial.begun()
+        trial.arrive("a", "b")
+        trial.answer("a", .stored)
+        trial.handle(.disconnected)
+        trial.handle(.connected)
+        trial.handle(.tailLearned(tail))
+        #expect(trial.said.count == 1)
+        #expect(trial.withRecent)
+        trial.handle(.tailLearned(tail))
+        #expect(trial.sent.last?.event == "b")
+        #expect(trial.sent.last?.1 == .init(sequence: tail.sequence))
+    }
+
+    @Test func duplicateIsAcknowledgedAndLookedAt() {
+        var trial = Trial.begun()
+        trial.arrive("a", "b")
+        trial.answer("a", .wasStored)
+        #expect(trial.acknowledged == ["a"])
+        trial.handle(.tailLearned(Tail(created: 1, sequence: 7, last: "x", recent: ["x"])))
+        trial.answer("b", .stored)
+        #expect(trial.acknowledged == ["a", "b"])
+    }
+
+    /// A broker that is a value: stores, refuses, loses answers and connections by a seed.
+    @Test(arguments: 0..<300) func anyFaultsLeaveEachEventOnceInOrder(_ seed: UInt64) {
+        var random = SeededGenerator(seed)
+        var trial = Trial()
+        var stream: [String] = []
+        var answers: [ExportMachine<String>.Input] = []
+        var handled = 0
+        let ids = (0..<40).map { "e\($0)" }
+        var next = 0
+        var steps = 0
+        while trial.acknowledged.count < ids.count, steps < 20_000 {
+            steps += 1
+            // What was sent since: stored if it is in turn, unless it gets lost.
+            while handled < trial.sent.count {
+                let message = trial.sent[handled]
+                handled += 1
+                if random.next(below: 20) == 0 { continue }
+                let isInTurn =
+                    message.1.sequence == UInt64(stream.count)
+                    && (message.1.identity == nil || message.1.identity == stream.last)
+                var answer = PublishAnswer.notInTurn
+                if random.next(below: 20) == 0 {
+                    answer = .notNow("full")
+                } else if isInTurn {
+                    stream.append(message.event)
+                    answer = .stored
+                }
+                answers.append(.answered(round: message.round, number: message.number, answer))
+            }
+            switch random.next(below: 12) {
+            case 0...3 where next < ids.count:
+                trial.arrive(ids[next])
+                next += 1
+            case 4...7 where !answers.isEmpty: trial.handle(answers.removeFirst())
+            case 8 where random.next(below: 4) == 0:
+                trial.handle(.disconnected)
+                if random.next(below: 2) == 0 { answers = [] }
+                trial.handle(.connected)
+            case 9 where trial.isTimed: trial.handle(.timeOver)
+            case 10: trial.handle(.tailUnknown("no answer"))
+            case 11: trial.handle(.tailLearned(Tail(created: 1, sequence: UInt64(stream.count), last: stream.last)))
+            default: if trial.asked == 0 { trial.handle(.connected) }
+            }
+        }
+        #expect(stream == ids, "seed \(seed)")
+        #expect(trial.acknowledged == ids, "seed \(seed)")
+        #expect(trial.ended == nil, "seed \(seed)")
+    }
+}

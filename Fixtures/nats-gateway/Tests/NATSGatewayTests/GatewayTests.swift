@@ -1,0 +1,242 @@
+import Testing
+
+@testable import NATSGateway
+
+/// Gateways with a real broker.
+@Suite(.enabled(if: Broker.isInstalled, "nats-server is not installed"), .timeLimit(.minutes(3)), .serialized)
+struct GatewayTests {
+    private func sender(_ broker: Broker, _ name: String = "berlin") throws -> NodeUnderTest {
+        try NodeUnderTest(name, broker) { $0.exports = ["Counted"] }
+    }
+
+    private func receiver(_ broker: Broker, _ name: String = "paris", of others: String...) throws -> NodeUnderTest {
+        let nodes = try (others.isEmpty ? ["berlin"] : others).map { (try node($0), Set(["Counted"])) }
+        return try NodeUnderTest(name, broker) { $0.imports = Dictionary(uniqueKeysWithValues: nodes) }
+    }
+
+    private static func ids(_ range: ClosedRange<Int>) -> [String] { range.map { "event-\($0)" } }
+
+    /// Compares without printing thousands of identities.
+    private func expect(_ found: [String], _ wanted: [String], _ what: Comment) {
+        let difference = zip(found, wanted).enumerated().first { $0.element.0 != $0.element.1 }
+        #expect(found.count == wanted.count && difference == nil, what)
+    }
+
+    @Test func eventsArriveInOrderEachOnce() async throws {
+        let broker = try Broker()
+        try broker.start()
+        let berlin = try sender(broker)
+        let paris = try receiver(broker)
+        let ids = Self.ids(1...5_000)
+        for id in ids { berlin.export(id) }
+        await paris.wait { $0.arrivals.count >= ids.count }
+        await berlin.wait { $0.acknowledged.count >= ids.count }
+        expect(paris.arrivals, ids, "arrivals")
+        expect(berlin.acknowledged, ids, "acknowledged")
+        #expect(berlin.sentences.isEmpty)
+    }
+
+    @Test func brokerThatComesLaterIsWaitedFor() async throws {
+        let broker = try Broker()
+        let berlin = try sender(broker)
+        let paris = try receiver(broker)
+        berlin.export("event-1")
+        #expect(berlin.acknowledged.isEmpty)
+        try broker.start()
+        await paris.wait { $0.arrivals == ["event-1"] }
+        await berlin.wait { $0.acknowledged == ["event-1"] }
+    }
+
+    @Test(arguments: [11, 12] as [UInt64]) func killsOfTheBrokerLoseAndRepeatNothing(_ seed: UInt64) async throws {
+        var random = SeededGenerator(seed)
+        let broker = try Broker()
+        try broker.start()
+        let berlin = try sender(broker)
+        let paris = try receiver(broker)
+        var next = 1
+        for _ in 1...3 {
+            let last = next + 400 + random.next(below: 800)
+            for id in Self.ids(next...last) { berlin.export(id) }
+            // In the midst of them.
+            let threshold = next + random.next(below: last - next)
+            await berlin.wait { $0.acknowledged.count >= threshold }
+            broker.kill()
+            try broker.start()
+            next = last + 1
+        }
+        let ids = Self.ids(1...next - 1)
+        await berlin.wait { $0.acknowledged.count >= ids.count }
+        await paris.wait { $0.arrivals.count >= ids.count }
+        expect(berlin.acknowledged, ids, "acknowledged, seed \(seed)")
+        expect(paris.arrivals, ids, "arrivals, seed \(seed)")
+    }
+
+    @Test func gatewayThatBeginsGoesOnWhereTheLastOneEnded() async throws {
+        let broker = try Broker()
+        try broker.start()
+        let ids = Self.ids(1...600)
+        var first: NodeUnderTest? = try sender(broker)
+        var reader: NodeUnderTest? = try receiver(broker)
+        for id in ids[..<300] { first?.export(id) }
+        await first?.wait { $0.acknowledged.count == 300 }
+        await reader?.wait { $0.arrivals.count == 300 }
+        // The last acknowledgement may still be on its way to the broker.
+        let client = try client(broker)
+        let (berlin, parisNode) = (try node("berlin"), try node("paris"))
+        while try client.look(at: berlin, by: parisNode).floor < 300 { try Task.checkCancellation() }
+        client.close()
+        first = nil
+        reader = nil
+        // The host gives again what it does not know to be handled.
+        let second = try sender(broker)
+        for id in ids[100..<300] { second.export(id, isRepeat: true) }
+        for id in ids[300...] { second.export(id) }
+        let paris = try receiver(broker)
+        await second.wait { $0.acknowledged.count == 500 }
+        await paris.wait { $0.arrivals.last == ids.last }
+        expect(paris.arrivals, Array(ids[300...]), "arrivals of the second reader")
+    }
+
+    @Test func brokerThatForgotTheLastIdentityIsNoOtherWriter() async throws {
+        let broker = try Broker()
+        try broker.start()
+        let berlin = try sender(broker)
+        let paris = try receiver(broker)
+        berlin.export("event-1")
+        await berlin.wait { $0.acknowledged == ["event-1"] }
+        // So short a window that the server has no identity after its start.
+        try setDuplicateWindow(of: "BRIDGE-berlin", broker)
+        broker.kill()
+        try broker.start()
+        berlin.export("event-2")
+        await paris.wait { $0.arrivals == ["event-1", "event-2"] }
+        #expect(berlin.sentences.filter { $0.contains("another gateway") }.isEmpty)
+    }
+
+    @Test func fullStreamHoldsEventsBackUntilThereIsRoom() async throws {
+        let broker = try Broker()
+        try broker.start()
+        let berlin = try NodeUnderTest("berlin", broker) {
+            $0.exports = ["Counted"]
+            $0.streamBytes = 1 << 16
+        }
+        let payload = [UInt8](repeating: 0x20, count: 4_096)
+        let ids = Self.ids(1...40)
+        for id in ids { berlin.export(id, payload: payload) }
+        await berlin.wait { $0.sentences.contains { $0.contains("maximum bytes exceeded") } }
+        let count = berlin.acknowledged.count
+        #expect((1...16).contains(count))
+        try purge("BRIDGE-berlin", broker)
+        await berlin.wait { $0.acknowledged.count > count }
+        expect(berlin.acknowledged, Array(ids.prefix(berlin.acknowledged.count)), "acknowledged")
+    }
+
+    @Test func eventThatIsTooLargeForTheBrokerIsRefused() async throws {
+        let broker = try Broker()
+        try broker.start()
+        let berlin = try sender(broker)
+        berlin.export("small")
+        berlin.export("large", payload: [UInt8](repeating: 0x20, count: 2 << 20))
+        berlin.export("next")
+        await berlin.wait { $0.acknowledged == ["small", "next"] }
+        #expect(
+            berlin.happenings.contains { if case .settled("large", let refusal) = $0 { refusal != nil } else { false } }
+        )
+    }
+
+    @Test func secondGatewayOfANodeEndsAndTheFirstGoesOn() async throws {
+        let broker = try Broker()
+        try broker.start()
+        let first = try sender(broker)
+        first.export("event-1")
+        await first.wait { $0.acknowledged == ["event-1"] }
+        let second = try sender(broker)
+        second.export("other-1")
+        await second.wait { $0.sentences.contains { $0.contains("another gateway serves the node berlin") } }
+        first.export("event-2")
+        await first.wait { $0.acknowledged == ["event-1", "event-2"] }
+        #expect(second.acknowledged.isEmpty)
+    }
+
+    @Test func foreignMessageInTheStreamEndsTheWriter() async throws {
+        let broker = try Broker()
+        try broker.start()
+        let berlin = try sender(broker)
+        berlin.export("event-1")
+        await berlin.wait { $0.acknowledged == ["event-1"] }
+        try writeRaw(to: "bridge.berlin.Counted", [:], broker)
+        berlin.export("event-2")
+        await berlin.wait { $0.happenings.contains { if case .said(.end) = $0 { true } else { false } } }
+        #expect(berlin.acknowledged == ["event-1"])
+    }
+
+    @Test func inALoopOfThreeNodesEachEventArrivesOnceAtEachOther() async throws {
+        let broker = try Broker()
+        try broker.start()
+        let names = ["a", "b", "c"]
+        let nodes = try names.map { name in
+            try NodeUnderTest(name, broker) {
+                $0.exports = ["Counted"]
+                $0.imports = [:]
+                for other in names where other != name { $0.imports[try node(other)] = ["Counted"] }
+            }
+        }
+        for (name, node) in zip(names, nodes) { for number in 1...50 { node.export("\(name)-\(number)") } }
+        for (name, node) in zip(names, nodes) {
+            await node.wait { $0.arrivals.count >= 100 }
+            let arrivals = node.arrivals
+            #expect(Set(arrivals).count == 100)
+            #expect(arrivals.allSatisfy { !$0.hasPrefix(name) })
+        }
+    }
+
+    @Test func hostileMessagesAreNamedAndTheNextEventArrives() async throws {
+        let broker = try Broker()
+        try broker.start()
+        let berlin = try sender(broker)
+        // Of one name alone, the broker would hold the others back.
+        let paris = try NodeUnderTest("paris", broker) { $0.imports = [try node("berlin"): ["Counted", "Other"]] }
+        berlin.export("event-1")
+        await paris.wait { $0.arrivals == ["event-1"] }
+        try writeRaw(to: "bridge.berlin.Counted", [:], broker)
+        try writeRaw(to: "bridge.berlin.Counted", ["ce-specversion": "1.0", "ce-id": "%"], broker)
+        try writeRaw(to: "bridge.berlin.%zz", ["ce-specversion": "1.0"], broker)
+        let good = EventHeaders(id: "event-2", source: "s", name: "Counted", path: [try node("berlin")])
+        var returned = good
+        returned.path.append(try node("paris"))
+        try writeRaw(to: "bridge.berlin.Counted", fields(returned), broker)
+        try writeRaw(to: "bridge.berlin.Counted", fields(good), broker)
+        await paris.wait { $0.arrivals == ["event-1", "event-2"] }
+        for message in 2...4 { #expect(paris.sentences.contains { $0.contains("message \(message) is given up") }) }
+        #expect(paris.sentences.contains { $0.contains("message 5 is given up") && $0.contains("has been at paris") })
+    }
+
+    // MARK: - Another client of the broker
+
+    private func fields(_ headers: EventHeaders) -> [String: String] {
+        Dictionary(uniqueKeysWithValues: headers.fields.map { ($0.name, $0.value) })
+    }
+
+    private func client(_ broker: Broker) throws -> NATSConnection {
+        try NATSConnection(url: broker.url, credentials: nil, name: "test") { _ in }
+    }
+
+    /// Writes a message that no gateway made, and returns when it is in the stream.
+    private func writeRaw(to subject: String, _ fields: [String: String], _ broker: Broker) throws {
+        let client = try client(broker)
+        defer { client.close() }
+        try client.store(subject, fields.map { ($0.key, $0.value) }, [0x01])
+    }
+
+    private func purge(_ stream: String, _ broker: Broker) throws {
+        let client = try client(broker)
+        defer { client.close() }
+        try client.purge(stream)
+    }
+
+    private func setDuplicateWindow(of stream: String, _ broker: Broker) throws {
+        let client = try client(broker)
+        defer { client.close() }
+        try client.setDuplicateWindow(of: stream, milliseconds: 100)
+    }
+}

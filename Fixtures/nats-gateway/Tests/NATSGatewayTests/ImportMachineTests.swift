@@ -1,0 +1,212 @@
+import Testing
+
+@testable import NATSGateway
+
+@Suite struct ImportMachineTests {
+    private struct Trial {
+        var machine: ImportMachine<String>
+        var published: [UInt64] = []
+        var acknowledged: [String] = []
+        var terminated: [String] = []
+        var looks = 0
+        var made: [(number: UInt64, start: UInt64, removing: [UInt64])] = []
+        var isTimed = false
+        var said: [String] = []
+        var ended: String?
+        private let paris: Node
+
+        init() throws {
+            paris = try node("paris")
+            machine = ImportMachine(node: paris)
+        }
+
+        mutating func handle(_ input: ImportMachine<String>.Input) {
+            for action in machine.handle(input) {
+                switch action {
+                case .look: looks += 1
+                case .makeConsumer(let number, let start, let removing): made.append((number, start, removing))
+                case .publish(_, let sequence): published.append(sequence)
+                case .acknowledge(let reply): acknowledged.append(reply)
+                case .terminate(let reply): terminated.append(reply)
+                case .startTimer: isTimed = true
+                case .stopTimer: isTimed = false
+                case .report(let text): said.append(text)
+                case .end(let reason): ended = reason
+                }
+            }
+        }
+
+        mutating func arrive(
+            _ sequence: UInt64,
+            delivery: UInt64,
+            consumer: UInt64? = nil,
+            _ content: ImportMachine<String>.Content? = nil
+        ) {
+            let name = paris.consumer(consumer ?? made.last?.number ?? 0)
+            let reply = "$JS.ACK.S.\(name).1.\(sequence).\(delivery).0.0"
+            guard let place = ConsumerPlace(reply: reply) else {
+                Issue.record("\(reply) is no place")
+                return
+            }
+            handle(.arrived(place, reply: "\(sequence)", content ?? .event("e\(sequence)")))
+        }
+
+        mutating func settle(_ sequences: UInt64...) {
+            for sequence in sequences { handle(.settled(sequence: sequence, refusal: nil)) }
+        }
+
+        static func reading(_ look: ImportLook = ImportLook(created: 1, first: 1, last: 100)) throws -> Trial {
+            var trial = try Trial()
+            trial.handle(.connected)
+            trial.handle(.looked(look))
+            trial.handle(.consumerMade)
+            return trial
+        }
+    }
+
+    @Test func readingBeginsBehindTheFloorWithANewConsumer() throws {
+        let trial = try Trial.reading(ImportLook(created: 1, first: 1, last: 100, consumers: [3, 2], floor: 41))
+        #expect(trial.made.map(\.number) == [4])
+        #expect(trial.made.map(\.start) == [42])
+        #expect(trial.made.first?.removing == [3, 2])
+        #expect(trial.said.isEmpty)
+    }
+
+    @Test func messageIsAcknowledgedWhenTheHostHasItAndAllBefore() throws {
+        var trial = try Trial.reading()
+        for number: UInt64 in 1...3 { trial.arrive(number, delivery: number) }
+        #expect(trial.published == [1, 2, 3])
+        trial.settle(2)
+        #expect(trial.acknowledged.isEmpty)
+        trial.settle(1)
+        #expect(trial.acknowledged == ["2"])
+        trial.settle(3)
+        #expect(trial.acknowledged == ["2", "3"])
+    }
+
+    @Test func unwantedAndUndecodableWaitForTheirTurn() throws {
+        var trial = try Trial.reading()
+        trial.arrive(1, delivery: 1)
+        trial.arrive(2, delivery: 2, .unwanted)
+        trial.arrive(3, delivery: 3, .undecodable("no identity"))
+        trial.arrive(4, delivery: 4, .unwanted)
+        #expect(trial.terminated.isEmpty && trial.acknowledged.isEmpty)
+        trial.settle(1)
+        #expect(trial.terminated == ["3"])
+        #expect(trial.acknowledged == ["4"])
+        #expect(trial.said == ["message 3 is given up: no identity"])
+    }
+
+    @Test func eventThatTheHostNeverTakesIsGivenUp() throws {
+        var trial = try Trial.reading()
+        trial.arrive(1, delivery: 1)
+        trial.handle(.settled(sequence: 1, refusal: "no CBOR"))
+        #expect(trial.terminated == ["1"])
+        #expect(trial.said == ["message 1 is given up: no CBOR"])
+    }
+
+    @Test func reconnectionWaitsForTheHostAndGoesOnBehindWhatItHas() throws {
+        var trial = try Trial.reading()
+        trial.arrive(1, delivery: 1)
+        trial.arrive(2, delivery: 2)
+        trial.handle(.disconnected)
+        trial.handle(.connected)
+        #expect(trial.looks == 1)
+        trial.settle(1, 2)
+        #expect(trial.looks == 2)
+        // The acknowledgements did not reach the broker.
+        trial.handle(.looked(ImportLook(created: 1, first: 1, last: 100, consumers: [1], floor: 0)))
+        #expect(trial.made.last?.start == 3)
+        #expect(trial.made.last?.number == 2)
+        // What the old consumer still sends is not handled again.
+        trial.arrive(2, delivery: 1, consumer: 1)
+        #expect(trial.published == [1, 2])
+    }
+
+    @Test(arguments: [(2, 2), (1, 3), (1, 1)] as [(UInt64, UInt64)])
+    func gapOrRepeatInTheConsumersCountIsReadAgain(_ sequence: UInt64, _ delivery: UInt64) throws {
+        var trial = try Trial.reading()
+        trial.arrive(1, delivery: 1)
+        trial.settle(1)
+        if sequence == 2 { trial.arrive(3, delivery: 3) } else { trial.arrive(sequence, delivery: delivery) }
+        #expect(trial.looks == 2)
+        #expect(trial.published == [1])
+    }
+
+    @Test func heartbeatShowsAMessageThatGotLost() throws {
+        var trial = try Trial.reading()
+        trial.handle(.heartbeat(deliveries: 0))
+        #expect(trial.looks == 1 && trial.isTimed)
+        trial.handle(.heartbeat(deliveries: 1))
+        #expect(trial.looks == 2)
+    }
+
+    @Test func silenceIsFollowedByALook() throws {
+        var trial = try Trial.reading()
+        trial.handle(.timeOver)
+        #expect(trial.looks == 2)
+    }
+
+    @Test func missingStreamIsWaitedForAndSaidOnce() throws {
+        var trial = try Trial()
+        trial.handle(.connected)
+        for _ in 1...3 {
+            trial.handle(.lookFailed("no stream"))
+            #expect(trial.isTimed)
+            trial.handle(.timeOver)
+        }
+        #expect(trial.said == ["no events are read, because no stream"])
+        trial.handle(.looked(ImportLook(created: 1, first: 0, last: 0)))
+        trial.handle(.consumerNotMade("not now"))
+        trial.handle(.timeOver)
+        trial.handle(.looked(ImportLook(created: 1, first: 0, last: 0)))
+        trial.handle(.consumerMade)
+        #expect(trial.said.last == "events are read again (not now)")
+        #expect(trial.made.map(\.start) == [1, 1])
+    }
+
+    @Test func messageMayComeBeforeTheAnswerThatThereIsAConsumer() throws {
+        var trial = try Trial()
+        trial.handle(.connected)
+        trial.handle(.looked(ImportLook(created: 1, first: 1, last: 1)))
+        trial.arrive(1, delivery: 1)
+        trial.handle(.consumerMade)
+        trial.arrive(2, delivery: 2)
+        #expect(trial.published == [1, 2])
+        #expect(trial.looks == 1)
+    }
+
+    @Test func anotherStreamIsReadFromItsBeginningAndSaid() throws {
+        var trial = try Trial.reading()
+        trial.arrive(1, delivery: 1)
+        trial.settle(1)
+        trial.handle(.timeOver)
+        trial.handle(.looked(ImportLook(created: 2, first: 1, last: 7)))
+        #expect(trial.made.last?.start == 1)
+        #expect(trial.said.count == 1)
+    }
+
+    @Test func streamThatWentBackIsReadFromItsEndAndSaid() throws {
+        var trial = try Trial.reading()
+        for number: UInt64 in 1...5 { trial.arrive(number, delivery: number) }
+        trial.settle(1, 2, 3, 4, 5)
+        trial.handle(.timeOver)
+        trial.handle(.looked(ImportLook(created: 1, first: 1, last: 3, consumers: [1], floor: 2)))
+        #expect(trial.made.last?.start == 4)
+        #expect(trial.said == ["the stream went back from message 5 to 3"])
+    }
+
+    @Test func messagesThatWereRemovedUnreadAreSaid() throws {
+        let trial = try Trial.reading(ImportLook(created: 1, first: 50, last: 100, consumers: [1], floor: 41))
+        #expect(trial.said == ["messages 42 to 49 were removed before they were read"])
+    }
+
+    @Test func anotherReaderOfThisNodeEndsTheGateway() throws {
+        var trial = try Trial.reading()
+        trial.handle(.timeOver)
+        trial.handle(.looked(ImportLook(created: 1, first: 1, last: 100, consumers: [1, 2], floor: 0)))
+        #expect(trial.ended != nil)
+        trial.handle(.connected)
+        #expect(trial.looks == 2)
+    }
+}

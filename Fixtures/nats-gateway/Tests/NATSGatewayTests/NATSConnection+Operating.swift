@@ -1,0 +1,33 @@
+import CNATS
+
+@testable import NATSGateway
+
+/// What operators do to streams.
+extension NATSConnection {
+    /// Publishes a message and waits until it is stored.
+    func store(_ subject: String, _ headers: [(name: String, value: String)], _ payload: [UInt8]) throws {
+        var message: OpaquePointer?
+        try payload.withUnsafeBytes { bytes in
+            let data = bytes.baseAddress?.assumingMemoryBound(to: CChar.self)
+            try NATSError.check(natsMsg_Create(&message, subject, nil, data, Int32(bytes.count)))
+        }
+        defer { natsMsg_Destroy(message) }
+        for field in headers { try NATSError.check(natsMsgHeader_Set(message, field.name, field.value)) }
+        var code = jsErrCode(rawValue: 0)
+        try NATSError.check(js_PublishMsg(nil, jetStream, message, nil, &code), code)
+    }
+
+    func purge(_ stream: String) throws {
+        var code = jsErrCode(rawValue: 0)
+        try NATSError.check(js_PurgeStream(jetStream, stream, nil, &code), code)
+    }
+
+    func setDuplicateWindow(of stream: String, milliseconds: Int64) throws {
+        var info: UnsafeMutablePointer<jsStreamInfo>?
+        var code = jsErrCode(rawValue: 0)
+        try NATSError.check(js_GetStreamInfo(&info, jetStream, stream, nil, &code), code)
+        defer { jsStreamInfo_Destroy(info) }
+        info?.pointee.Config.pointee.Duplicates = milliseconds * 1_000_000
+        try NATSError.check(js_UpdateStream(nil, jetStream, info?.pointee.Config, nil, &code), code)
+    }
+}
