@@ -16,12 +16,12 @@ public final class Gateway: Sendable {
     /// Begins to serve, and waits for a broker that is away.
     ///
     /// - Parameters:
-    ///   - publish: gives an event to the host. Returns when the host has it, or the reason why it never will.
+    ///   - publish: gives an event to the host, and returns when the host has it or never will.
     ///   - report: is called from any thread.
     /// - Throws: ``NATSError`` if the address or the credentials cannot be used.
     public init(
         _ configuration: GatewayConfiguration,
-        publish: @escaping @Sendable (ImportedEvent) async -> String?,
+        publish: @escaping @Sendable (ImportedEvent) async -> Custody,
         report: @escaping @Sendable (GatewayReport) -> Void
     ) throws {
         self.configuration = configuration

@@ -8,6 +8,6 @@ struct ImportLook: Equatable, Sendable {
     var last: UInt64
     /// The numbers of the node's consumers.
     var consumers: [UInt64] = []
-    /// The highest place up to which one of them has been acknowledged.
+    /// The highest place up to which one of them has been acknowledged, or behind which one of them began.
     var floor: UInt64 = 0
 }

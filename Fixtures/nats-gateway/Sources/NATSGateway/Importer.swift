@@ -18,7 +18,7 @@ final class Importer: Sendable {
         reader: Node,
         window: Int,
         connection: NATSConnection,
-        publish: @escaping @Sendable (ImportedEvent) async -> String?,
+        publish: @escaping @Sendable (ImportedEvent) async -> Custody,
         report: @escaping @Sendable (GatewayReport) -> Void
     ) throws(NATSError) {
         self.node = node
@@ -33,8 +33,12 @@ final class Importer: Sendable {
         events = continuation
         publishing = Task { [thread] in
             for await (event, sequence) in stream {
-                let refusal = await publish(event)
-                thread.put(.settled(sequence: sequence, refusal: refusal))
+                switch await publish(event) {
+                case .taken: thread.put(.settled(sequence: sequence, refusal: nil))
+                case .refused(let reason): thread.put(.settled(sequence: sequence, refusal: reason))
+                // No later event may be taken before this one.
+                case .ended: return
+                }
             }
         }
         // One subject for all consumers of this process: the broker finds no subscriber of a consumer by a wildcard.

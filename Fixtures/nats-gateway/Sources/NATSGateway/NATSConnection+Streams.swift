@@ -40,7 +40,9 @@ extension NATSConnection {
                 let number = reader.number(ofConsumer: String(cString: name))
             else { continue }
             look.consumers.append(number)
-            look.floor = max(look.floor, Self.count(consumer.pointee.AckFloor.Stream))
+            // The floor of a consumer is 0 until its first acknowledgement, wherever it begins.
+            let start = Self.count(consumer.pointee.Config?.pointee.OptStartSeq ?? 0)
+            look.floor = max(look.floor, Self.count(consumer.pointee.AckFloor.Stream), start > 0 ? start - 1 : 0)
         }
         return look
     }

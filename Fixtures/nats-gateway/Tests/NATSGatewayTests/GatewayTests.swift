@@ -211,6 +211,59 @@ struct GatewayTests {
         #expect(paris.sentences.contains { $0.contains("message 5 is given up") && $0.contains("has been at paris") })
     }
 
+    @Test func eventThatTheHostRefusesIsGivenUpAndOneThatItHasNotTakenComesAgain() async throws {
+        let broker = try Broker()
+        try broker.start()
+        let berlin = try sender(broker)
+        for id in ["a", "refused", "b", "untaken", "c"] { berlin.export(id) }
+        await berlin.wait { $0.acknowledged.count == 5 }
+        let other = try node("berlin")
+        var first: NodeUnderTest? = try NodeUnderTest("paris", broker) { event in
+            switch event.headers.id {
+            case "refused": .refused("no CBOR")
+            case "untaken": .ended
+            default: .taken
+            }
+        } configure: {
+            $0.imports = [other: ["Counted"]]
+        }
+        await first?.wait { $0.arrivals.contains("untaken") && !$0.sentences.isEmpty }
+        #expect(first?.arrivals == ["a", "refused", "b", "untaken"])
+        #expect(first?.sentences == ["BRIDGE-berlin: message 2 is given up: no CBOR"])
+        first = nil
+        let second = try receiver(broker)
+        await second.wait { $0.arrivals.last == "c" }
+        #expect(second.arrivals.suffix(2) == ["untaken", "c"])
+    }
+
+    @Test func placeOutlivesAGatewayThatAcknowledgedNothing() async throws {
+        let broker = try Broker()
+        try broker.start()
+        let berlin = try sender(broker)
+        let other = try node("berlin")
+        let ids = Self.ids(1...3)
+        for id in ids { berlin.export(id) }
+        var first: NodeUnderTest? = try NodeUnderTest("paris", broker) {
+            $0.headers.id == ids[2] ? .ended : .taken
+        } configure: {
+            $0.imports = [other: ["Counted"]]
+        }
+        await first?.wait { $0.arrivals.count == 3 }
+        let client = try client(broker)
+        defer { client.close() }
+        while try client.look(at: other, by: try node("paris")).floor < 2 { try Task.checkCancellation() }
+        first = nil
+        for _ in 1...2 {
+            let next = try NodeUnderTest("paris", broker) { _ in
+                .ended
+            } configure: {
+                $0.imports = [other: ["Counted"]]
+            }
+            await next.wait { !$0.arrivals.isEmpty }
+            #expect(next.arrivals == [ids[2]])
+        }
+    }
+
     // MARK: - Another client of the broker
 
     private func fields(_ headers: EventHeaders) -> [String: String] {

@@ -13,7 +13,12 @@ final class NodeUnderTest: Sendable {
     let gateway: Gateway
     private let log = Changing<[Happening]>([])
 
-    init(_ name: String, _ broker: Broker, configure: (inout GatewayConfiguration) throws -> Void) throws {
+    init(
+        _ name: String,
+        _ broker: Broker,
+        custody: @escaping @Sendable (ImportedEvent) -> Custody = { _ in .taken },
+        configure: (inout GatewayConfiguration) throws -> Void
+    ) throws {
         var configuration = GatewayConfiguration(node: try node(name))
         configuration.url = broker.url
         try configure(&configuration)
@@ -21,7 +26,7 @@ final class NodeUnderTest: Sendable {
             configuration,
             publish: { [log] event in
                 log.change { $0.append(.arrived(event.headers.id)) }
-                return nil
+                return custody(event)
             },
             report: { [log] report in log.change { $0.append(.said(report)) } }
         )
