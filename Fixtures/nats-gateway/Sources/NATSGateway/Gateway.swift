@@ -3,6 +3,8 @@ import Synchronization
 
 /// A node's place between its host and the broker: carries the node's events to its stream, and those of other nodes
 /// to the host.
+///
+/// It serves until ``stop()``, also if nothing holds it.
 public final class Gateway: Sendable {
     let configuration: GatewayConfiguration
     private let connection: NATSConnection
@@ -54,7 +56,7 @@ public final class Gateway: Sendable {
                 report: report
             )
         }
-        relay.begin { [weak self] change in self?.pass(change) }
+        relay.begin { change in self.pass(change) }
     }
 
     /// Carries an event of the configured names to the broker.

@@ -264,6 +264,38 @@ struct GatewayTests {
         }
     }
 
+    @Test func gatewayThatNothingHoldsGoesOnAfterAReconnection() async throws {
+        let broker = try Broker()
+        try broker.start()
+        let berlin = try sender(broker)
+        let arrivals = Changing<[String]>([])
+        var configuration = GatewayConfiguration(node: try node("paris"))
+        configuration.url = broker.url
+        configuration.imports = [try node("berlin"): ["Counted"]]
+        weak var gateway: Gateway?
+        do {
+            let made = try Gateway(
+                configuration,
+                publish: { event in
+                    arrivals.change { $0.append(event.headers.id) }
+                    return .taken
+                },
+                report: { _ in }
+            )
+            gateway = made
+        }
+        berlin.export("event-1")
+        await arrivals.wait { $0 == ["event-1"] }
+        broker.kill()
+        try broker.start()
+        // More than one consumer may send without an acknowledgement.
+        let ids = Self.ids(2...600)
+        for id in ids { berlin.export(id) }
+        await arrivals.wait { $0.count >= 600 }
+        expect(arrivals.value, ["event-1"] + ids, "arrivals")
+        gateway?.stop()
+    }
+
     // MARK: - Another client of the broker
 
     private func fields(_ headers: EventHeaders) -> [String: String] {
