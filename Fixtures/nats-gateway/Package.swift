@@ -8,7 +8,8 @@ import PackageDescription
 let package = Package(
     name: "nats-gateway",
     platforms: [.macOS(.v15)],
-    products: [.library(name: "NATSGateway", targets: ["NATSGateway"])],
+    products: [.executable(name: "nats-gateway", targets: ["nats-gateway"])],
+    dependencies: [.package(name: "event-bridge", path: "../..")],
     targets: [
         .systemLibrary(
             name: "CNATS",
@@ -16,11 +17,22 @@ let package = Package(
             providers: [.apt(["libnats-dev"]), .brew(["cnats"])]
         ),
         .target(name: "NATSGateway", dependencies: ["CNATS"]),
+        .executableTarget(
+            name: "nats-gateway",
+            dependencies: [
+                "NATSGateway",
+                .product(name: "BridgeWorker", package: "event-bridge"),
+                .product(name: "DomainEvents", package: "event-bridge"),
+            ]
+        ),
         .testTarget(
             name: "NATSGatewayTests",
             dependencies: [
                 "CNATS",
                 "NATSGateway",
+                "nats-gateway",
+                .product(name: "bridge-guard", package: "event-bridge"),
+                .product(name: "supervisor", package: "event-bridge"),
             ]
         ),
     ],

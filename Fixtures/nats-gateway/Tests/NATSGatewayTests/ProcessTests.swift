@@ -1,0 +1,88 @@
+import Foundation
+import Testing
+
+@testable import NATSGateway
+
+/// Two supervisors with their gateways and a broker, all of them processes.
+@Suite(.enabled(if: Broker.isInstalled, "nats-server is not installed"), .timeLimit(.minutes(30)), .serialized)
+struct ProcessTests {
+    /// `NATS_GATEWAY_KILLS` kills instead of 20; a sixth of them are the broker's.
+    private static let kills = ProcessInfo.processInfo.environment["NATS_GATEWAY_KILLS"].flatMap { Int($0) } ?? 20
+    private static let seed =
+        ProcessInfo.processInfo.environment["NATS_GATEWAY_SEED"].flatMap { UInt64($0) } ?? .random(in: 0...9_999)
+
+    private func arguments(_ text: String, _ broker: Broker) -> [String] {
+        text.split(separator: " ").map(String.init) + ["--url", broker.url]
+    }
+
+    @Test func killsLoseAndReorderNothingAndTheStreamHasNoRepeats() async throws {
+        print("seed \(Self.seed): \(Self.kills) kills")
+        var random = SeededGenerator(Self.seed)
+        let broker = try Broker()
+        try broker.start()
+        let count = Self.kills * 200 + 200
+        let input = "\(broker.directory)/input.jsonl"
+        try (1...count).map { "{\"type\": \"Counted\", \"data\": {\"number\": \($0)}}\n" }.joined()
+            .write(toFile: input, atomically: true, encoding: .utf8)
+        let paris = try SupervisorUnderTest(
+            "paris",
+            gateway: arguments("--node paris --import berlin=Counted", broker),
+            in: broker.directory
+        )
+        let berlin = try SupervisorUnderTest(
+            "berlin",
+            gateway: arguments("--node berlin --export Counted", broker),
+            in: broker.directory,
+            input: input
+        )
+        for round in 1...Self.kills {
+            let threshold = round * 200 - random.next(below: 190)
+            await paris.output.wait { ($0.numbers.max() ?? 0) >= threshold }
+            try Task.checkCancellation()
+            switch random.next(below: 6) {
+            case 0:
+                broker.kill()
+                try broker.start()
+            case 1...3: await berlin.killGateway()
+            default: await paris.killGateway()
+            }
+        }
+        await paris.output.wait { Set($0.numbers).count == count }
+        let numbers = paris.output.value.numbers
+        // A repeat begins behind a kill and goes on to what was there before: each new number follows the highest.
+        var highest = 0
+        var reordered = 0
+        for number in numbers where number > highest {
+            if number != highest + 1 { reordered += 1 }
+            highest = number
+        }
+        #expect(Set(numbers).count == count)
+        #expect(reordered == 0)
+        // At most a window for each kill.
+        #expect(numbers.count - count <= 256 * Self.kills)
+        let client = try NATSConnection(url: broker.url, credentials: nil, name: "test") { _ in }
+        let stored = try client.look(at: try node("berlin"), by: try node("paris")).last
+        client.close()
+        #expect(stored == UInt64(count))
+        print("\(count) events, \(Self.kills) kills, \(numbers.count - count) repeats in paris, 0 in the stream")
+    }
+
+    @Test func secondGatewayOfANodeEndsWithAStatusOfItsOwn() async throws {
+        let broker = try Broker()
+        try broker.start()
+        let first = try NodeUnderTest("berlin", broker) { $0.exports = ["Counted"] }
+        first.export("event-1")
+        await first.wait { $0.acknowledged == ["event-1"] }
+        let second = try SupervisorUnderTest(
+            "second",
+            gateway: arguments("--node berlin --export Counted", broker),
+            in: broker.directory
+        )
+        await second.output.wait { output in
+            output.lines.contains { $0.contains("another gateway serves the node berlin") }
+                && output.lines.contains { $0.contains("exited with status 78") }
+        }
+        first.export("event-2")
+        await first.wait { $0.acknowledged == ["event-1", "event-2"] }
+    }
+}

@@ -1,0 +1,88 @@
+import Foundation
+
+/// A `supervisor` in a process of its own, with a gateway as its worker; its events have numbers.
+final class SupervisorUnderTest: Sendable {
+    struct Output: Sendable {
+        /// The gateway's process, unless this test has killed it.
+        var gateway: pid_t?
+        /// The numbers of the events that passed, in the order of their arrival.
+        var numbers: [Int] = []
+        /// Everything else.
+        var lines: [String] = []
+        /// Whether the supervisor has ended, as it does when all events of its input have been handled.
+        var hasEnded = false
+    }
+
+    let output = Changing(Output())
+    private let identifier: pid_t
+
+    /// Writes the configuration and starts the supervisor.
+    ///
+    /// - Parameter input: the path of a file with events to publish.
+    init(_ name: String, gateway arguments: [String], in directory: String, input: String? = nil) throws {
+        let programs = URL(fileURLWithPath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
+            .deletingLastPathComponent()
+        let list = arguments.map { "\"\($0)\"" }.joined(separator: ", ")
+        // Kills by this test are no reason to give the gateway up.
+        let configuration = """
+            { intensity: { restarts: 10000, within: "1s" }, workers: [{
+                name: "gateway", executable: "nats-gateway", arguments: [\(list)],
+                subscribes: [\(input == nil ? "" : "\"Counted\"")], backoff: { initial: "1ms", maximum: "10ms" },
+            }] }
+            """
+        let file = "\(directory)/\(name).json"
+        try configuration.write(toFile: file, atomically: true, encoding: .utf8)
+        let process = Process()
+        process.executableURL = programs.appendingPathComponent("supervisor")
+        process.arguments = ["run", file, "--format", "json"] + (input.map { ["--input", $0] } ?? [])
+        let pipe = Pipe()
+        process.standardOutput = pipe
+        process.standardError = pipe
+        try process.run()
+        identifier = process.processIdentifier
+        let rest = Changing<[UInt8]>([])
+        pipe.fileHandleForReading.readabilityHandler = { [output] handle in
+            let data = handle.availableData
+            if data.isEmpty {
+                handle.readabilityHandler = nil
+                output.change { ($0.gateway, $0.hasEnded) = (nil, true) }
+                return
+            }
+            // The handler's calls come one after the other.
+            let lines = (rest.value + data).split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+            rest.change { $0 = Array(lines.last ?? []) }
+            output.change { for line in lines.dropLast() { $0.read(String(decoding: line, as: UTF8.self)) } }
+        }
+    }
+
+    deinit { kill(identifier, SIGTERM) }
+
+    /// Kills the gateway, after it has become ready since the last kill; a supervisor that has ended has none.
+    func killGateway() async {
+        await output.wait { $0.gateway != nil || $0.hasEnded }
+        let gateway = output.value.gateway
+        // Before the kill: the next process may be ready at once.
+        output.change { $0.gateway = nil }
+        if let gateway { kill(gateway, SIGKILL) }
+    }
+}
+
+extension SupervisorUnderTest.Output {
+    fileprivate mutating func read(_ line: String) {
+        if let event = try? JSONDecoder().decode(Event.self, from: Data(line.utf8)) {
+            numbers.append(event.data.number)
+            return
+        }
+        lines.append(line)
+        guard let range = line.range(of: "\"gateway\" is ready (process ") else { return }
+        gateway = pid_t(line[range.upperBound...].prefix { $0.isNumber })
+    }
+
+    private struct Event: Decodable {
+        let data: Content
+
+        struct Content: Decodable {
+            let number: Int
+        }
+    }
+}
