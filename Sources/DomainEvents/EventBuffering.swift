@@ -19,7 +19,7 @@ public struct EventBuffering<E: DomainEvent>: Sendable {
     /// A buffer takes up to this many times its limit from callers that do not wait.
     public static var hardLimitFactor: Int { 16 }
 
-    /// Up to `limit` events wait; then ``EventPublisher/send(_:)`` waits for the consumer.
+    /// Up to `limit` events wait; then ``EventPublisher/send(_:)-(E)`` waits for the consumer.
     ///
     /// `publish` never waits: it fills the buffer to 16 times the limit, and beyond that the consumer misses the newest
     /// events. No caller waits for a sequence that was never iterated.

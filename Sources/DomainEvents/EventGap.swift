@@ -50,7 +50,7 @@ public struct Delivery<E: DomainEvent>: Sendable {
     /// The event.
     public let event: E
 
-    /// The event's identity, attempt and causes; pass it on with ``EventPublisher/publish(_:causedBy:)``.
+    /// The event's identity, attempt and causes; pass it on with ``EventPublisher/publish(_:causedBy:)-(E,_)``.
     public let context: EventContext
 
     @usableFromInline

@@ -44,7 +44,7 @@ extension EventPublisher {
         return transaction.hold(publish) ? context.id : nil
     }
 
-    /// Waits for room and publishes; a separate function, so that ``send(_:)`` takes no memory for a rare wait.
+    /// Waits for room and publishes; a separate function, so that ``send(_:)-(E)`` takes no memory for a rare wait.
     private func sendWhenRoom<E: DomainEvent>(_ event: E, to channel: EventChannel<E>) async throws -> EventID {
         // The event gets its context after the wait, because the context has the time of publication.
         let reserved = try await reserveRoom(for: event, in: channel) { makeContext(causedBy: nil).id }
@@ -136,7 +136,7 @@ extension EventPublisher {
 
     /// Publishes an event and returns when every handler of it has returned, here and in every process that gets it.
     ///
-    /// The call waits for room as ``send(_:)`` does. A process that dies before its handlers return gets the event
+    /// The call waits for room as ``send(_:)-(E)`` does. A process that dies before its handlers return gets the event
     /// again after its restart. When all handlers have returned, this throws the error of a handler that threw; the
     /// error is not published as ``HandlerFailed``.
     /// - Parameters:

@@ -10,7 +10,7 @@ extension EventPublisher {
     ///   - clock: measures `limit`.
     ///   - handOut: reports to the ledger each process that gets the event, and this process's receipt; reports to the
     ///     wait when the event begins to leave, and when it has left.
-    /// - Throws: What `handOut` throws; otherwise as ``deliver(_:within:clock:)``.
+    /// - Throws: What `handOut` throws; otherwise as ``deliver(_:within:clock:)-(E,_,_)``.
     package func awaitReceipts(
         of name: String,
         context: EventContext,

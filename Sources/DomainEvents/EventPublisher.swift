@@ -118,8 +118,9 @@ public final class EventPublisher: @unchecked Sendable {
     /// then calls the handlers on this thread.
     ///
     /// This never waits and never throws. If an outbox is at its hard limit, the bridge drops the event for that link,
-    /// counts it and announces the loss; ``send(_:)`` waits for room instead. Handlers on the publishing thread cost no
-    /// allocation. A queue costs one block when it goes from idle to busy, and an asynchronous handler costs one task.
+    /// counts it and announces the loss; ``send(_:)-(E)`` waits for room instead. Handlers on the publishing thread
+    /// cost no allocation. A queue costs one block when it goes from idle to busy, and an asynchronous handler costs
+    /// one task.
     @inlinable
     public func publish<E: DomainEvent>(_ event: E) {
         if openTransactions.load(ordering: .relaxed) != 0 { return publishInTransaction(event, causedBy: nil) }

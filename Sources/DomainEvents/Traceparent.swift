@@ -2,7 +2,7 @@
 ///
 /// The publisher passes the value on and never makes one: in every process, an event published inside a handler gets
 /// the handled event's value. A program that records spans publishes with the identifier of its own span:
-/// ``EventPublisher/publish(_:traceparent:)``.
+/// ``EventPublisher/publish(_:traceparent:)-(E,_)``.
 ///
 /// The form follows <https://www.w3.org/TR/trace-context-1/#traceparent-header>: version, trace, parent and flags, in
 /// lower-case hexadecimal. For a later version, the four parts known today are kept, as that document asks.

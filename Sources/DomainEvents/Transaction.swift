@@ -89,8 +89,9 @@ extension EventPublisher {
     /// If the inner transaction throws and the outer goes on, the events of the inner are still held; to undo a part,
     /// use a transaction for that part alone.
     ///
-    /// Inside a transaction ``send(_:)`` takes the event and does not wait for room. ``deliver(_:within:clock:)`` and
-    /// ``request(_:awaiting:within:clock:where:)`` throw, as they would wait for a held event.
+    /// Inside a transaction ``send(_:)-(E)`` takes the event and does not wait for room.
+    /// ``deliver(_:within:clock:)-(E,_,_)`` and ``request(_:awaiting:within:clock:where:)`` throw, as they would wait
+    /// for a held event.
     public func transaction<R>(_ body: () throws -> R) rethrows -> R {
         if Transaction.current(of: self) != nil { return try body() }
         let transaction = beginTransaction()

@@ -1,3 +1,4 @@
+import Dispatch
 import DomainEvents
 import DomainEventsFoundation
 import EventBridgeTesting
@@ -30,6 +31,7 @@ var event: BoxOrdered { fatalError() }
 var box: Int64 { fatalError() }
 var warehouse: Warehouse { fatalError() }
 var broker: Broker { fatalError() }
+var queue: DispatchQueue { fatalError() }
 var context: SavingContext { fatalError() }
 var subscriptions: Set<Subscription> {
     get { fatalError() }
