@@ -30,7 +30,7 @@ class Bridge:
         self.writing.write(json.dumps(message, allow_nan=False) + "\n")
 
     def publish(self, name, data, cause):
-        """Publishes an event that `cause`, an event that is being handled, has led to."""
+        """Publishes an event; `cause` is the event being handled, which has led to it."""
         self.say(specversion="1.0", type=name, causationid=cause["id"], data=data)
 
     def run(self, handle):

@@ -7,7 +7,7 @@ import DomainEvents
 import EventRouting
 import Locks
 
-/// A client over all its links: connecting, attaching again, and what callers wait for.
+/// A client through its whole life, across all its links: connecting, attaching again, and what callers wait for.
 ///
 /// The client has one router and one peer for its life, and a link for each connection. Events that a link has not
 /// delivered go into the next link.
@@ -85,9 +85,10 @@ final class ClientCore: GuestSession.Owner, @unchecked Sendable {
         )
     }
 
-    /// The name that the client gives its host: not the client's own, as receipts must tell the two apart.
+    /// What the client calls its host.
     ///
-    /// A publisher that was given no name has the host's name, too.
+    /// A receipt names the process that sent it, so this must not be the client's own name. A publisher that was given
+    /// no name has the name that hosts have; its host then gets the other name.
     private static func peerName(beside own: String) -> String {
         own == EventRouter.ownName ? "attached host" : EventRouter.ownName
     }
@@ -163,7 +164,8 @@ final class ClientCore: GuestSession.Owner, @unchecked Sendable {
 
     private func end() {
         handle(.closed)
-        // Closing the link instead would let events into the next link while the old link is still read.
+        // Not `link.close()`: a link closed in that way takes no more events, so new events would go into the next link
+        // while the old link is still read.
         lock.withLock { current }?.endStream()
         let wasRouting = lock.withLock {
             defer { isRouting = false }

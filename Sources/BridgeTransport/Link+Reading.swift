@@ -91,7 +91,7 @@ extension Link {
 
     /// Acts on every whole frame in the buffer.
     private func takeFrames(from reader: FrameReader, _ turn: Int) -> TurnEnd? {
-        // The control sink lives as long as the link, unless the link is torn down.
+        // The link holds the control sink weakly. The sink is gone only if the link is being torn down.
         guard let control = sinks.control else { return .ended(.closed) }
         var events: (any LinkEventSink)?
         var run = EventRun()
@@ -171,7 +171,7 @@ extension Link {
     ) throws -> LinkEnd? {
         let body = UnsafeRawBufferPointer(rebasing: frame[FrameDecoder.headBytes...])
         if ControlMessage.kind(of: body) == FrameKind.event.rawValue {
-            // A frame of the handshake before it may have set the sink.
+            // Looked up only now, because a handshake frame just before this event may have set the sink.
             if events == nil { events = sinks.events }
             try eventReceived(body, frameLength: frame.count, for: events, in: &run)
             return nil
@@ -284,7 +284,8 @@ extension Link {
         act(on: urgency)
     }
 
-    /// Whether an acknowledgement or a caller waits, perhaps for the event that has just arrived.
+    /// Whether an acknowledgement that the peer has sent, or a caller, waits; the event that has just arrived may end
+    /// the wait.
     ///
     /// With the lock held.
     private var mayOthersGoOn: Bool { receiving.hasPending || !waiters.isEmpty }
@@ -303,7 +304,7 @@ extension Link {
 
     private func finishReading(_ end: LinkEnd, _ stream: any ByteStream) {
         stopWriting()
-        // This cuts off no peer: a process that still holds the other end is not the peer, or is no longer listened to.
+        // This cuts off no peer: by now the peer has left, or this side no longer reads what it sends.
         stream.close()
         lock.withLock { sinks.control }?.linkWasReadToEnd(self, end)
         // The events that have arrived are handled before any event of the next incarnation.

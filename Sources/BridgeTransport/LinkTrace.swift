@@ -1,8 +1,8 @@
 import BridgeProtocol
 import DomainEvents
 
-/// The times of the events in a link's outbox, while the link is traced: how long each lies there, and how long its
-/// peer takes to settle it.
+/// The times of the events in a link's outbox, while the link is traced: how long each waits there until it leaves for
+/// the peer, and how long the peer then takes to settle it.
 ///
 /// The trace leaves out events that lay there when it began, and events beyond its bound. If the peer dies before it
 /// settles an event, no `wire` span is recorded for that attempt.
@@ -11,7 +11,8 @@ struct LinkTrace {
         let event: String
         let context: EventContext
         let attempt: Int
-        /// When the event came into the queue, or straight into the outbox; once it has left the outbox, when it left.
+        /// When the event came into the queue, or straight into the outbox; after it has left for the peer: when it
+        /// left.
         var start: UInt64
     }
 
@@ -58,14 +59,16 @@ struct LinkTrace {
         oldest = min(oldest, sequence)
     }
 
-    /// All events up to this one have left.
+    /// All events up to this one have left for the peer.
     mutating func left(through last: UInt64, at now: UInt64) {
         end(.outbox, max(oldest, lastLeft &+ 1), last, at: now) { entry in entry?.start = now }
         lastLeft = last
     }
 
-    /// The peer has handled events: their spans end now, even if the link settles the events only later, because the
-    /// acknowledgement names an event of the peer that has not arrived yet.
+    /// The peer has handled events: their spans end now.
+    ///
+    /// The link may settle these events only later: it waits until the peer's event that the acknowledgement names has
+    /// arrived, or lies in memory that outlives the peer.
     mutating func acknowledged(_ acknowledgement: CheckedAcknowledgement, at now: UInt64) {
         settle(oldest, acknowledgement.mark, at: now)
         for range in acknowledgement.ranges { settle(max(oldest, range.lowerBound), range.upperBound, at: now) }

@@ -47,10 +47,11 @@ extension EventPublisher {
     /// Calls `handler` on a queue for each event, in order; the event counts as handled when the handler's delivery is
     /// acknowledged, which may be later and on another thread.
     ///
-    /// A handler may have any number of deliveries in hand. Events from another process are at most as many as the
-    /// link's window lets out, and `send` in this process waits while 4096 are in hand or wait. If the handler throws,
-    /// the delivery is refused. When the subscription is cancelled, deliveries in hand can still be settled, and events
-    /// that wait for the handler count as refused.
+    /// The handler itself may keep any number of deliveries unsettled; the limits are on the senders' side. Another
+    /// process sends no more unsettled events than fit into the link's window. In this process, `send` waits while 4096
+    /// events are unsettled or wait for the handler. If the handler throws, the delivery is refused. When the
+    /// subscription is cancelled, deliveries that the handler has can still be settled, and events that wait for it
+    /// count as refused.
     public func subscribe<E: DomainEvent>(
         to type: E.Type,
         on context: QueueDelivery,
