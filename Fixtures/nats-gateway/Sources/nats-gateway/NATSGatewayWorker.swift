@@ -58,7 +58,7 @@ struct NATSGatewayWorker {
                 source: context.id.origin,
                 name: delivery.event.name,
                 time: Date(timeIntervalSince1970: Double(context.nanosecondsSinceEpoch) / 1e9)
-                    .formatted(.iso8601.time(includingFractionalSeconds: true)),
+                    .formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true)),
                 cause: context.cause?.description,
                 traceparent: context.traceparent?.description,
                 path: [node]
@@ -71,7 +71,6 @@ struct NATSGatewayWorker {
     }
 
     /// Gives an event to the host, whose outbox keeps it from then on, whatever becomes of this process.
-    ///
     private static func give(_ event: ImportedEvent, to publisher: EventPublisher) async -> Custody {
         do {
             try await publisher.send(UntypedEvent(name: event.headers.name, payload: event.payload))

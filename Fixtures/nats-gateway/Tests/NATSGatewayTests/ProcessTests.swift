@@ -37,8 +37,9 @@ struct ProcessTests {
         )
         for round in 1...Self.kills {
             let threshold = round * 200 - random.next(below: 190)
-            await paris.output.wait { ($0.numbers.max() ?? 0) >= threshold }
+            await paris.output.wait { ($0.numbers.max() ?? 0) >= threshold || $0.hasEnded }
             try Task.checkCancellation()
+            try #require(!berlin.output.value.hasEnded, "\(berlin.output.value.lines.suffix(5))")
             switch random.next(below: 6) {
             case 0:
                 broker.kill()

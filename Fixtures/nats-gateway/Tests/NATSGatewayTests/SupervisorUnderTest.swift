@@ -9,7 +9,7 @@ final class SupervisorUnderTest: Sendable {
         var numbers: [Int] = []
         /// Everything else.
         var lines: [String] = []
-        /// Whether the supervisor has ended, as it does when all events of its input have been handled.
+        /// Whether the supervisor has ended.
         var hasEnded = false
     }
 
@@ -28,6 +28,7 @@ final class SupervisorUnderTest: Sendable {
             { intensity: { restarts: 10000, within: "1s" }, workers: [{
                 name: "gateway", executable: "nats-gateway", arguments: [\(list)],
                 subscribes: [\(input == nil ? "" : "\"Counted\"")], backoff: { initial: "1ms", maximum: "10ms" },
+                limits: { strikes: 1000 },
             }] }
             """
         let file = "\(directory)/\(name).json"
@@ -57,7 +58,7 @@ final class SupervisorUnderTest: Sendable {
 
     deinit { kill(identifier, SIGTERM) }
 
-    /// Kills the gateway, after it has become ready since the last kill; a supervisor that has ended has none.
+    /// Kills the gateway, after it has become ready since the last kill.
     func killGateway() async {
         await output.wait { $0.gateway != nil || $0.hasEnded }
         let gateway = output.value.gateway
