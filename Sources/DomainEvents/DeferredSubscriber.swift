@@ -88,6 +88,9 @@ class DeferredSubscriber: AnySubscriber, @unchecked Sendable {
         tracker?.handlerReturned(at: site, failure: nil)
     }
 
+    /// The failure of an awaited event that comes when the subscriber has been removed; nil if it counts as handled.
+    var failureOnceRemoved: ThrownError? { nil }
+
     /// Gives back memory whose content has been released.
     func giveBack(_ places: DeliveryBatch) {}
 }
@@ -129,6 +132,8 @@ extension [DeferredSubscriber] {
 
     private func settle(_ outcome: AppendOutcome, of subscriber: DeferredSubscriber, _ tracker: HandlingTracker?) {
         subscriber.settle(outcome)
-        if outcome.contains(.settled) { tracker?.handlerReturned(at: subscriber.site, failure: nil) }
+        if outcome.contains(.settled) {
+            tracker?.handlerReturned(at: subscriber.site, failure: subscriber.failureOnceRemoved)
+        }
     }
 }

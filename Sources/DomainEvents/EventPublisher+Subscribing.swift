@@ -124,7 +124,8 @@ extension EventPublisher {
         EventAndGapSequence(consumers(of: channel(of: type), buffering, file, line))
     }
 
-    /// The events of one type, each with its context: inside a loop ``EventContext/current`` does not know the event.
+    /// The events of one type, each with its context, for loops that need it: a `for await` loop is no handler, so
+    /// ``EventContext/current`` is not the context of the loop's event.
     ///
     /// Otherwise like ``events(of:buffering:file:line:)``.
     public func deliveries<E: DomainEvent>(

@@ -79,6 +79,8 @@ final class StrandSubscriber: DeferredSubscriber, @unchecked Sendable {
         return strand.append(event, stamp, tracker, for: self) ? .wake : []
     }
 
+    override var failureOnceRemoved: ThrownError? { failureIfCancelled.map { ThrownError($0, at: site) } }
+
     override func settle(_ outcome: AppendOutcome) {
         if outcome.contains(.wake) { strand.schedule() }
     }

@@ -1,7 +1,8 @@
 import Dispatch
-import DomainEvents
 import TestSupport
 import Testing
+
+@testable import DomainEvents
 
 @Suite("A delivery that its subscriber acknowledges", .timeLimit(.minutes(5)))
 struct UnsettledDeliveryTests {
@@ -43,6 +44,24 @@ struct UnsettledDeliveryTests {
         first.refuse(Refused(number: 1))
         #expect(await outcomes.wait(for: 2).last == "1 handled by 1")
         subscription.cancel()
+    }
+
+    @Test("is not acknowledged for an event that comes when the subscription has just been cancelled")
+    func afterCancelling() async throws {
+        let subscription = subscribe()
+        let subscriber = try #require(publisher.channel(of: Ping.self).currentSubscribers()?.deferred.first)
+        subscription.cancel()
+        let outcome = Outcome()
+        withUnsafePointer(to: Ping(1)) { event in
+            [subscriber].post(
+                RawEvent(reading: event),
+                .full(publisher.makeContext(causedBy: nil)),
+                HandlingTracker(handlers: 1, completion: outcome),
+                lockMask: subscriber.lockMask,
+                keys: nil
+            )
+        }
+        #expect(outcome.failures.all.map { "\($0)" }.first?.contains("its subscription was cancelled") == true)
     }
 
     @Test("gives the caller the error with which it is refused, or that the handler throws")
@@ -156,4 +175,11 @@ struct UnsettledDeliveryTests {
         for delivery in held.all { delivery.acknowledge() }
         subscription.cancel()
     }
+}
+
+/// Writes down with which failure the handling of an event has ended.
+private final class Outcome: HandlingCompletion {
+    let failures = Collected<String>()
+
+    func handlersReturned(failure: ThrownError?) { failures.add(failure.map { "\($0)" } ?? "handled") }
 }
