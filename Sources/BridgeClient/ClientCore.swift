@@ -88,7 +88,7 @@ final class ClientCore: GuestSession.Owner, @unchecked Sendable {
     /// What the client calls its host.
     ///
     /// A receipt names the process that sent it, so this must not be the client's own name. A publisher that was given
-    /// no name has the name that hosts have; its host then gets the other name.
+    /// no name is called `host`, as hosts are; the client then calls its host `attached host`.
     private static func peerName(beside own: String) -> String {
         own == EventRouter.ownName ? "attached host" : EventRouter.ownName
     }
@@ -263,7 +263,7 @@ final class ClientCore: GuestSession.Owner, @unchecked Sendable {
 
     func guestWasWelcomed(_ session: GuestSession, _ welcome: Welcome) throws -> PeerEvents? {
         guard let name = welcome.name else { throw LinkViolation("the host gave this client no name") }
-        // The client was closed before the welcome: the router has been stopped, or is no longer needed.
+        // If the client was closed before the welcome, its router has been stopped, or is not needed any more.
         let isClosed = lock.withLock {
             if machine.phase != .ended { isRouting = true }
             return machine.phase == .ended

@@ -141,6 +141,10 @@ extension SpawnBox {
 
     /// Why the process could not be put into the box.
     func error(_ stage: Stage, code: CInt, detail: CInt, operation: String) -> SpawnError {
+        // A shortage passes: it says nothing of what this system can do.
+        if [EMFILE, ENFILE, ENOMEM].contains(code) {
+            return .failed(SystemError(code: code, operation: "\(operation) in its box"))
+        }
         switch stage {
         case .limit:
             let name = Limit(rawValue: detail)?.name ?? "a resource"

@@ -20,8 +20,10 @@ struct SpawnReports {
         case nothing(CInt)
     }
 
-    /// How many milliseconds a process may take: it needs less than one, but one that is stopped must not hold up all
-    /// starts for ever.
+    /// How many milliseconds a process may take that shares no memory with this one.
+    ///
+    /// That is the case on Darwin and under the thread sanitizer. Such a process needs few, but one that is stopped
+    /// must not hold up all starts for ever. Where it shares the memory, `cbp_spawn` has waited already.
     private static let timeoutMilliseconds: CInt = 60_000
 
     let request: SpawnRequest

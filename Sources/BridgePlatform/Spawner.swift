@@ -67,23 +67,25 @@ final class Spawner: @unchecked Sendable {
             try DescriptorPlan(request, status: reports.writing.rawValue)
         }
         var process: pid_t = 0
-        let result = plan.steps.withUnsafeBufferPointer { steps in
-            withBox(of: request) { box in
-                var order = cbp_spawn_request(
-                    path: executable.pointers[0],
-                    arguments: arguments.pointers,
-                    environment: environment.pointers,
-                    directory: directory.pointers[0],
-                    steps: steps.baseAddress,
-                    step_count: steps.count,
-                    close_from: plan.closesFrom,
-                    status: plan.status,
-                    guard: plan.guardDescriptor ?? -1,
-                    dies_with_parent: request.diesWithParent,
-                    descriptors: CurrentProcess.descriptorLimitBefore.map { Int64(clamping: $0) } ?? -1,
-                    box: box
-                )
-                return cbp_spawn(&process, &order)
+        let result = withExtendedLifetime((arguments, environment, executable, directory)) {
+            plan.steps.withUnsafeBufferPointer { steps in
+                withBox(of: request) { box in
+                    var order = cbp_spawn_request(
+                        path: executable.pointers[0],
+                        arguments: arguments.pointers,
+                        environment: environment.pointers,
+                        directory: directory.pointers[0],
+                        steps: steps.baseAddress,
+                        step_count: steps.count,
+                        close_from: plan.closesFrom,
+                        status: plan.status,
+                        guard: plan.guardDescriptor ?? -1,
+                        dies_with_parent: request.diesWithParent,
+                        descriptors: CurrentProcess.descriptorLimitBefore.map { Int64(clamping: $0) } ?? -1,
+                        box: box
+                    )
+                    return cbp_spawn(&process, &order)
+                }
             }
         }
         // With a writing end open here, the pipe would never come to its end.

@@ -284,8 +284,8 @@ extension Link {
         act(on: urgency)
     }
 
-    /// Whether an acknowledgement that the peer has sent, or a caller, waits; the event that has just arrived may end
-    /// the wait.
+    /// Whether an acknowledgement from the peer waits for one of the peer's events, or a caller waits for something;
+    /// the event that has just arrived may end the wait.
     ///
     /// With the lock held.
     private var mayOthersGoOn: Bool { receiving.hasPending || !waiters.isEmpty }

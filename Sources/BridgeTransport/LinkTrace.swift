@@ -67,8 +67,8 @@ struct LinkTrace {
 
     /// The peer has handled events: their spans end now.
     ///
-    /// The link may settle these events only later: it waits until the peer's event that the acknowledgement names has
-    /// arrived, or lies in memory that outlives the peer.
+    /// The acknowledgement may name an event that the peer itself has published. Then the link settles these events
+    /// only when that one has arrived, or lies in memory that outlives the peer.
     mutating func acknowledged(_ acknowledgement: CheckedAcknowledgement, at now: UInt64) {
         settle(oldest, acknowledgement.mark, at: now)
         for range in acknowledgement.ranges { settle(max(oldest, range.lowerBound), range.upperBound, at: now) }

@@ -25,17 +25,24 @@
 #endif
 
 /// Gives every signal its default action; exec does so only for those that are not ignored.
+///
+/// A signal that has come already was meant for the parent's group, such as that of Ctrl-C. To ignore a signal discards
+/// it where it waits.
 static void reset_signals(void) {
 #ifdef __linux__
     // The system call, because glibc keeps two signals for itself and lets no caller change their action. The kernel's
-    // `struct sigaction` has at most 32 bytes, and zeros are the default action without flags.
-    static const unsigned char standard[64];
+    // `struct sigaction` begins with the handler and has at most 32 bytes; zeros are the default action without flags.
+    static const uintptr_t ignored[8] = {(uintptr_t)SIG_IGN}, standard[8];
     enum { kernel_signals = 64, mask_size = 8 };
     for (int number = 1; number <= kernel_signals; number++) {
+        syscall(SYS_rt_sigaction, number, ignored, NULL, mask_size);
         syscall(SYS_rt_sigaction, number, standard, NULL, mask_size);
     }
 #else
-    for (int number = 1; number < NSIG; number++) signal(number, SIG_DFL);
+    for (int number = 1; number < NSIG; number++) {
+        signal(number, SIG_IGN);
+        signal(number, SIG_DFL);
+    }
 #endif
 }
 
@@ -135,6 +142,13 @@ static void close_on_exec_from(int first) {
 
 // MARK: The parent
 
+static bool send_notice(int guard, const struct msghdr *message, int flags) {
+    ssize_t count;
+    do count = sendmsg(guard, message, flags);
+    while (count < 0 && errno == EINTR);
+    return count >= 0;
+}
+
 /// Tells the guard of this process group: this process leads it, and all its children will be in it.
 ///
 /// This is called after the parent-death signal and the check of the parent. So if the parent is gone, and the guard
@@ -143,9 +157,10 @@ static void tell_guard(int guard) {
     cbp_guard_notice notice = {.process = (int32_t)getpid()};
     struct iovec piece = {.iov_base = &notice, .iov_len = sizeof notice};
     struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1};
-    int flags = 0;
+    // A guard that is stopped takes no message, and must not hold up the thread that starts all processes.
+    int flags = MSG_DONTWAIT;
 #ifdef __linux__
-    flags = MSG_NOSIGNAL;
+    flags |= MSG_NOSIGNAL;
     union {
         char bytes[CMSG_SPACE(sizeof(int))];
         struct cmsghdr aligned;
@@ -164,7 +179,11 @@ static void tell_guard(int guard) {
     }
 #endif
     // The program begins even if the guard has gone.
-    while (sendmsg(guard, &message, flags) < 0 && errno == EINTR) {}
+    if (send_notice(guard, &message, flags) || message.msg_control == NULL) return;
+    // The descriptor may be what cannot be sent. The guard can do with the number.
+    message.msg_control = NULL;
+    message.msg_controllen = 0;
+    send_notice(guard, &message, flags);
 }
 
 /// Sets the limit that the parent had before it raised its own.
@@ -185,8 +204,9 @@ cbp_spawn_report cbp_become_program(const struct launch *launch) {
         // After the arming, because a parent that died before it sends no signal.
         if (getppid() != launch->parent) return cbp_failed(cbp_stage_parent, ESRCH, 0);
     }
-    reset_signals();
+    // The terminal's signals reach this process only until it has left its parent's group.
     if (setpgid(0, 0) != 0) return cbp_failed(cbp_stage_descriptor, errno, -1);
+    reset_signals();
     if (request->guard >= 0) tell_guard(request->guard);
     for (size_t index = 0; index < request->step_count; index++) {
         const cbp_spawn_step *step = &request->steps[index];
@@ -196,10 +216,11 @@ cbp_spawn_report cbp_become_program(const struct launch *launch) {
     if (request->directory != NULL && chdir(request->directory) != 0) {
         return cbp_failed(cbp_stage_directory, errno, 0);
     }
-    lower_descriptor_limit(request->descriptors);
-    // Last, because the box could refuse what is above.
+    // Late, because the box could refuse what is above.
     cbp_spawn_report found = cbp_enter_box(launch);
     if (found.stage != 0) return found;
+    // After the box, whose rules need descriptors: until exec this process has all of its parent's.
+    lower_descriptor_limit(request->descriptors);
     if (request->path == NULL) return cbp_succeeded();
     unblock_signals();
     execve(request->path, request->arguments, request->environment);

@@ -12,8 +12,7 @@ struct launch {
     const cbp_spawn_request *request;
     /// The process that starts this one.
     pid_t parent;
-    /// The directories of the parent's own libraries. One of them has the Swift runtime, which the program needs from
-    /// there, too.
+    /// The directories of the parent's Swift runtime, which the program needs from there, too.
     char **libraries;
     size_t library_count;
 };

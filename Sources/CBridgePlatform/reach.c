@@ -95,17 +95,34 @@ static int landlock_abi(void) {
     return version > 0 ? (int)version : 0;
 }
 
-static cbp_spawn_report add_all(const struct launch *launch, const struct rules *rules) {
-    for (size_t index = 0; index < sizeof always_readable / sizeof *always_readable; index++) {
+/// Gives rights to a path that may be missing or closed to this user; returns 0, or the error of a shortage, which a
+/// later start may not meet.
+static int add_if_there(const struct rules *rules, const char *path, __u64 rights) {
+    int error = add(rules, path, rights);
+    return error == EMFILE || error == ENFILE || error == ENOMEM ? error : 0;
+}
+
+/// Gives the rights that every program needs.
+static int add_always(const struct launch *launch, const struct rules *rules) {
+    int error = 0;
+    for (size_t index = 0; error == 0 && index < sizeof always_readable / sizeof *always_readable; index++) {
         // Not every system has all of these paths.
-        add(rules, always_readable[index], reading);
+        error = add_if_there(rules, always_readable[index], reading);
     }
-    for (size_t index = 0; index < sizeof always_writable / sizeof *always_writable; index++) {
-        add(rules, always_writable[index], writing);
+    for (size_t index = 0; error == 0 && index < sizeof always_writable / sizeof *always_writable; index++) {
+        error = add_if_there(rules, always_writable[index], writing);
     }
-    for (size_t index = 0; index < launch->library_count; index++) add(rules, launch->libraries[index], reading);
+    for (size_t index = 0; error == 0 && index < launch->library_count; index++) {
+        error = add_if_there(rules, launch->libraries[index], reading);
+    }
     // If the program is missing, the kernel says so when it is to be executed.
-    if (launch->request->path != NULL) add(rules, launch->request->path, reading);
+    if (error == 0 && launch->request->path != NULL) error = add_if_there(rules, launch->request->path, reading);
+    return error;
+}
+
+static cbp_spawn_report add_all(const struct launch *launch, const struct rules *rules) {
+    int shortage = add_always(launch, rules);
+    if (shortage != 0) return cbp_failed(cbp_stage_files, shortage, 0);
     for (size_t index = 0; index < launch->request->box->path_count; index++) {
         const cbp_box_path *path = &launch->request->box->paths[index];
         int error = add(rules, path->path, path->is_writable ? writing : reading);

@@ -35,7 +35,8 @@ static int add_library(struct dl_phdr_info *library, size_t size, void *context)
     struct launch *launch = context;
     const char *slash = strrchr(library->dlpi_name, '/');
     size_t length = slash == NULL ? 0 : (size_t)(slash - library->dlpi_name);
-    if (length == 0) return 0;
+    // A relative path would be another one in the child's working directory.
+    if (length == 0 || library->dlpi_name[0] != '/' || strncmp(slash, "/libswift", 9) != 0) return 0;
     for (size_t index = 0; index < launch->library_count; index++) {
         const char *known = launch->libraries[index];
         if (strlen(known) == length && memcmp(known, library->dlpi_name, length) == 0) return 0;

@@ -260,8 +260,9 @@ public final class BridgeHost: Sendable {
     /// includes events that a worker's own threads have published, if the worker shares its outbox with the host. Of
     /// any other worker the host knows only the events that have arrived.
     ///
-    /// This does not wait for workers that were given up or stopped, unless ``restart(_:)`` was called for them before.
-    /// Nor does it wait for events that are held back because the dead letters are full.
+    /// This does not wait for workers that were given up or stopped. It waits for such a worker if ``restart(_:)`` was
+    /// called for it before, and no worker ahead of it is still being started in sequence. It does not wait for events
+    /// that are held back because the dead letters are full.
     public func waitUntilIdle() async {
         await core.waitUntilIdle()
     }

@@ -133,7 +133,12 @@ final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
     private func findGuard() throws -> String? {
         switch workerGuard {
         case .none: return nil
-        case .program(let location): return try Self.path(of: location)
+        case .program(let location):
+            let path = try Self.path(of: location)
+            if CurrentProcess.isExecutableFile(path) { return path }
+            throw LaunchFailure(
+                reason: .spawnFailed("no executable file \(path), the guard", errno: CurrentProcess.noSuchFile)
+            )
         case .automatic:
             let path = try CurrentProcess.executableDirectory() + "/bridge-guard"
             return CurrentProcess.isExecutableFile(path) ? path : nil

@@ -28,10 +28,10 @@ public struct WorkerBox: Sendable, Hashable {
     /// started; a relative path counts from the worker's working directory.
     ///
     /// Always readable are the worker's program, `/usr`, `/bin`, `/sbin`, `/lib` and its sisters, the directories of
-    /// the libraries that the host's process uses, the loader's list of them, `/etc/localtime`, `/proc`,
-    /// `/sys/devices/system/cpu`, `/dev/zero`, `/dev/random` and `/dev/urandom`. `/dev/null` and `/dev/full` can be
-    /// written, too. Of a process outside the box, `/proc` shows only what any user sees. A script's interpreter, and
-    /// libraries beside a program, must be among ``readOnly``.
+    /// the host's Swift runtime, the loader's list of libraries, `/etc/localtime`, `/proc`, `/sys/devices/system/cpu`,
+    /// `/dev/zero`, `/dev/random` and `/dev/urandom`. `/dev/null` and `/dev/full` can be written, too. Of a process
+    /// outside the box, `/proc` shows only what any user sees. A script's interpreter, and libraries beside a program,
+    /// must be among ``readOnly``.
     ///
     /// Despite these rules a worker can ask whether a file exists, how large it is and whose; it can change a file's
     /// mode, owner or times where the user may; and it can connect to a socket in the file system.

@@ -12,7 +12,7 @@ public enum WorkerGuard: Sendable, Hashable {
     /// The guard beside the running executable, or no guard if there is none.
     case automatic
 
-    /// This guard; if it is missing, no worker can be started.
+    /// This guard; if there is no executable file of that path, no worker can be started.
     case program(ExecutableLocation)
 
     /// No guard.

@@ -80,6 +80,44 @@ extension PlatformTests {
             }
         }
 
+        @Test("A box is closed although its parent has more descriptors than the program may have")
+        func manyDescriptorsOfTheParent() async throws {
+            guard try canDo("F16 files", { $0.files = everyFile }) else { return }
+            await #expect(processExitsWith: .success) {
+                var limit = rlimit(rlim_cur: 64, rlim_max: 4_096)
+                setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+                CurrentProcess.raiseDescriptorLimit()
+                let many = try (0..<100).map { _ in SharedDescriptor(try .duplicate(0, atLeast: 0)) }
+                let found = try run(shell("ulimit -n; ulimit -Hn").inBox { $0.files = everyFile })
+                #expect(found.output == "64\n4096\n")
+                withExtendedLifetime(many) {}
+            }
+        }
+
+        @Test("At the limit of descriptors a start fails for now, and the system does not lack a box")
+        func noDescriptorLeft() async throws {
+            guard try canDo("F16 files", { $0.files = everyFile }) else { return }
+            await #expect(processExitsWith: .success) {
+                // What a start itself needs is taken before: as soon as it has its pipe, there is none left for a box.
+                var last: SpawnError?
+                for free in 0..<16 {
+                    var limit = rlimit(rlim_cur: 200, rlim_max: 200)
+                    setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+                    var taken: [SharedDescriptor] = []
+                    while let one = try? SharedDescriptor(.duplicate(0, atLeast: 0)) { taken.append(one) }
+                    taken.removeLast(free)
+                    do throws(SpawnError) {
+                        _ = try ChildProcess.spawn(shell("exit 0").inBox { $0.files = everyFile }).waitForExit()
+                        break
+                    } catch {
+                        last = error
+                    }
+                }
+                #expect(last?.code == EMFILE, "\(String(describing: last))")
+                #expect(last?.description.contains("in its box") == true, "\(String(describing: last))")
+            }
+        }
+
         @Test("F16: only what is listed can be read and written, and what every program needs")
         func files() async throws {
             guard try canDo("F16 files", { $0.files = everyFile }) else { return }

@@ -216,6 +216,21 @@ extension PlatformTests {
             #expect(child.waitForExit().status == .exited(code: 64))
         }
 
+        @Test("A guard that takes no more messages holds up no start")
+        func guardThatIsStopped() async {
+            await #expect(processExitsWith: .success) {
+                let guarding = try UnixSocket.pair()
+                // The far end is open, and nothing reads it.
+                let descriptor = guarding.first.rawValue
+                var byte: UInt8 = 0
+                while send(descriptor, &byte, 1, CInt(MSG_DONTWAIT)) == 1 {}
+                #expect(errno == EAGAIN)
+                #expect(try run(shell("echo here").tied(guardedBy: descriptor)).output == "here\n")
+                // So long it was open.
+                guarding.second.close()
+            }
+        }
+
         @Test
         func withoutAGuardTheChildBeginsAllTheSame() async {
             await #expect(processExitsWith: .success) {

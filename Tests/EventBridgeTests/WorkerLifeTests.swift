@@ -72,6 +72,18 @@ struct WorkerLifeTests {
         await bridge.shutdown()
     }
 
+    @Test("No worker is started without the guard that was asked for", arguments: ["/no/guard", "/etc/passwd"])
+    func guardIsMissing(path: String) async throws {
+        let bridge = try BridgeHost(
+            publisher: publisher,
+            workers: [faulty("never", subscribes: [])],
+            workerGuard: .program(.path(path))
+        )
+        let error = await #expect(throws: BridgeError.self) { try await bridge.start() }
+        #expect(error?.description.contains("no executable file \(path), the guard") == true)
+        await bridge.shutdown()
+    }
+
     @Test("A worker that never says hello is stopped after its handshake time", .timeLimit(.minutes(5)))
     func silentWorkerIsStopped() async throws {
         let bridge = try BridgeHost(
