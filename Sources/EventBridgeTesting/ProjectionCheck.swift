@@ -8,9 +8,8 @@
 /// let findings = try await ProjectionCheck.run(
 ///     fresh: { try Shop(in: makeDirectory()) },
 ///     following: { shop, steps in
-///         for try await case .event(let entry) in journal.events(
-///             of: BoxShelved.self, after: try shop.position(), follows: false
-///         ) {
+///         for try await step in journal.events(of: BoxShelved.self, after: try shop.position(), follows: false) {
+///             guard case .event(let entry) = step else { throw EventsAreMissing() }
 ///             try shop.add(entry.event)
 ///             try steps.pass("the box is there")
 ///             try shop.setPosition(entry.position)

@@ -3,8 +3,8 @@ import BridgePlatform
 extension EventJournal {
     /// Builds a state from the recorded events, follows the journal, and keeps the state and its position in a file.
     ///
-    /// If the file is there, the projection continues from its position. The call reads this file and one event of the
-    /// journal; the projection then reads the other events at its own pace. Call it on a thread that may wait for the
+    /// If the file is there, the projection continues from its position. The call reads this file and the event at its
+    /// position; the projection then reads the other events at its own pace. Call it on a thread that may wait for the
     /// disk.
     /// - Parameters:
     ///   - fresh: the state before the first event, used if there is no file or its revision is lower.
@@ -12,7 +12,8 @@ extension EventJournal {
     ///     end lie beside it. Only this user may read them.
     ///   - saving: how often the state is saved.
     /// - Throws: ``JournalError`` if the file is damaged, in use, of a later revision, of another projection or
-    ///   journal, or further than the journal. If such a file is deleted, the state is built from the journal again.
+    ///   journal, or further than the journal, or if the journal has another event at the file's position. If such a
+    ///   file is deleted, the state is built from the journal again.
     public func project<State: Projection>(
         _ fresh: State,
         keptIn path: String,
@@ -62,31 +63,38 @@ extension EventJournal {
                 "it has come to position \(head.position), and the journal \(core.path) to \(reached): one is older"
             )
         }
-        guard let last = head.last, last.position > 0, last.position <= head.position,
-            let found = try core.record(at: last.position), ProjectionFile.LastEvent(found) != last
-        else { return }
-        throw file.error(
-            .foreign,
-            """
-            the journal \(core.path) has another event at position \(last.position): one of the two is an older copy, or \
-            a power cut took events from the journal
-            """
-        )
+        for position in Set([head.position, head.last?.position ?? head.position]).sorted() where position > 0 {
+            guard let found = try core.mark(at: position), found != head.last else { continue }
+            let what =
+                head.last?.position == position
+                ? "another event at position \(position)"
+                : "an event at position \(position), where none could be read before"
+            throw file.error(
+                .foreign,
+                """
+                the journal \(core.path) has \(what): one of the two is an older copy, or a power cut took events from \
+                the journal
+                """
+            )
+        }
     }
 }
 
 extension JournalCore {
-    /// The event at a position, read from the files; nil if it is not there any more, or cannot be read.
-    fileprivate func record(at position: UInt64) throws(JournalError) -> JournalRecord? {
+    /// Which event there is at a position of the files; nil if it is not there any more, or cannot be read.
+    fileprivate func mark(at position: UInt64) throws(JournalError) -> RecordMark? {
         let cursor = JournalCursor(storage, at: path, after: position - 1, filter: RecordFilter(JournalQuery()))
         let (horizon, _) = horizon
         while true {
-            let steps = try cursor.read(to: horizon)
-            switch steps.first {
-            case .record(let record)?: return record.position == position ? record : nil
-            case .gap?: return nil
-            case nil: if cursor.isAtEnd || cursor.isOutdated { return nil }
+            for step in try cursor.read(to: horizon) {
+                switch step {
+                case .record(let record): return record.position == position ? RecordMark(record) : nil
+                case .gap(let gap) where gap.positions != nil: return nil
+                // The event may follow, as behind a head that cannot be read.
+                case .gap: continue
+                }
             }
+            if cursor.isAtEnd || cursor.isOutdated { return nil }
         }
     }
 }

@@ -15,6 +15,10 @@ final class JournalCursor: @unchecked Sendable {
     private let filter: RecordFilter
     /// The position up to which every event was handed out, filtered out or reported missing.
     private(set) var position: UInt64
+    /// The last event that was handed out or filtered out; nil if there was none.
+    private(set) var last: RecordMark?
+    /// Whether events may be missing behind the last one that was found, and nothing says how many.
+    private(set) var lacksEnd = false
     /// Whether the last reading stopped at a file that is no longer there, so the catalog has to be read again.
     private(set) var isOutdated = false
     /// Whether the last reading reached the end; if false, there is more to read, even if no wanted event was found.
@@ -149,6 +153,8 @@ final class JournalCursor: @unchecked Sendable {
             tell(upTo: segment.head?.firstPosition, .unreadable(file: name, why: "there is no such file"), &steps)
         }
         var mistake: JournalGap.Reason?
+        // A head that can be read says how many events there are before it.
+        lacksEnd = lacksEnd && segment.head == nil
         if segment.head == nil { mistake = .unreadable(file: segment.fileName, why: segment.mistake ?? "no head") }
         guard let head = segment.head ?? catalog.rebuiltHead(ofSegmentAt: index, firstPosition: reached) else {
             let next = catalog.segments[(index + 1)...].lazy.compactMap(\.head).first
@@ -161,7 +167,7 @@ final class JournalCursor: @unchecked Sendable {
         }
         do throws(SystemError) {
             current = Current(head, try storage.open(segment.fileName, forWriting: false))
-            if let mistake { steps.append(.gap(JournalGap(positions: nil, reason: mistake))) }
+            if let mistake { tell(upTo: nil, mistake, &steps) }
         } catch {
             // The journal's retention may just have removed the file; a catalog that is read again then lacks it.
             if error.isMissingFile, missing != segment.number {
@@ -183,7 +189,10 @@ final class JournalCursor: @unchecked Sendable {
 
     /// Adds a gap for all events before the position `next`; the gap has no positions if `next` is nil.
     private func tell(upTo next: UInt64?, _ reason: JournalGap.Reason, _ steps: inout [StoredStep]) {
-        guard let next else { return steps.append(.gap(JournalGap(positions: nil, reason: reason))) }
+        guard let next else {
+            lacksEnd = true
+            return steps.append(.gap(JournalGap(positions: nil, reason: reason)))
+        }
         guard next > position, next - 1 > position else { return }
         steps.append(.gap(JournalGap(positions: (position + 1)..<next, reason: reason)))
         position = next - 1
@@ -274,6 +283,8 @@ final class JournalCursor: @unchecked Sendable {
     private func take(_ record: RecordView, _ steps: inout [StoredStep]) {
         guard record.position > position else { return }
         position = record.position
+        last = RecordMark(record)
+        lacksEnd = false
         guard filter.wants(record) else { return }
         guard let (context, payload) = record.event() else {
             steps.append(.gap(JournalGap(at: position, .undecodable(why: "its parts do not fit"))))
@@ -334,6 +345,7 @@ final class JournalCursor: @unchecked Sendable {
         guard finished != here.number else { return }
         finished = here.number
         ending = Ending(offset: here.walk.offset, end: end)
+        if end == .closed { lacksEnd = false }
         guard isDamage(end, here, byteCount) else { return }
         var broken = 0
         if case .torn(let count) = end { broken = count }
@@ -342,7 +354,7 @@ final class JournalCursor: @unchecked Sendable {
             offset: here.walk.offset,
             byteCount: broken
         )
-        steps.append(.gap(JournalGap(positions: nil, reason: reason)))
+        tell(upTo: nil, reason, &steps)
     }
 
     private func attempt<R>(_ body: () throws(SystemError) -> R) throws(JournalError) -> R {

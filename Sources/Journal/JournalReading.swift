@@ -11,6 +11,8 @@ final class JournalReading {
         let steps: [StoredStep]
         /// The position up to which every wanted event has been handed out, with these steps.
         let position: UInt64
+        /// The last event that was read up to the position, whatever its name; nil if none was read yet.
+        let last: RecordMark?
     }
 
     private let core: JournalCore
@@ -63,7 +65,7 @@ final class JournalReading {
         isChecked = true
         let steps = try await readPortion(to: horizon)
         end = steps.isEmpty && cursor.isAtEnd ? state : nil
-        return Portion(steps: steps, position: cursor.position)
+        return Portion(steps: steps, position: cursor.position, last: cursor.last)
     }
 
     /// Reads a portion on another thread, as the file system may be slow.

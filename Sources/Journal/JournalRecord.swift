@@ -53,7 +53,7 @@ public struct JournalGap: Sendable, Hashable, CustomStringConvertible {
         case damaged(file: String, offset: Int, byteCount: Int)
         /// A file is missing, or its head cannot be read. The gap has no positions if the events were still found.
         case unreadable(file: String, why: String)
-        /// The event is there, but does not decode as the type that the reader asked for.
+        /// The event is there, but does not decode as the type that the reader asked for, or cannot be copied.
         case undecodable(why: String)
     }
 

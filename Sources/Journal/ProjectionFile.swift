@@ -23,22 +23,8 @@ final class ProjectionFile: Sendable {
         let journal: UInt64
         /// Every event up to this position is in the state.
         let position: UInt64
-        let last: LastEvent?
-    }
-
-    /// The last event that changed the state.
-    struct LastEvent: Codable, Equatable {
-        let position: UInt64
-        let origin: String
-        let incarnation: UInt64
-        let number: UInt64
-
-        init(_ record: JournalRecord) {
-            position = record.position
-            origin = record.context.id.origin
-            incarnation = record.context.id.incarnation
-            number = record.context.id.number
-        }
+        /// The event at the position, whatever its name; the last one before it if none could be read there.
+        let last: RecordMark?
     }
 
     struct Content<State: Projection> {

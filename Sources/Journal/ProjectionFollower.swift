@@ -11,7 +11,7 @@ final class ProjectionFollower<State: Projection>: @unchecked Sendable {
     private let saving: ProjectionSaving
     private let rules = ProjectionRules<State>()
     private let journal: UInt64
-    private var last: ProjectionFile.LastEvent?
+    private var last: RecordMark?
     private var savedPosition: UInt64
     private var savedAt = MonotonicClock.now()
 
@@ -38,7 +38,7 @@ final class ProjectionFollower<State: Projection>: @unchecked Sendable {
                 shared.change(to: portion.position) { state in
                     for step in portion.steps { rules.apply(step, to: &state) }
                 }
-                for case .record(let record) in portion.steps.suffix(1) { last = .init(record) }
+                last = portion.last ?? last
                 if isDue { await save() }
             }
         } catch {

@@ -9,39 +9,77 @@ extension StoredJournal {
     ///   - path: a directory that is not there, or has a journal without events.
     ///   - take: called for each place where events are missing, with the positions of this journal.
     /// - Returns: How many events there are in the new journal.
+    /// - Throws: ``JournalError`` if no segment's head can be read, or the new journal cannot be written.
     package func salvage(into path: String, _ take: (JournalGap) -> Void) throws -> UInt64 {
-        let greatest = catalog.segments.compactMap(\.head?.segmentBytes).max() ?? 16 << 20
+        guard catalog.segments.isEmpty || catalog.journal != nil else {
+            throw JournalError(
+                .damaged,
+                """
+                the journal \(self.path) cannot be salvaged, as no head of a segment can be read: the checksums of the \
+                events are made with the journal's identity, which only the heads have
+                """
+            )
+        }
         // Each event then fits into a segment. The number comes from the files, and a segment has whole pages.
-        let pages = (min(greatest, SegmentHead.largestSegment) + 4_095) / 4_096
+        let pages = (min(greatestSegment, SegmentHead.largestSegment) + 4_095) / 4_096
         let journal = try EventJournal(
             at: path,
             durability: .machine(within: .seconds(3_600)),
             segmentBytes: max(pages * 4_096, SegmentHead.smallestSegment)
         )
+        return try salvage(into: journal, take)
+    }
+
+    /// How large a segment has to be for every event that can be read, in bytes.
+    private var greatestSegment: Int {
+        // A file without a head was cut behind its last event at worst, and a segment keeps room for the end record.
+        catalog.segments.lazy.filter(\.isReadable).map { segment in
+            segment.head?.segmentBytes ?? segment.byteCount.saturatingSum(EndRecord.byteCount)
+        }.max() ?? 16 << 20
+    }
+
+    /// Records every event in a journal without events, and closes that journal, also if this fails.
+    func salvage(into journal: EventJournal, _ take: (JournalGap) -> Void) throws -> UInt64 {
+        let path = journal.core.path
         guard journal.recovery.lastPosition == 0 else {
             throw JournalError(.unsuitableDirectory, "the journal \(path) has events already; expected a new directory")
         }
         // If the oldest head is gone, reading begins at position 1, so that the gap is reported.
         let first = catalog.segments.first?.head?.firstPosition ?? 1
-        try read(after: first - 1, where: JournalQuery()) { step in
-            switch step {
-            case .gap(let gap): take(gap)
-            case .event(let record):
-                journal.core.makeRoom(forPayload: record.payload.count)
-                _ = try journal.core.append(
-                    record.payload,
-                    name: record.name,
-                    context: record.context,
-                    whenSettled: nil
-                )
+        do {
+            try read(after: first - 1, where: JournalQuery()) { step in
+                switch step {
+                case .gap(let gap): take(gap)
+                case .event(let record):
+                    do throws(JournalError) {
+                        try journal.core.take(record)
+                    } catch {
+                        // Another program may have written an event that this one cannot write.
+                        guard error.code == .notRecordable else { throw error }
+                        take(JournalGap(at: record.position, .undecodable(why: error.description)))
+                    }
+                }
+                return true
             }
-            return true
+            return try journal.core.closeAndWait()
+        } catch let error as JournalError {
+            let count = journal.status.lastPosition
+            _ = try? journal.core.closeAndWait()
+            throw JournalError(
+                error.code,
+                "\(error); the new journal \(path) has only the first \(count) events: remove it before another attempt"
+            )
         }
-        return try journal.core.closeAndWait()
     }
 }
 
 extension JournalCore {
+    /// Records an event of another journal.
+    fileprivate func take(_ record: JournalRecord) throws(JournalError) {
+        makeRoom(forPayload: record.payload.count)
+        _ = try append(record.payload, name: record.name, context: record.context, whenSettled: nil)
+    }
+
     /// Makes all events safe, closes the files, and returns the last position; the calling thread waits.
     fileprivate func closeAndWait() throws -> UInt64 {
         close()

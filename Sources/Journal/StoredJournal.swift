@@ -5,6 +5,10 @@ import JournalFormat
 package final class StoredJournal {
     private let place: JournalPlace
     package private(set) var catalog: SegmentCatalog
+    /// Whether events may be missing behind the last one that the last reading found, and nothing says how many.
+    package private(set) var lacksEnd = false
+
+    package var path: String { place.path }
 
     package init(at path: String) throws(JournalError) {
         place = try JournalPlace(at: path, makes: false)
@@ -64,6 +68,7 @@ package final class StoredJournal {
         _ take: (JournalStep<JournalRecord>) throws -> Bool
     ) throws -> UInt64 {
         let cursor = JournalCursor(place.storage, at: place.path, after: position, filter: filter)
+        defer { lacksEnd = cursor.lacksEnd }
         while true {
             let steps = try cursor.read(to: .init(catalog: catalog, end: nil))
             for step in steps {

@@ -15,6 +15,12 @@ package struct RecordView {
     /// When the event was published, in nanoseconds since 1970-01-01 00:00 UTC.
     package var time: UInt64 { bytes.number(at: RecordLayout.time) }
 
+    /// The incarnation of the process that published the event.
+    package var incarnation: UInt64 { bytes.number(at: RecordLayout.incarnation) }
+
+    /// The event's number among those of its incarnation.
+    package var number: UInt64 { bytes.number(at: RecordLayout.number) }
+
     package var byteCount: Int { bytes.count }
 
     /// Checks that untrusted bytes are one record of `bytes.count` bytes; nil if they are not a record of this segment.
@@ -67,11 +73,7 @@ package struct RecordView {
     /// - Returns: Nil if the parts do not fit into the record; no writer of this version leaves such a record.
     package func event() -> (context: EventContext, payload: UnsafeRawBufferPointer)? {
         var offset = RecordLayout.headBytes + nameBytes + originBytes
-        let id = EventID(
-            origin: origin,
-            incarnation: bytes.number(at: RecordLayout.incarnation),
-            number: bytes.number(at: RecordLayout.number)
-        )
+        let id = EventID(origin: origin, incarnation: incarnation, number: number)
         func identity() -> EventID? {
             guard let head = part(offset, RecordLayout.identityBytes) else { return nil }
             let count = Int(head.number(at: 16, as: UInt16.self))

@@ -156,6 +156,94 @@ struct ProjectionFileTests {
         await journal.close()
     }
 
+    /// A journal with an event of ``Account`` at position 80 alone, up to a position, and how to publish into it.
+    private static func foreignEvents(upTo position: Int) throws -> (ScratchJournal, EventJournal, EventPublisher) {
+        let scratch = try ScratchJournal()
+        let journal = try scratch.open()
+        let publisher = try ProjectionTests.publisher(journal)
+        publish(1..<80, by: publisher)
+        publisher.publish(Counted(number: 80))
+        publish(81..<(position + 1), by: publisher)
+        return (scratch, journal, publisher)
+    }
+
+    private static func publish(_ positions: Range<Int>, by publisher: EventPublisher) {
+        for _ in positions { publisher.publish(Unread()) }
+    }
+
+    /// Puts a copy of a projection's file beside a journal that reached `position`, and lets the journal grow to 110.
+    private static func grown(_ copy: ScratchJournal, from position: Int, _ file: [UInt8]) async throws -> EventJournal
+    {
+        try file.withUnsafeBytes { try copy.files.create("account").write($0, at: 0) }
+        let journal = try copy.open()
+        #expect(journal.recovery.lastPosition == UInt64(position))
+        let publisher = try ProjectionTests.publisher(journal)
+        for number in (position + 1)...110 { publisher.publish(Counted(number: number)) }
+        return journal
+    }
+
+    @Test(
+        "J13: a journal that was cut behind the projection's last own event and has grown again is refused",
+        .timeLimit(.minutes(1)),
+        arguments: [85, 99]
+    )
+    func cutBehindOwnEvent(position: Int) async throws {
+        let (scratch, first, publisher) = try Self.foreignEvents(upTo: position)
+        var journal = first
+        let copy = try scratch.copied()
+        Self.publish(position..<100, by: publisher)
+        let running = try journal.project(Account(), keptIn: "\(scratch.path)/account")
+        try await running.reach(100)
+        try await running.close()
+        await journal.close()
+
+        // Beside the journal that it is of, the file is read.
+        journal = try scratch.open()
+        try await journal.project(Account(), keptIn: "\(scratch.path)/account").close()
+        await journal.close()
+
+        journal = try await Self.grown(copy, from: position, try scratch.bytes(of: "account"))
+        #expect { _ = try journal.project(Account(), keptIn: "\(copy.path)/account") } throws: { error in
+            guard let error = error as? JournalError else { return false }
+            return error.code == .foreign && error.description.contains("another event at position 100")
+        }
+        await journal.close()
+    }
+
+    @Test(
+        "J13: also if the file was saved behind damage, whether the journal was cut before the damage or at its begin",
+        .timeLimit(.minutes(1)),
+        arguments: [(85, 97), (97, 100)]
+    )
+    func cutBeforeGap(position: Int, told: Int) async throws {
+        let (scratch, first, publisher) = try Self.foreignEvents(upTo: position)
+        var journal = first
+        let copy = try scratch.copied()
+        Self.publish(position..<97, by: publisher)
+        let offset = journal.core.lock.withLock { journal.core.state.safe.offset }
+        Self.publish(97..<100, by: publisher)
+        await journal.close()
+        // The next segment says at which position it begins, so the damage before it has positions.
+        await (try scratch.open()).close()
+        let name = SegmentCatalog.fileName(of: 1)
+        let broken = try scratch.bytes(of: name).count - offset
+        try scratch.overwrite(name, at: offset, with: [UInt8](repeating: 0xEE, count: broken))
+        journal = try scratch.open()
+        let running = try journal.project(Account(), keptIn: "\(scratch.path)/account")
+        try await running.reach(100)
+        #expect(running.state.gaps.count == 1)
+        try await running.close()
+        try await journal.project(Account(), keptIn: "\(scratch.path)/account").close()
+        await journal.close()
+
+        journal = try await Self.grown(copy, from: position, try scratch.bytes(of: "account"))
+        #expect { _ = try journal.project(Account(), keptIn: "\(copy.path)/account") } throws: { error in
+            guard let error = error as? JournalError else { return false }
+            return error.code == .foreign && error.description.contains("event at position \(told)")
+        }
+        await journal.close()
+    }
+
     @Test("One projection at a time has a file; after its end, another one gets it", .timeLimit(.minutes(1)))
     func locked() async throws {
         let scratch = try ScratchJournal()

@@ -65,7 +65,11 @@ final class ScratchJournal: Sendable {
     /// Makes a file of so many zeros, which take no room on the disk.
     func makeSparse(_ name: String, _ length: Int) throws {
         _ = try files.create(name)
-        try SystemError.check("making a sparse file") { truncate("\(path)/\(name)", off_t(length)) }
+        try cut(name, to: length)
+    }
+
+    func cut(_ name: String, to length: Int) throws {
+        try SystemError.check("setting the length of a file") { truncate("\(path)/\(name)", off_t(length)) }
     }
 
     func overwrite(_ name: String, at offset: Int, with bytes: [UInt8]) throws {

@@ -160,6 +160,48 @@ struct JournalCommandTests {
         rmdir("\(scratch.path)/again")
     }
 
+    @Test("an unknown number of missing events is told as unknown by verify and salvage")
+    func unknownCount() async throws {
+        let scratch = try Scratch()
+        let journal = try await scratch.fill(10)
+        await journal.close()
+        let file = try StorageDirectory(at: scratch.path, makes: false)
+            .open("00000000000000000001.segment", forWriting: true)
+        // The end record has 48 bytes, and the last event ends before it.
+        try [UInt8](repeating: 0xEE, count: 64).withUnsafeBytes { try file.write($0, at: try file.byteCount() - 64) }
+        #expect(try scratch.run(.verify) == .badInput)
+        #expect(
+            scratch.said.last == "9 events in 1 segment; 1 place is damaged, how many events are missing is unknown"
+        )
+        #expect(try scratch.run(.verify, isJSON: true) == .badInput)
+        #expect(scratch.said.last?.hasPrefix("{\"events\":9,\"missing\":null,") == true)
+
+        try [UInt8](repeating: 0xEE, count: 8).withUnsafeBytes { try file.write($0, at: 4_096 + 16) }
+        #expect(try scratch.run(.verify) == .badInput)
+        #expect(scratch.said.last == "8 events in 1 segment; 2 places are damaged, at least 1 event is missing")
+        let target = try Scratch()
+        #expect(try scratch.run(.salvage(into: target.path)) == .badInput)
+        #expect(scratch.said.last == "8 events were copied; 2 places are damaged, at least 1 event is missing")
+        let other = try Scratch()
+        #expect(try scratch.run(.salvage(into: other.path), isJSON: true) == .badInput)
+        #expect(scratch.said.last == "{\"copied\":8,\"missing\":null}")
+    }
+
+    @Test("salvage says that a journal without any head cannot be salvaged")
+    func headless() async throws {
+        let scratch = try Scratch()
+        let journal = try await scratch.fill(10)
+        await journal.close()
+        let file = try StorageDirectory(at: scratch.path, makes: false)
+            .open("00000000000000000001.segment", forWriting: true)
+        try [UInt8](repeating: 0xEE, count: 72).withUnsafeBytes { try file.write($0, at: 0) }
+        #expect { _ = try scratch.run(.salvage(into: "\(scratch.path)/new")) } throws: { error in
+            guard let failure = error as? RunFailure else { return false }
+            return failure.status == .noInput && failure.description.contains("cannot be salvaged, as no head")
+        }
+        #expect(try !StorageDirectory(at: scratch.path, makes: false).names().contains("new"))
+    }
+
     @Test("a directory that is not there is named")
     func missing() throws {
         let command = JournalCommand(options: JournalOptions(directory: "/nowhere/at/all", .list))

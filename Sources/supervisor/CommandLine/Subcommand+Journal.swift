@@ -70,14 +70,22 @@ extension Subcommand {
             """
             salvage is for a journal that cannot be opened any more. It tells what is missing as verify does. In the new
             journal the events keep their order, identities, times and causes, and get new positions, from 1 on. What has
-            kept a position of the old journal, as a projection has, has to begin anew.
+            kept a position of the old journal, as a projection has, has to begin anew. A journal cannot be salvaged if
+            no file's head can be read: its events cannot be told from other bytes then.
+            """,
+            """
+            If the end of the last file is damaged, the number of missing events is unknown: verify and salvage then say
+            so, or how many are missing at least. With --json, missing is null.
             """,
         ],
         statuses: [
             (.success, ["done"]),
             (.usage, ["the command line is wrong"]),
             (.badInput, ["with verify and salvage: events are missing, or bytes cannot be read"]),
-            (.noInput, ["there is no such directory, or it cannot be read"]),
+            (
+                .noInput,
+                ["there is no such directory, or it cannot be read", "with salvage: no head of a file is left"]
+            ),
             (.workerUnavailable, ["with trim: a process has the journal open"]),
             (.output, ["standard output cannot be written"]),
         ]

@@ -54,7 +54,8 @@ struct JournalCommand {
         let verdict = JournalText.Verdict(
             positions: positions,
             segments: journal.catalog.segments.count,
-            gaps: gaps
+            gaps: gaps,
+            lacksEnd: journal.lacksEnd
         )
         let status = printing(JournalText.verdict(verdict, isJSON: options.isJSON))
         return status == .success && !gaps.isEmpty ? .badInput : status
@@ -67,7 +68,7 @@ struct JournalCommand {
     ) throws -> ProgramStatus {
         var gaps: [JournalGap] = []
         let count = try journal.salvage(into: directory) { gaps.append($0) }
-        let status = printing(JournalText.salvaged(count, gaps, isJSON: options.isJSON))
+        let status = printing(JournalText.salvaged(count, gaps, lacksEnd: journal.lacksEnd, isJSON: options.isJSON))
         return status == .success && !gaps.isEmpty ? .badInput : status
     }
 

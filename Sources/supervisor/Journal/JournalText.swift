@@ -13,6 +13,8 @@ enum JournalText {
         let positions: Range<UInt64>
         let segments: Int
         let gaps: [JournalGap]
+        /// Whether events may be missing at the end, and their number is unknown.
+        let lacksEnd: Bool
     }
 
     // MARK: - Files
@@ -101,13 +103,13 @@ enum JournalText {
     // MARK: - Verdicts
 
     static func verdict(_ verdict: Verdict, isJSON: Bool) -> String {
-        let missing = verdict.gaps.reduce(UInt64(0)) { $0.saturatingSum($1.count) }
+        let missing = missing(verdict.gaps)
         let count = verdict.positions.upperBound - verdict.positions.lowerBound
         let found = count >= missing ? count - missing : 0
         if isJSON {
             var line = JSONLine()
             line.add("events", .unsigned(found))
-            line.add("missing", .unsigned(missing))
+            line.add("missing", verdict.lacksEnd ? .null : .unsigned(missing))
             line.add("first", count == 0 ? nil : .unsigned(verdict.positions.lowerBound))
             line.add("last", count == 0 ? nil : .unsigned(verdict.positions.upperBound - 1))
             line.add("segments", .unsigned(UInt64(clamping: verdict.segments)))
@@ -120,30 +122,36 @@ enum JournalText {
             case 1: "1 event"
             default: "\(found) events"
             }
-        let last = verdict.gaps.isEmpty ? "everything can be read" : damage(verdict.gaps)
+        let last = verdict.gaps.isEmpty ? "everything can be read" : damage(verdict.gaps, verdict.lacksEnd)
         return (verdict.gaps.map { TerminalText.harmless("\($0)") } + ["\(events) in \(segments); \(last)"])
             .joined(separator: "\n")
     }
 
     /// What a journal's events came to that were copied into a new one.
-    static func salvaged(_ count: UInt64, _ gaps: [JournalGap], isJSON: Bool) -> String {
+    static func salvaged(_ count: UInt64, _ gaps: [JournalGap], lacksEnd: Bool, isJSON: Bool) -> String {
         if isJSON {
             var line = JSONLine()
             line.add("copied", .unsigned(count))
-            line.add("missing", .unsigned(gaps.reduce(UInt64(0)) { $0.saturatingSum($1.count) }))
+            line.add("missing", lacksEnd ? .null : .unsigned(missing(gaps)))
             return (gaps.map(json) + [line.text]).joined(separator: "\n")
         }
         let what = count == 1 ? "1 event was" : "\(count) events were"
-        let last = gaps.isEmpty ? "nothing is missing" : damage(gaps)
+        let last = gaps.isEmpty ? "nothing is missing" : damage(gaps, lacksEnd)
         return (gaps.map { TerminalText.harmless("\($0)") } + ["\(what) copied; \(last)"]).joined(separator: "\n")
     }
 
-    /// `2 places are damaged, 5 events are missing`.
-    private static func damage(_ gaps: [JournalGap]) -> String {
-        let missing = gaps.reduce(UInt64(0)) { $0.saturatingSum($1.count) }
+    /// How many events are known to be missing.
+    private static func missing(_ gaps: [JournalGap]) -> UInt64 {
+        gaps.reduce(UInt64(0)) { $0.saturatingSum($1.count) }
+    }
+
+    /// `2 places are damaged, 5 events are missing`, or `at least 5 events`.
+    private static func damage(_ gaps: [JournalGap], _ lacksEnd: Bool) -> String {
+        let missing = missing(gaps)
         let places = gaps.count == 1 ? "1 place is" : "\(gaps.count) places are"
+        if lacksEnd, missing == 0 { return "\(places) damaged, how many events are missing is unknown" }
         let lost = missing == 1 ? "1 event is" : "\(missing) events are"
-        return "\(places) damaged, \(lost) missing"
+        return "\(places) damaged, \(lacksEnd ? "at least " : "")\(lost) missing"
     }
 
     private static func time(_ nanoseconds: UInt64) -> String? {
