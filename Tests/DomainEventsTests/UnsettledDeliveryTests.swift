@@ -101,6 +101,8 @@ struct UnsettledDeliveryTests {
         }
         deliver(1)
         await held.wait(for: 1)
+        // The block that has called the handler would take the next event too, as long as it runs.
+        await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
         queue.suspend()
         let entered = Collected<Void>()
         // Called when the event lies in the strand.

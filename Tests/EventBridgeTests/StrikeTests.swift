@@ -118,8 +118,11 @@ struct StrikeTests {
             intensity: Self.atMost(0)
         )
         try await bridge.start()
-        publisher.publish(WorkRequested(number: 1, text: "poison"))
-        publisher.publish(WorkRequested(number: 2, text: ""))
+        // Together: the worker may have ended for good before a second call.
+        publisher.transaction {
+            publisher.publish(WorkRequested(number: 1, text: "poison"))
+            publisher.publish(WorkRequested(number: 2, text: ""))
+        }
         if restart == .permanent {
             await reports.done.wait { !$0.isEmpty }
             #expect(reports.deadLettered.all.first?.reasons == Array(repeating: "exited with status 0", count: 3))
