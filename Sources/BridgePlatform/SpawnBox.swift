@@ -66,31 +66,19 @@ package struct SpawnBox: Equatable, Sendable {
 }
 
 extension SpawnBox {
-    /// How far a new process came with its box, by the numbers of `cbp_spawn_stage`.
-    enum Stage: CInt {
-        case limit = 4
-        case privileges = 5
-        case files = 6
-        case path = 7
-        case network = 8
-        case calls = 9
-        case processes = 10
-        /// The program begins all the same.
-        case signals = 11
-    }
+    /// The paths of ``files`` in the order in which C has them.
+    var paths: [String] { (files?.readOnly ?? []) + (files?.writable ?? []) }
 
     /// Calls `body` with the box as C has it, valid during the call.
-    func withC<R>(_ body: (UnsafePointer<cbp_box>) -> R) -> R {
+    ///
+    /// - Parameter texts: ``paths``.
+    func withC<R>(_ texts: CStringArray, _ body: (UnsafePointer<cbp_box>) -> R) -> R {
         let limits = (0..<Int32(cbp_limit_count.rawValue)).map { number in
             Limit(rawValue: number).flatMap { self.limits[$0] }.map { Int64($0) } ?? -1
         }
-        let paths = (files?.readOnly ?? []).map { ($0, false) } + (files?.writable ?? []).map { ($0, true) }
-        let texts = paths.map { strdup($0.0) }
-        defer { for text in texts { free(text) } }
-        var ruled: [cbp_box_path] = []
-        for (text, path) in zip(texts, paths) {
-            guard let text else { continue }
-            ruled.append(cbp_box_path(path: text, is_writable: path.1))
+        let readOnly = files?.readOnly.count ?? 0
+        let ruled = paths.indices.compactMap { index in
+            texts.pointers[index].map { cbp_box_path(path: $0, is_writable: index >= readOnly) }
         }
         return limits.withUnsafeBufferPointer { limits in
             ruled.withUnsafeBufferPointer { ruled in
@@ -111,50 +99,53 @@ extension SpawnBox {
     }
 
     /// The sentence about a part of the box that the system lacks.
-    func lack(_ stage: Stage, code: CInt, detail: CInt) -> String? {
+    func lack(_ stage: cbp_spawn_stage, code: CInt, detail: CInt) -> String? {
         let error = SystemError.name(of: code)
         switch stage {
-        case .privileges: return "no new privileges: this system does not know how to (\(error))"
-        case .files where detail > 0:
+        case cbp_stage_privileges: return "no new privileges: this system does not know how to (\(error))"
+        case cbp_stage_files where detail > 0:
             return """
                 file-system rules need version 3 of Landlock (Linux 6.2), and this kernel has version \(detail), which lets files be truncated \
                 anywhere
                 """
-        case .files:
+        case cbp_stage_files:
             return "file-system rules need Landlock, which this system does not have, or has disabled (\(error))"
-        case .network: return "no network needs a filter of system calls, which this system does not allow (\(error))"
-        case .calls:
+        case cbp_stage_network:
+            return "no network needs a filter of system calls, which this system does not allow (\(error))"
+        case cbp_stage_calls:
             return """
                 leaving other processes as they are needs a filter of system calls, which this system does not allow (\(error))
                 """
-        case .processes:
+        case cbp_stage_processes:
             return """
                 leaving other processes alone needs Landlock, which this system does not have, or has disabled (\(error))
                 """
-        case .signals:
+        case cbp_stage_signals:
             return """
                 keeping signals from processes outside needs version 6 of Landlock (Linux 6.12), and this kernel has version \(detail)
                 """
-        case .limit, .path: return nil
+        default: return nil
         }
     }
 
-    /// Why the process could not be put into the box.
-    func error(_ stage: Stage, code: CInt, detail: CInt, operation: String) -> SpawnError {
+    /// Why the process could not be put into the box; nil if it failed at something else.
+    func error(_ stage: cbp_spawn_stage, code: CInt, detail: CInt, operation: String) -> SpawnError? {
+        let isLimit = stage == cbp_stage_limit
+        let isPath = stage == cbp_stage_path
+        let lack = lack(stage, code: code, detail: detail)
+        guard isLimit || isPath || lack != nil else { return nil }
         // A shortage passes: it says nothing of what this system can do.
         if [EMFILE, ENFILE, ENOMEM].contains(code) {
             return .failed(SystemError(code: code, operation: "\(operation) in its box"))
         }
-        switch stage {
-        case .limit:
+        if isLimit {
             let name = Limit(rawValue: detail)?.name ?? "a resource"
             return .failed(SystemError(code: code, operation: "\(operation) with a limit of \(name)"))
-        case .path:
-            let paths = (files?.readOnly ?? []) + (files?.writable ?? [])
+        }
+        if isPath {
             let path = paths.indices.contains(Int(detail)) ? paths[Int(detail)] : "a path"
             return .failed(SystemError(code: code, operation: "\(operation), whose box gives it \(path),"))
-        case .privileges, .files, .network, .calls, .processes, .signals:
-            return .boxUnavailable(lack(stage, code: code, detail: detail) ?? "")
         }
+        return .boxUnavailable(lack ?? "")
     }
 }

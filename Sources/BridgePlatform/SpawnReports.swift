@@ -65,23 +65,26 @@ struct SpawnReports {
         return count == MemoryLayout<cbp_spawn_report>.size ? .report(report) : .nothing(EIO)
     }
 
+    private func stage(of report: cbp_spawn_report) -> cbp_spawn_stage {
+        cbp_spawn_stage(rawValue: UInt32(bitPattern: report.stage))
+    }
+
     private func lack(_ report: cbp_spawn_report) -> String? {
-        SpawnBox.Stage(rawValue: report.stage).flatMap {
-            request.box?.lack($0, code: report.error, detail: report.detail)
-        }
+        request.box?.lack(stage(of: report), code: report.error, detail: report.detail)
     }
 
     private func error(_ report: cbp_spawn_report) -> SpawnError {
         let operation = request.operation
-        if let stage = SpawnBox.Stage(rawValue: report.stage), let box = request.box {
-            return box.error(stage, code: report.error, detail: report.detail, operation: operation)
+        let stage = stage(of: report)
+        if let error = request.box?.error(stage, code: report.error, detail: report.detail, operation: operation) {
+            return error
         }
         let part =
-            switch UInt32(bitPattern: report.stage) {
-            case cbp_stage_parent.rawValue: ", whose parent is another process,"
-            case cbp_stage_directory.rawValue: " in the working directory \(request.workingDirectory ?? "")"
-            case cbp_stage_descriptor.rawValue where report.detail < 0: " with a process group of its own"
-            case cbp_stage_descriptor.rawValue: " with the descriptor \(report.detail)"
+            switch stage {
+            case cbp_stage_parent: ", whose parent is another process,"
+            case cbp_stage_directory: " in the working directory \(request.workingDirectory ?? "")"
+            case cbp_stage_descriptor where report.detail < 0: " with a process group of its own"
+            case cbp_stage_descriptor: " with the descriptor \(report.detail)"
             default: ""
             }
         return .failed(SystemError(code: report.error, operation: operation + part))

@@ -62,14 +62,15 @@ final class Spawner: @unchecked Sendable {
         let environment = try CStringArray(request.environment.map { "\($0.key)=\($0.value)" })
         let executable = try CStringArray(request.isProbe ? [] : [request.executable])
         let directory = try CStringArray(request.workingDirectory.map { [$0] } ?? [])
+        let paths = try CStringArray(request.box?.paths ?? [])
         let reports = try asSpawnError { () throws(SystemError) in try FileDescriptor.pipe() }
         let plan = try asSpawnError { () throws(SystemError) in
             try DescriptorPlan(request, status: reports.writing.rawValue)
         }
         var process: pid_t = 0
-        let result = withExtendedLifetime((arguments, environment, executable, directory)) {
+        let result = withExtendedLifetime((arguments, environment, executable, directory, paths)) {
             plan.steps.withUnsafeBufferPointer { steps in
-                withBox(of: request) { box in
+                withBox(of: request, paths) { box in
                     var order = cbp_spawn_request(
                         path: executable.pointers[0],
                         arguments: arguments.pointers,
@@ -109,9 +110,13 @@ final class Spawner: @unchecked Sendable {
         }
     }
 
-    private func withBox<R>(of request: SpawnRequest, _ body: (UnsafePointer<cbp_box>?) -> R) -> R {
+    private func withBox<R>(
+        of request: SpawnRequest,
+        _ paths: CStringArray,
+        _ body: (UnsafePointer<cbp_box>?) -> R
+    ) -> R {
         guard let box = request.box else { return body(nil) }
-        return box.withC(body)
+        return box.withC(paths, body)
     }
 }
 
@@ -188,25 +193,4 @@ private final class SharedDescriptors {
     }
 
     func close() { owned = [] }
-}
-
-/// Strings as `execve` wants them: pointers to NUL-terminated copies, and a null pointer at the end.
-private final class CStringArray {
-    let pointers: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
-    private let count: Int
-
-    init(_ strings: [String]) throws(SpawnError) {
-        count = strings.count
-        pointers = .allocate(capacity: count + 1)
-        pointers.initialize(repeating: nil, count: count + 1)
-        for (index, string) in strings.enumerated() {
-            pointers[index] = strdup(string)
-            if pointers[index] == nil { throw .failed(SystemError(code: ENOMEM, operation: "copying the arguments")) }
-        }
-    }
-
-    deinit {
-        for index in 0..<count { free(pointers[index]) }
-        pointers.deallocate()
-    }
 }

@@ -18,8 +18,8 @@ package enum EventNames {
     static func stop(_ type: any DomainEvent.Type, usedUntyped name: String) -> Never {
         fatalError(
             """
-            the type \(String(reflecting: type)) has the event name "\(name)", which this publisher has used for events \
-            without a type; use the type first, or one of the two
+            the type \(String(reflecting: type)) has the event name "\(name)", which this publisher has used for \
+            events without a type; use the type first, or one of the two
             """
         )
     }

@@ -107,13 +107,10 @@ final class StrandSubscriber: DeferredSubscriber, @unchecked Sendable {
         return ManualSettlement(place.context, place.pointee.tracker.take(), of: self)
     }
 
-    /// Reports the end of a handling, or the failure of an event that no tracker waits for.
-    func report(_ failure: (any Error)?, of context: EventContext, to tracker: HandlingTracker?) {
-        if let tracker {
-            tracker.handlerReturned(at: site, failure: failure.map { ThrownError($0, at: site) })
-        } else if let failure {
-            publisher?.publishFailure(of: eventType, named: eventName, context: context, error: failure, site: site)
-        }
+    /// Reports how the subscriber has settled an event that it acknowledges itself.
+    func settled(_ context: EventContext, _ tracker: HandlingTracker?, failure: (any Error)?) {
+        room.leave()
+        report(failure, of: context, to: tracker, publisher: publisher)
     }
 
     override func release(_ place: DeliveryPlace) {
@@ -143,6 +140,18 @@ extension DeferredSubscriber {
         let tracker = place.pointee.tracker
         let context = failure == nil || tracker != nil ? nil : place.context
         place.release()
+        report(failure, of: context, to: tracker, publisher: publisher())
+    }
+
+    /// Reports the end of an event's handling to its tracker; without a tracker, publishes the failure.
+    ///
+    /// - Parameter context: needed for a failure that no tracker waits for.
+    fileprivate func report(
+        _ failure: (any Error)?,
+        of context: EventContext?,
+        to tracker: HandlingTracker?,
+        publisher: @autoclosure () -> EventPublisher?
+    ) {
         if let tracker {
             tracker.handlerReturned(at: site, failure: failure.map { ThrownError($0, at: site) })
         } else if let failure, let context {

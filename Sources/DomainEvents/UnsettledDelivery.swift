@@ -63,7 +63,6 @@ final class ManualSettlement: Sendable {
 
     func settle(failure: (any Error)?) {
         guard !isSettled.exchange(true, ordering: .acquiringAndReleasing) else { return }
-        subscriber.room.leave()
-        subscriber.report(failure, of: context, to: tracker)
+        subscriber.settled(context, tracker, failure: failure)
     }
 }
