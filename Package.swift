@@ -135,6 +135,15 @@ let package = Package(
             ]
         ),
 
+        .target(
+            name: "NamedSockets",
+            dependencies: [
+                "BridgePlatform",
+                "BridgeTransport",
+                "Locks",
+            ]
+        ),
+
         // MARK: - Faces
 
         .target(
@@ -172,6 +181,7 @@ let package = Package(
                 "DomainEvents",
                 "EventRouting",
                 "Locks",
+                "NamedSockets",
                 "Supervision",
             ]
         ),
@@ -191,6 +201,7 @@ let package = Package(
                 "EventRouting",
                 "JSONText",
                 "Locks",
+                "NamedSockets",
                 "Supervision",
             ]
         ),
@@ -469,6 +480,7 @@ let package = Package(
                 "BridgeTransport",
                 "DomainEvents",
                 "Locks",
+                "NamedSockets",
                 "TestSupport",
             ]
         ),
@@ -689,7 +701,8 @@ if Context.environment["EVENT_BRIDGE_FUZZ"] != nil {
     let needed = [
         "BridgeClient", "BridgeControl", "BridgePlatform", "BridgeProtocol", "BridgeTransport", "BridgeWorker", "CBOR",
         "CBridgePlatform", "CLocks", "DomainEvents", "EventBridge", "EventBridgeTesting", "EventRouting",
-        "FuzzTargets", "JSONText", "JournalFormat", "Locks", "Supervision", "SupervisorConfiguration",
+        "FuzzTargets", "JSONText", "JournalFormat", "Locks", "NamedSockets", "Supervision",
+        "SupervisorConfiguration",
     ]
     package.products = []
     package.targets.removeAll { !needed.contains($0.name) }

@@ -4,6 +4,7 @@ import BridgeTransport
 import DomainEvents
 import EventRouting
 import Locks
+import NamedSockets
 import Supervision
 
 /// One process that has connected to the control socket, from its first byte to its end.

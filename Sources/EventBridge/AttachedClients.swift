@@ -5,6 +5,7 @@ import BridgeTransport
 import DomainEvents
 import EventRouting
 import Locks
+import NamedSockets
 
 /// All processes that are attached to a host, and the socket through which they have come.
 final class AttachedClients: @unchecked Sendable {

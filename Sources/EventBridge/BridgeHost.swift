@@ -1,8 +1,8 @@
 import BridgePlatform
-package import BridgeTransport
 public import DomainEvents
 package import EventRouting
 import Locks
+package import NamedSockets
 public import Supervision
 
 /// The parent's side of an event bridge: runs workers and carries typed domain events between them and its publisher.

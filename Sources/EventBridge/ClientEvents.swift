@@ -1,5 +1,5 @@
-import BridgeTransport
 public import DomainEvents
+import NamedSockets
 
 /// A process has attached to the host through its control socket, and has said which events it wants.
 public struct ClientAttached: DomainEvent, SelfReport {

@@ -1,6 +1,6 @@
 import BridgeProtocol
-import BridgeTransport
 public import DomainEvents
+import NamedSockets
 
 /// A socket with a path, at which processes attach to a host that has not started them.
 ///

@@ -1,4 +1,4 @@
-import BridgeTransport
+import NamedSockets
 import Testing
 
 @Suite("How long silent connections may stay, and how many")

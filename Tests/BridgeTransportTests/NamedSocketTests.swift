@@ -1,5 +1,5 @@
 import BridgePlatform
-import BridgeTransport
+import NamedSockets
 import Testing
 
 #if canImport(Glibc)

@@ -1,6 +1,6 @@
 import BridgePlatform
 import BridgeProtocol
-import BridgeTransport
+import NamedSockets
 import Testing
 
 #if canImport(Glibc)

@@ -1,6 +1,7 @@
 import BridgePlatform
 import BridgeProtocol
 import BridgeTransport
+import NamedSockets
 import TestSupport
 import Testing
 

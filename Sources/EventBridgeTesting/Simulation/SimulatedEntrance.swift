@@ -1,6 +1,7 @@
 import BridgePlatform
 import BridgeTransport
 import Locks
+import NamedSockets
 
 /// Lets the clients of a world attach to its host, as a control socket does outside a simulation.
 ///

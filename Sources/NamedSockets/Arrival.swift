@@ -1,4 +1,5 @@
 package import BridgePlatform
+package import BridgeTransport
 
 /// A process that has connected and begun to speak; nothing that it has sent was read yet.
 ///

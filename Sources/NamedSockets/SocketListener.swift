@@ -1,4 +1,5 @@
 package import BridgePlatform
+import BridgeTransport
 import Locks
 
 /// Lets processes of this user connect to a socket with a name, and limits what each of them can cost the others.
