@@ -27,6 +27,9 @@ package struct OutboxHead: @unchecked Sendable {
         word(at: offset).pointee.load(ordering: .relaxed)
     }
 
+    /// Counts a heartbeat; one caller at a time.
+    package func beat() { add(1, at: OutboxLayout.Field.heartbeats) }
+
     // MARK: - Handling
 
     /// Handlers may get an event from now on.

@@ -24,6 +24,8 @@ package enum OutboxLayout {
         package static let accepted = 24
         /// The lengths of all whole frames together.
         package static let acceptedBytes = 32
+        /// How many heartbeats the worker has counted here instead of sending them.
+        package static let heartbeats = 40
         /// The newest received event that the reading thread has begun to handle.
         package static let handlingBegun = 64
         /// The newest received event that the reading thread has finished handling.

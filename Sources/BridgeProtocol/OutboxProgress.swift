@@ -1,6 +1,6 @@
 import Synchronization
 
-/// How far a living worker has got with its shared outbox: the host reads two words of the head page in place.
+/// How far a living worker has got with its shared outbox: the host reads words of the head page in place.
 ///
 /// The host cannot check the numbers. The worker writes them after the frames that they count, so that they are true
 /// whenever an honest worker is killed.
@@ -22,6 +22,9 @@ package struct OutboxProgress: @unchecked Sendable {
 
     /// How many bytes the frames of all events up to ``accepted`` have together.
     package var acceptedBytes: UntrustedNumber { load(OutboxLayout.Field.acceptedBytes) }
+
+    /// How many heartbeats the worker has counted.
+    package var heartbeats: UntrustedNumber { load(OutboxLayout.Field.heartbeats) }
 
     private func load(_ offset: Int) -> UntrustedNumber {
         UntrustedNumber((base + offset).assumingMemoryBound(to: Atomic<UInt64>.self).pointee.load(ordering: .acquiring))

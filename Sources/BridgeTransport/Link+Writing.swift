@@ -92,9 +92,14 @@ extension Link {
         lock.withLock { writer.isResting && batch.isWritten }
     }
 
-    /// Sends a heartbeat, unless a control frame still waits to leave.
+    /// Shows the peer that this side lives: by a count in the shared outbox, if the peer reads it there; otherwise by a
+    /// frame, unless a control frame still waits to leave.
     package func sendHeartbeat() {
         let isQueued = lock.withLock {
+            if sending.peerReadsHeartbeats, let sharedHead {
+                sharedHead.beat()
+                return false
+            }
             guard ending.isWritable, !farewell.hasLeft, !batch.isControlWaiting else { return false }
             batch.queue(.heartbeat)
             return true

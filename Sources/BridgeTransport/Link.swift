@@ -175,13 +175,15 @@ package final class Link: @unchecked Sendable {
 
     package var speaksLines: Bool { lock.withLock { isInLines } }
 
-    /// The optional features of this side over `stream`.
-    package func features(over stream: any ByteStream) -> LinkFeatures {
-        memoryOfPeer(stream) == nil ? [] : .takesPlacedEvents
-    }
-
     /// The optional features of this side over the stream that the link is attached to.
-    package var features: LinkFeatures { lock.withLock { stream }.map(features) ?? [] }
+    package var features: LinkFeatures {
+        lock.withLock {
+            guard let stream else { return [] }
+            var features: LinkFeatures = memoryOfPeer(stream) == nil ? [] : .takesPlacedEvents
+            if peerMemory.outbox != nil { features.insert(.readsHeartbeats) }
+            return features
+        }
+    }
 
     /// The memory in which the peer's events lie; nil if the peer shares none.
     func memoryOfPeer(_ stream: any ByteStream) -> MemoryFile? {
@@ -203,6 +205,9 @@ package final class Link: @unchecked Sendable {
         let last = lastRead.load(ordering: .relaxed)
         return last == 0 || now < last ? nil : now - last
     }
+
+    /// How many heartbeats the peer has counted in its memory; nil if this side does not read them there.
+    package var countedHeartbeats: UntrustedNumber? { lock.withLock { peerMemory.outbox?.heartbeats } }
 
     /// When the unfinished frame last made progress, in nanoseconds; nil unless the reading thread waits for the rest
     /// of a frame.

@@ -103,9 +103,12 @@ extension HostSession {
             var watch = watch
             let now = MonotonicClock.now()
             let silence = link.silence(at: now).map { Duration.nanoseconds(Int64(clamping: $0)) }
-            guard let silence = watch.looked(at: .nanoseconds(Int64(clamping: now)), silence: silence) else {
-                return look(watch)
-            }
+            let found = watch.looked(
+                at: .nanoseconds(Int64(clamping: now)),
+                silence: silence,
+                heartbeats: link.countedHeartbeats?.asWritten
+            )
+            guard let silence = found else { return look(watch) }
             guestWasSilent(for: silence)
         }
     }

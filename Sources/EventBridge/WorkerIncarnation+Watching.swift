@@ -42,6 +42,8 @@ extension WorkerIncarnation {
                 return look(watch, deadline)
             }
             if isBeingDebugged { return watchFrames() }
+            // A worker that stands still is silent first: the host then ends it for that, which takes a while.
+            if isBeingEnded { return }
             violated("a frame that it has begun made no progress for \(deadline.text), which is the limit")
         }
     }

@@ -171,6 +171,9 @@ final class WorkerIncarnation: HostSession, @unchecked Sendable {
     /// Whether the process is known to have ended.
     var hasExited: Bool { lock.withLock { exit != nil } }
 
+    /// Whether the host ends the process, or is about to.
+    var isBeingEnded: Bool { lock.withLock { end.isEndedByHost || end.fault != nil } }
+
     /// The worker has broken the protocol, and the host ends it: an event that it was handling may be the cause.
     func violated(_ text: String) {
         let reason = ExitReason.protocolViolation(text)

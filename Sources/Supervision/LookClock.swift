@@ -6,7 +6,7 @@
 ///
 /// This type reads no clock: the caller gives the time, which has to be monotonic.
 struct LookClock: Hashable, Sendable {
-    private let interval: Duration
+    let interval: Duration
     private let slack: Duration
 
     /// When the next check is due.
@@ -26,7 +26,9 @@ struct LookClock: Hashable, Sendable {
     mutating func looked(at now: Duration) -> Bool {
         let isInTime = now <= nextLook + slack
         if !isInTime { countsFrom = now }
-        nextLook = now + interval
+        // A check that is only a little late moves none of those behind it. Otherwise the next one comes a whole
+        // interval later: on a machine that is always late the lateness would add up, and no check would come in time.
+        nextLook = (now <= nextLook + slack / 2 ? nextLook : now) + interval
         return isInTime
     }
 }

@@ -8,24 +8,41 @@ package struct SilenceWatch: Hashable, Sendable {
 
     private let limit: Duration
     private var clock: LookClock
+    /// What the last check found of the heartbeats that the child counts.
+    private var counted: UInt64?
+    /// When the child last changed the count; nil if no check has found a change.
+    private var lastCounted: Duration?
 
     /// Begins to watch; nil for a heartbeat that has no interval.
+    ///
+    /// The first check comes at the next whole multiple of the interval, and the others at the multiples behind it
+    /// unless checks come late. So all children with the same interval are checked at the same moments, for which the
+    /// caller wakes once.
     package init?(_ heartbeat: Heartbeat, from now: Duration) {
         guard heartbeat.every > .zero else { return nil }
         let interval = heartbeat.every.clampedToAllowed
         limit = interval * min(max(heartbeat.tolerance, 1), Self.longestTolerance)
-        clock = LookClock(every: interval, slack: interval / 2, from: now)
+        let past = Duration(attoseconds: now.attoseconds % interval.attoseconds)
+        clock = LookClock(every: interval, slack: interval / 2, from: now - past)
     }
 
     package var nextLook: Duration { clock.nextLook }
 
     /// Notes what a check has found.
     ///
-    /// - Parameter silence: for how long the child has been silent; nil if this is not known, because something that
-    ///   the child sent has yet to be read.
+    /// - Parameters:
+    ///   - silence: for how long the child has been silent; nil if this is not known, because something that the child
+    ///     sent has yet to be read.
+    ///   - heartbeats: a number that the child changes to show that it lives; nil if it has no such number. A change
+    ///     that a check finds is taken to have come halfway between this check and the one before.
     /// - Returns: The silence if it is too long; otherwise nil.
-    package mutating func looked(at now: Duration, silence: Duration?) -> Duration? {
-        guard clock.looked(at: now), let silence, min(silence, now - clock.countsFrom) > limit else { return nil }
-        return silence
+    package mutating func looked(at now: Duration, silence: Duration?, heartbeats: UInt64? = nil) -> Duration? {
+        if let heartbeats, heartbeats != counted {
+            if counted != nil { lastCounted = now - clock.interval / 2 }
+            counted = heartbeats
+        }
+        guard clock.looked(at: now), var silence else { return nil }
+        if let lastCounted { silence = min(silence, now - lastCounted) }
+        return min(silence, now - clock.countsFrom) > limit ? silence : nil
     }
 }

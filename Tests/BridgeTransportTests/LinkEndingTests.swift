@@ -42,13 +42,13 @@ struct LinkEndingTests {
         let stream = try #require(gated.value)
         // Another thread of the worker is in the middle of a write when the worker is asked to end.
         stream.isOpen.change { $0 = false }
-        let heartbeat = try PlatformThread.startJoinable(name: "test") { pair.worker.sendHeartbeat() }
+        let writer = try PlatformThread.startJoinable(name: "test") { pair.worker.send(.ready) }
         stream.isHeld.wait { $0 }
         pair.worker.finish(reason: .shutdown, text: "drained")
         pair.host.publish(1, from: LinkPair.hostSource)
         #expect(pair.workerDelegate.events.wait { $0.count == 1 })
         stream.isOpen.change { $0 = true }
-        heartbeat.join()
+        writer.join()
         #expect(pair.workerDelegate.end.wait { $0 != nil })
         pair.host.peerIsGone()
         #expect(pair.hostDelegate.end.wait { $0 != nil })

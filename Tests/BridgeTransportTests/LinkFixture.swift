@@ -152,7 +152,7 @@ final class LinkPair: Sendable {
         predecessor?.moveUnsettled(to: host)
         let (near, far) = try carrier.pair(poller)
         let workerEnd = wrapWorker(far, poller)
-        worker.queue(.hello(Self.hello(limits, features: worker.features(over: workerEnd))))
+        worker.queue(.hello(Self.hello(limits, features: workerEnd.shelf == nil ? [] : .takesPlacedEvents)))
         try host.start(over: wrapHost(near, poller), delegate: hostDelegate, recoversOutbox: recoversOutbox)
         try worker.start(over: workerEnd, delegate: workerDelegate)
         workerDelegate.messages.wait { !$0.isEmpty }

@@ -356,6 +356,24 @@ struct LinkViolationTests {
         fixture.shutDown()
     }
 
+    @Test("a worker counts its heartbeats in memory for a host that reads them there, and sends none")
+    func countedHeartbeats() throws {
+        let pair = try LinkPair(.socket)
+        let before = pair.host.countedHeartbeats?.asWritten
+        for _ in 1...9 { pair.worker.sendHeartbeat() }
+        let after = pair.host.countedHeartbeats?.asWritten
+        pair.worker.send(.ready)
+        pair.hostDelegate.messages.wait { $0.contains { $0 == .ready } }
+        let isRead = pair.host.features.contains(.readsHeartbeats)
+        #expect(before == (isRead ? 0 : nil))
+        #expect(after == (isRead ? 9 : nil))
+        #expect(pair.hostDelegate.messages.value.filter { $0 == .heartbeat }.count == (isRead ? 0 : 9))
+        #if os(Linux)
+        #expect(isRead)
+        #endif
+        pair.shutDown()
+    }
+
     @Test("a worker learns from a goodbye before the welcome what was wrong with its hello")
     func goodbyeBeforeWelcome() throws {
         let poller = try Poller(name: "test")

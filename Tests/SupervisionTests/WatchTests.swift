@@ -12,8 +12,8 @@ struct WatchTests {
             watch = try #require(SilenceWatch(heartbeat, from: .seconds(1_000)))
         }
 
-        func look(late: Duration = .zero, silence: Duration?) -> Duration? {
-            watch.looked(at: watch.nextLook + late, silence: silence)
+        func look(late: Duration = .zero, silence: Duration?, heartbeats: UInt64? = nil) -> Duration? {
+            watch.looked(at: watch.nextLook + late, silence: silence, heartbeats: heartbeats)
         }
     }
 
@@ -81,6 +81,50 @@ struct WatchTests {
     func signsOfLife() throws {
         let scene = try SilenceScene()
         for look in 1...100 { #expect(scene.look(silence: look % 2 == 0 ? nil : .seconds(3)) == nil) }
+    }
+
+    @Test("a child that changes a number is not silent, however long ago it sent something")
+    func countedHeartbeats() throws {
+        let scene = try SilenceScene()
+        for look: UInt64 in 1...100 {
+            let silence = Duration.seconds(Int64(look))
+            #expect(scene.look(silence: silence, heartbeats: look % 3 == 0 ? .max : look) == nil)
+        }
+        for look in 1...2 { #expect(scene.look(silence: .seconds(100 + look), heartbeats: 100) == nil) }
+        #expect(scene.look(silence: .seconds(103), heartbeats: 100) == .milliseconds(3_500))
+        // What it sends counts as well.
+        #expect(scene.look(silence: .milliseconds(10), heartbeats: 100) == nil)
+    }
+
+    @Test("looks that are always late by the same find a silent child all the same", arguments: [100, 250, 450])
+    func alwaysLate(milliseconds: Int) throws {
+        let heartbeat = Heartbeat(every: .seconds(1), tolerance: 3)
+        var watch = try #require(SilenceWatch(heartbeat, from: .seconds(1_000)))
+        var (now, found) = (Duration.seconds(1_000), false)
+        // A look comes as long after the one before, or when it is due, whichever is later.
+        for _ in 1...8 {
+            now = max(watch.nextLook, now + .milliseconds(1_000 + milliseconds))
+            found = found || watch.looked(at: now, silence: now - .seconds(1_000)) != nil
+        }
+        #expect(found)
+    }
+
+    @Test("a number that never changes is no sign of life")
+    func unchangedNumber() throws {
+        let scene = try SilenceScene()
+        for look in 1...3 { #expect(scene.look(silence: .seconds(look), heartbeats: 0) == nil) }
+        #expect(scene.look(silence: .seconds(4), heartbeats: 0) == .seconds(4))
+    }
+
+    @Test("all children with one interval are checked at the same moments, whenever each of them has come")
+    func sameMoments() throws {
+        let heartbeat = Heartbeat(every: .milliseconds(700), tolerance: 3)
+        for begin in stride(from: 7_000, through: 7_699, by: 23) {
+            var watch = try #require(SilenceWatch(heartbeat, from: .milliseconds(begin)))
+            #expect(watch.nextLook == .milliseconds(7_700))
+            _ = watch.looked(at: watch.nextLook + .milliseconds(begin % 175), silence: .zero)
+            #expect(watch.nextLook == .milliseconds(8_400))
+        }
     }
 
     @Test("A11: after this process was stopped every child has its time again, however silent it seems to have been")

@@ -42,6 +42,8 @@ package struct SendState: ~Copyable {
     package internal(set) var coalescedEvents: UInt64 = 0
     /// What was written for a peer that acknowledges nothing.
     package internal(set) var unconfirmed = UnconfirmedEvents()
+    /// Whether the peer reads in the shared outbox how often this side has shown that it lives.
+    package private(set) var peerReadsHeartbeats = false
     /// How long the peer takes to settle what is written for it; in the host only.
     package internal(set) var settling = SettlingTimer()
     /// The steps of events since they were last taken; nil while the link is not traced.
@@ -89,6 +91,7 @@ package struct SendState: ~Copyable {
         )
         if features.contains(.takesPlacedEvents) { outbox.beginPlacing() }
         unconfirmed.isEverything = features.contains(.acknowledgesNothing)
+        peerReadsHeartbeats = features.contains(.readsHeartbeats)
     }
 
     /// The peer says which events it wants, and by which numbers it knows them.
