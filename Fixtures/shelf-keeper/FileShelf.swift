@@ -8,7 +8,7 @@ struct Shelf: Projection, Equatable {
     /// Differs if an event comes twice, not at all, or in another order.
     private var digest: UInt64 = 17
 
-    /// The steps of this process; a projection's rules have no other way to it.
+    /// The kill points of this process; static, because a projection's rules get no other object.
     static let kills = KillPoints(at: Int(CommandLine.arguments.dropFirst(3).first ?? "") ?? 0)
 
     static var events: [ProjectedEvent<Shelf>] {
@@ -66,7 +66,7 @@ final class KillingStorage: JournalStorage {
     }
 }
 
-/// A new file, of whose bytes a kill may leave only the first half.
+/// A new file; a kill during a write may leave only the first half of the bytes.
 private final class KillingFile: JournalFile {
     private let file: StorageFile
     private let kills: KillPoints

@@ -6,7 +6,7 @@ import Glibc
 import Darwin
 #endif
 
-/// The steps of this process, at one of which it kills itself.
+/// Counts the steps of this process, which kills itself at one of them.
 final class KillPoints: Sendable {
     private let last: Int
     private let passed = Atomic<Int>(0)

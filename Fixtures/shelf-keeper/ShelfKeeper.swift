@@ -12,9 +12,10 @@ import Darwin
 ///
 /// With `file` a projection keeps the account, with `database` a database of SQLite, which also has an outbox.
 ///
-/// The process publishes so many events, one after the other, or without an end if EVENTS is `endless`, and kills
-/// itself at the step with this number (0: at none). When the account has an event, the process says so by a byte. At
-/// its end it compares the account with the whole journal, and exits with status 3 if they differ.
+/// The process publishes EVENTS events, one after the other, or events without an end if EVENTS is `endless`. It kills
+/// itself at step number STEP; 0 means at none. It writes a byte after each event; except in an endless run, the
+/// account has the event by then. At its end it compares the account with the whole journal, and exits with status 3 if
+/// they differ.
 @main
 struct ShelfKeeper {
     static func main() async throws {
@@ -73,7 +74,7 @@ struct ShelfKeeper {
         while published != count {
             boxes.publishNext()
             published += 1
-            // Without an end, the events of several rounds come in one portion.
+            // An endless run waits only at every 50th event, so that the projection gets several events in one portion.
             if count != nil || published % 50 == 0 { try await shelf.reach(journal.status.lastPosition) }
             try SystemFile.standardOutput.append([0])
         }

@@ -121,7 +121,7 @@ extension BridgeClient {
         }
     }
 
-    /// Asks the program that has the host to read its configuration again, and returns when the workers run by it.
+    /// Asks the program that has the host to read its configuration again, and returns when the workers conform to it.
     ///
     /// `supervisor run` does so; another program does so if it subscribes to `ConfigurationReloadRequested` and
     /// answers.

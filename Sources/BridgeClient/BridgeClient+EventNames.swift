@@ -5,8 +5,8 @@ extension BridgeClient {
     /// The most names that a host has room for.
     private static let mostNames = 65_536
 
-    /// The names of the events that the host and its workers want or publish, with these processes, in the order of
-    /// bytes.
+    /// The names of the events that the host and its peers want or publish, each with the processes that want or
+    /// publish it, in the order of bytes.
     ///
     /// The list has each name that some process has asked for, or that a specification lists. The host answers in
     /// pieces: a name that comes or goes between two answers may be in the list or not.

@@ -109,7 +109,8 @@ public final class BridgeClient: Sendable {
     /// Publishes an event of a type that this process does not know, from its encoded form, and waits as
     /// `EventPublisher.deliver` does.
     ///
-    /// - Parameter context: this client's publisher has made it for the event; nil for an event without a cause.
+    /// - Parameter context: a context that this client's publisher has made for the event; nil for an event without a
+    ///   cause.
     package func deliver(
         name: String,
         payload: [UInt8],

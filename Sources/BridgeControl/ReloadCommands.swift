@@ -1,6 +1,6 @@
 public import DomainEvents
 
-/// Asks the program that has the host to read its configuration again, and to make the workers run by it.
+/// Asks the program that has the host to read its configuration again, and to make the workers conform to it.
 ///
 /// The host itself has no configuration. The program that contains it subscribes to this event, as `supervisor run`
 /// does, and answers with a ``ConfigurationReloaded`` that has this event as its cause. If no program subscribes, the

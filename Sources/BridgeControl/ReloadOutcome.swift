@@ -2,13 +2,13 @@
 public struct ReloadOutcome: Sendable, Hashable, Codable {
     /// The kinds of outcomes.
     public enum Kind: String, Sendable, Hashable, Codable {
-        /// The workers run by the new configuration.
+        /// The configuration was taken, and the workers conform to it.
         case taken
-        /// The configuration has mistakes, or changes what cannot change; the workers run by the former configuration.
+        /// The configuration has mistakes, or changes what cannot change; the former configuration stays in force.
         case mistaken
-        /// The configuration cannot be read; the workers run by the former configuration.
+        /// The configuration cannot be read; the former configuration stays in force.
         case unreadable
-        /// The program does not reload now; the workers run by the former configuration.
+        /// The program does not reload now; the former configuration stays in force.
         case refused
     }
 
@@ -21,7 +21,7 @@ public struct ReloadOutcome: Sendable, Hashable, Codable {
     public var started: [String]
     /// The workers that are gone.
     public var stopped: [String]
-    /// The workers that run by another specification now.
+    /// The workers that have another specification now.
     public var replaced: [String]
     /// The workers that were left alone.
     public var unchanged: [String]

@@ -51,7 +51,7 @@ package enum CallPlace {
 
 /// Reports tasks that are handed to Swift's global executor.
 package enum GlobalTasks {
-    /// Calls `seen`, for good, on each thread that hands a task over, before the task runs; may be called only once.
+    /// From now on calls `seen` on each thread that hands a task over, before the task runs; call this only once.
     ///
     /// - Returns: Whether `seen` will be called.
     package static func watch(_ seen: @escaping @convention(c) () -> Void) -> Bool { cbp_watch_global_tasks(seen) == 0 }

@@ -96,7 +96,7 @@ package final class ChildProcess: @unchecked Sendable {
         lock.withLock { exit?.resourceUse }
     }
 
-    /// The parts that the child's box lacks on this system, a sentence for each; empty also if no box was asked for.
+    /// The parts that the child's box lacks on this system, a sentence for each; none if no box was asked for.
     package internal(set) var missingFromBox: [String] {
         get { lock.withLock { lacks } }
         set { lock.withLock { lacks = newValue } }
@@ -141,7 +141,7 @@ package final class ChildProcess: @unchecked Sendable {
 
     // MARK: Exit
 
-    /// Calls `handler` once, on the poller's thread, when the child has exited; also if it exited before this call.
+    /// Calls `handler` once, on the poller's thread, when the child has exited, even if it exited before this call.
     ///
     /// A grandchild that keeps pipes or sockets open does not delay `handler`. A child has one handler; a second call
     /// throws EBUSY. If the poller is stopped first, the handler is never called.

@@ -70,8 +70,8 @@ package enum CurrentProcess {
         #endif
     }
 
-    /// The most memory of this process that the system counts as a child's, in bytes: Linux hands down the peak of the
-    /// memory that a child shares with this process until its own program begins (exec_mmap in fs/exec.c).
+    /// How many bytes of a child's peak memory may be this process's: the child shares this process's memory until the
+    /// child's program begins, and Linux hands down that memory's peak (exec_mmap in fs/exec.c).
     static func peakLeftToChildren() -> Int {
         #if os(Linux)
         peakResidentBytes()
@@ -117,7 +117,7 @@ package enum CurrentProcess {
     /// How many descriptors this process has open, Dispatch's timers left out: Dispatch opens one for each clock at the
     /// first sleep, and keeps it.
     ///
-    /// Nothing here opens such timers.
+    /// The modules of this package open no such timers.
     package static func openDescriptorCount() throws(SystemError) -> Int {
         try openDescriptors().count { !isTimer($0) }
     }

@@ -41,7 +41,7 @@ package final class FileReplacement {
         if !isSettled, let names { unlink(names.temporary) }
     }
 
-    /// Whether a file that is not committed leaves nothing behind.
+    /// Whether an uncommitted file leaves nothing behind; false if the bytes are written to its path directly.
     package var leavesNothing: Bool { names != nil }
 
     /// Writes after what was written before.

@@ -8,9 +8,9 @@ import Darwin
 
 /// Reads what another process prints, line by line, at whatever speed it prints.
 ///
-/// Neither a flood nor a line without end takes memory beyond one line, or keeps the poller from its other work: each
-/// time the pipe has something, a bounded number of bytes is read. The writer therefore never waits for long, and the
-/// caller's closure decides what is kept of the output.
+/// Each time the pipe has something, a bounded number of bytes is read and handed to the caller's closure, which
+/// decides what is kept. So the writer never waits for long, and neither a flood nor a line without end takes memory
+/// beyond one line or keeps the poller from its other work.
 ///
 /// `@unchecked Sendable` is sound: `registration` and `hasEnded` are touched under `lock`; `assembler` is touched on
 /// the poller's thread only.

@@ -9,7 +9,7 @@ package import Darwin
 /// Finds processes by a mark in the environment that they were started with, and kills them.
 ///
 /// A process that leaves its process group, as daemons do, is no child of the bridge's processes any more, and is in
-/// none of their lists. But it has the environment of the process that has started it, unless that was changed on
+/// none of their lists. But it has the environment of the process that has started it, unless a program changed that on
 /// purpose. Only processes of the same user can be found, and only on Linux, where /proc shows them.
 package enum MarkedProcesses {
     /// A mark of all that one bridge starts; each worker adds a number of its own.

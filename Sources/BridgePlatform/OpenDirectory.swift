@@ -6,7 +6,7 @@ import Glibc
 import Darwin
 #endif
 
-/// A directory that is held open: another process that renames things cannot lead its calls elsewhere.
+/// A directory that is held open, so that no process can lead calls on it elsewhere by renaming things.
 ///
 /// Names are those of its own entries, without slashes. No symbolic link is followed. Any thread may use it.
 package final class OpenDirectory: Sendable {

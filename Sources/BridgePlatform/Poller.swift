@@ -35,7 +35,7 @@ package final class Poller: @unchecked Sendable {
 
     /// What a wait has found on a descriptor.
     ///
-    /// A readiness may report more than is true: calls on the descriptor must be ready to block.
+    /// A readiness may report more than is true: a call on the descriptor may find nothing, and block.
     package struct Readiness: OptionSet, Sendable {
         package let rawValue: UInt8
         package init(rawValue: UInt8) { self.rawValue = rawValue }

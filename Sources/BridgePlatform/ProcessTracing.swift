@@ -8,7 +8,7 @@ import Darwin
 
 /// Whether a debugger, or another tracer, holds a process, which may then stand still for any length of time.
 package enum ProcessTracing {
-    /// Whether the process is traced; false also if that is not known.
+    /// Whether the process is traced, as far as the system says.
     package static func isTraced(_ process: Int32) -> Bool {
         #if os(Linux)
         guard let file = try? SystemFile.open(reading: "/proc/\(process)/status"),

@@ -6,7 +6,7 @@ import Glibc
 import Darwin
 #endif
 
-/// What a new process reports of how far it came, until its program begins.
+/// What a new process reports before its program begins: an error, or a part of its box that is missing.
 ///
 /// A program that cannot be started would look like a program that ended at once. So the process writes the error into
 /// a pipe. The process's exec closes the pipe's writing end, so the end of the pipe shows that the program has begun.
@@ -20,10 +20,10 @@ struct SpawnReports {
         case nothing(CInt)
     }
 
-    /// How many milliseconds a process may take that shares no memory with this one.
+    /// How many milliseconds a process may take to begin its program, if it shares no memory with this process.
     ///
-    /// That is the case on Darwin and under the thread sanitizer. Such a process needs few, but one that is stopped
-    /// must not hold up all starts for ever. Where it shares the memory, `cbp_spawn` has waited already.
+    /// On Darwin and under the thread sanitizer, it shares none. It needs only a few milliseconds, but if it is
+    /// stopped, it must not hold up all starts for ever. Elsewhere `cbp_spawn` has waited already.
     private static let timeoutMilliseconds: CInt = 60_000
 
     let request: SpawnRequest

@@ -161,7 +161,7 @@ private struct DescriptorPlan {
             taken.insert(passed.child)
             try addDuplicate(of: passed.parent, as: passed.child)
         }
-        // The child gets no descriptor of this number, and closing from `closesFrom` on does not reach the number.
+        // The child is to have nothing under these numbers, and closing from `closesFrom` on does not reach them.
         for hole in 0..<closesFrom where !taken.contains(hole) { add(cbp_spawn_close, 0, hole) }
     }
 

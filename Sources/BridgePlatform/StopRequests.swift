@@ -9,7 +9,7 @@ package final class StopRequests: @unchecked Sendable {
     /// For `supervisor run`, which belongs to no terminal, the hang-up signal means to read the configuration again.
     package static let signals = [OperatingSystem.terminate, OperatingSystem.interrupt, OperatingSystem.hangUp]
 
-    /// How many nanoseconds after a request a signal still belongs to the same request.
+    /// For how many nanoseconds after a request a signal still belongs to that request.
     ///
     /// Programs such as `timeout` send the signal to the process and to its group, in one go.
     package static let distance: UInt64 = 100_000_000

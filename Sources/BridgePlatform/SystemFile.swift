@@ -55,7 +55,7 @@ package final class SystemFile: Sendable {
 
     /// Whether a pipe has no name, such as the pipe of a shell's `<(…)`, opened by way of `/dev/fd`.
     ///
-    /// All such pipes are on one device of their own. A pipe without a name whose writer has gone stays empty.
+    /// All such pipes are on one device of their own. If one has lost its writer, a wait for a new one would never end.
     private static func isAnonymous(_ status: stat) throws(SystemError) -> Bool {
         let other = try FileDescriptor.pipe()
         var anonymous = stat()
@@ -95,7 +95,7 @@ package final class SystemFile: Sendable {
     package func whenReaderGoes(on poller: Poller, _ body: @escaping @Sendable () -> Void) -> Poller.Registration? {
         var status = stat()
         guard fstat(number, &status) == 0, status.st_mode & S_IFMT == S_IFIFO else { return nil }
-        // The writing end of a pipe is never readable; the poller reports unasked that it has lost its reader.
+        // The writing end of a pipe is never readable; the poller reports the loss of the reader unasked.
         return try? poller.register(number, interest: .readable) { _ in body() }
     }
 
@@ -119,7 +119,7 @@ package final class SystemFile: Sendable {
                 }
                 switch errno {
                 case EINTR: continue
-                // Another process that shares the terminal may have switched it to not waiting.
+                // Another process that shares the terminal may have made it non-blocking.
                 case EAGAIN: waitUntilReady(number, for: POLLIN)
                 default:
                     failure = errno

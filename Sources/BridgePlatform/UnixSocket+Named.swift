@@ -18,7 +18,7 @@ extension UnixSocket {
     package static func bind(to path: String) throws(SystemError) -> FileDescriptor {
         try checkPath(path)
         let socket = try create()
-        // There is no file yet; at this moment only Linux takes the call.
+        // The socket has no file yet; for such a socket only Linux takes the call.
         _ = fchmod(socket.rawValue, 0o600)
         try SystemError.check("binding a socket to \(path)") { cbp_unix_bind(socket.rawValue, path) }
         return socket
@@ -72,14 +72,14 @@ extension UnixSocket {
 }
 
 extension UnixSocket {
-    /// Says whether something can be received, without receiving it: one byte transferred, or how the stream has ended.
+    /// Says what `receive` would find, without receiving: `.transferred(1)` for a byte, or why there is none now.
     package static func peek(_ socket: CInt) -> IOOutcome {
         var byte: UInt8 = 0
         let count = retryingInterrupted { recv(socket, &byte, 1, CInt(MSG_PEEK | MSG_DONTWAIT)) }
         return count > 0 ? .transferred(1) : count == 0 ? .endOfStream : receiveFailure(on: socket)
     }
 
-    /// Waits for bytes and receives them, and says if the peer has passed descriptors along with them.
+    /// Waits for bytes and receives them, and says whether the peer has passed descriptors along with them.
     ///
     /// The descriptors are not installed in this process: the kernel closes them.
     package static func receiveNoticingDescriptors(

@@ -26,8 +26,8 @@ extension EventPublisher {
         return ReadinessHold { session.readinessWasReleased() }
     }
 
-    /// Asks the supervisor for time: this worker will be ready, or will have finished for a stop, within `time` from
-    /// now.
+    /// Asks the supervisor for time: within `time` from now this worker will be ready or, if it is being stopped, will
+    /// have finished.
     ///
     /// A call never shortens the time that is left, and never lengthens a handler's deadline. If a start or a stop
     /// takes longer than `time`, call this again. A call by a ready worker counts for a stop that begins within `time`.

@@ -28,7 +28,7 @@ extension CBORBuffer.Storage {
         count += gap
     }
 
-    /// Fills in the head of an array or map, for which one byte was reserved; returns how many bytes the content moved.
+    /// Fills in the head of an array or map, where one byte is reserved; returns by how many bytes the content moved.
     @discardableResult
     @inline(__always)
     mutating func patchHead(_ major: CBORMajorType, _ entries: Int, at head: Int) -> Int {

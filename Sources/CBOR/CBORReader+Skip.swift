@@ -3,7 +3,7 @@ extension CBORReader {
     /// Passes over the next item and checks it to the last byte: lengths, chunks, breaks, reserved and simple values,
     /// UTF-8, nesting, the number of items, and that no map has a key twice (``MapKey`` says which keys are the same).
     ///
-    /// This allocates memory only for maps of more than sixteen pairs.
+    /// This allocates memory only for maps of more than sixteen pairs, and for keys that are chunked or contain items.
     package mutating func skipItem() throws(CBORError) {
         var itemsLeft = limits.maximumItems
         try skipItem(levelsLeft: limits.maximumDepth, itemsLeft: &itemsLeft)

@@ -170,7 +170,7 @@ package struct CBORReader {
     private mutating func impossibleCount(_ count: UInt64, at start: Int) -> CBORError {
         let left = bytesLeft
         position = start
-        // Input with fewer than 2^32 items may have been cut off; no accepted input is large enough for more.
+        // A count below 2^32 may come from input that was cut off; no accepted input has room for a greater count.
         return failure(count > UInt64(UInt32.max) ? .countTooLarge(count: count, bytesLeft: left) : .unexpectedEnd)
     }
 

@@ -151,7 +151,7 @@ final class DecodingSession {
         }
         let map = cursor.pointee.map
         let value = try decode(type, at: offset)
-        // Another container may have taken a cursor that belongs to a level.
+        // Another container of the same level may have taken the cursor meanwhile.
         if let end = input.knownEnd(ofMapAt: offset), cursor.pointee.map == map { input.advance(cursor, to: end) }
         return value
     }

@@ -140,7 +140,7 @@ final class EncodingSession {
     @inline(__always)
     private func finish(_ level: EncodingLevel) throws(CBORError) {
         let frame = frames + level.index
-        // Usually no level is left open above, and the container is a small one.
+        // Usually no level above is open any more.
         guard top == level.index, frame.pointee.serial == level.serial, frame.pointee.kind != .undecided else {
             return try finishUnusual(level)
         }
@@ -182,8 +182,8 @@ final class EncodingSession {
     /// Writes the value of the entry that was begun in the container at `index`; the output before the entry ended at
     /// `start`.
     ///
-    /// If the value cannot be written, the entry is removed. So a value that catches the error goes on with a whole
-    /// container.
+    /// If the value cannot be written, the entry is removed. So an `encode(to:)` that catches the error goes on with an
+    /// intact container.
     func encodeEntry<T: Encodable>(_ value: T, of index: Int, from start: Int) throws {
         do {
             try encode(value, inside: index)

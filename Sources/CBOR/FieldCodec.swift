@@ -272,7 +272,7 @@ extension FieldCodec {
     }
 }
 
-/// An optional of any `Codable` type; a field leaves it out when it is nil.
+/// An optional of any `Codable` type; a field whose value is nil is not written.
 private protocol OptionalValue {
     static var codec: FieldCodec { get }
 }

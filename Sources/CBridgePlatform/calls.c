@@ -24,7 +24,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// The machines on which only the system calls for sockets make sockets, and whose byte order the filter reads.
+// The machines on which only the system calls for sockets make sockets, and whose byte order the filter expects.
 #if defined(__x86_64__)
 #define OWN_MACHINE AUDIT_ARCH_X86_64
 #elif defined(__aarch64__)
@@ -187,13 +187,13 @@ static void refuse_changes_outside(struct filter *filter) {
     for (size_t index = 0; index < sizeof of_the_caller / sizeof *of_the_caller; index++) {
         allow_only(filter, of_the_caller[index], 1, (const unsigned int[]){0}, (const unsigned int[]){0});
     }
-    // The priority of a group cannot be set either: a process can join a group outside.
+    // The priority of a group cannot be set either, because a process can join a group outside the box.
     allow_only(filter, SYS_setpriority, 2, (const unsigned int[]){0, 1}, (const unsigned int[]){PRIO_PROCESS, 0});
     allow_only(filter, SYS_ioprio_set, 2, (const unsigned int[]){0, 1}, (const unsigned int[]){one_process, 0});
     refuse_limits_of_others(filter);
     refuse_argument(filter, SYS_unshare, 0, BPF_JSET, CLONE_NEWUSER);
     refuse_argument(filter, SYS_clone, 0, BPF_JSET, CLONE_NEWUSER);
-    // The shell carries out what is put into its terminal's input.
+    // This puts text into a terminal's input, where a shell outside would carry it out.
     refuse_argument(filter, SYS_ioctl, 1, BPF_JEQ, TIOCSTI);
 }
 

@@ -69,7 +69,7 @@ int cbp_file_synchronize(int descriptor) {
 #ifdef __linux__
     return fdatasync(descriptor);
 #else
-    // fsync leaves it in the drive's memory there.
+    // On Darwin fsync leaves the data in the drive's memory.
     return fcntl(descriptor, F_FULLFSYNC);
 #endif
 }

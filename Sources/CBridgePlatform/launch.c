@@ -26,8 +26,8 @@
 
 /// Gives every signal its default action; exec does so only for those that are not ignored.
 ///
-/// A signal that has come already was meant for the parent's group, such as that of Ctrl-C. To ignore a signal discards
-/// it where it waits.
+/// A signal that waits already, such as that of Ctrl-C, was meant for the parent's group. Ignoring it for a moment
+/// discards it.
 static void reset_signals(void) {
 #ifdef __linux__
     // The system call, because glibc keeps two signals for itself and lets no caller change their action. The kernel's
@@ -105,7 +105,7 @@ static bool mark_listed(int first) {
     if (directory < 0) return false;
     _Alignas(struct entry) char buffer[1024];
     long size;
-    // Marking takes nothing out of the list, so that no entry is left out.
+    // Marking, unlike closing, takes nothing out of the list, so the reading skips no entry.
     while ((size = syscall(SYS_getdents64, directory, buffer, sizeof buffer)) > 0) {
         for (long offset = 0; offset < size;) {
             const struct entry *found = (const struct entry *)(buffer + offset);
@@ -131,7 +131,7 @@ static bool mark_range(int first) {
 
 #endif
 
-/// Has exec close all descriptors from `first` on.
+/// Makes exec close all descriptors from `first` on.
 static void close_on_exec_from(int first) {
     // Linux closes ranges of descriptors since 5.9, and marks them since 5.11.
     if (mark_range(first)) return;
@@ -180,7 +180,7 @@ static void tell_guard(int guard) {
 #endif
     // The program begins even if the guard has gone.
     if (send_notice(guard, &message, flags) || message.msg_control == NULL) return;
-    // The descriptor may be what cannot be sent. The guard can do with the number.
+    // Perhaps only the descriptor cannot be sent. The number alone is enough for the guard.
     message.msg_control = NULL;
     message.msg_controllen = 0;
     send_notice(guard, &message, flags);

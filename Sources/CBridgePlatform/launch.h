@@ -12,7 +12,7 @@ struct launch {
     const cbp_spawn_request *request;
     /// The process that starts this one.
     pid_t parent;
-    /// The directories of the parent's Swift runtime, which the program needs from there, too.
+    /// The directories of the parent's Swift runtime; the program loads its own from there.
     char **libraries;
     size_t library_count;
 };
@@ -41,10 +41,10 @@ cbp_spawn_report cbp_give_up_capabilities(void);
 /// outside.
 cbp_spawn_report cbp_restrict_reach(const struct launch *launch);
 
-/// The part of the box that a filter of system calls enforces: nothing outside is changed, and no network.
+/// The part of the box that a filter of system calls enforces: no changes outside, and no network.
 cbp_spawn_report cbp_restrict_calls(const struct launch *launch);
 
-/// Becomes the program. Returns only if that was not possible, and says how far it came.
+/// Becomes the program. Returns only on failure or without a program, and says how far it came.
 cbp_spawn_report cbp_become_program(const struct launch *launch);
 
 #endif

@@ -142,7 +142,7 @@ static __u64 handled(const struct launch *launch, int abi) {
 
 /// Whether the kernel knows enough for this box; what the kernel lacks is reported if the worker begins all the same.
 static cbp_spawn_report check(const struct launch *launch, int abi) {
-    // A worker that can truncate any file needs no permission to write.
+    // A worker that can truncate any file can destroy it without the right to write.
     if (launch->request->box->rules_files && abi < abi_with_truncation) {
         return cbp_lacking(launch, cbp_stage_files, abi == 0 ? errno : EOPNOTSUPP, abi);
     }

@@ -453,7 +453,7 @@ int cbp_thread_start(size_t stack_size, int detached, void (*body)(void *), void
     }
     if (result == 0) {
         // A thread inherits its creator's mask. The mask is set before the thread starts, so no signal can land in it.
-        // The mask is replaced and not extended, because threads of a pool block the faults as well.
+        // The mask is replaced and not extended, because a creator in a pool of threads blocks the faults as well.
         sigset_t blocked, previous;
         fill_with_foreign_signals(&blocked);
         pthread_sigmask(SIG_SETMASK, &blocked, &previous);

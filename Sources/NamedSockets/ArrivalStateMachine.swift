@@ -1,6 +1,6 @@
 /// Decides how many connections that have not said who they are may stay, and how long.
 ///
-/// Each connection has a deadline. If there are too many, the connection that has waited longest without a word goes.
+/// Each connection has a deadline. If there are too many, the oldest one goes: the oldest silent one, if any is silent.
 /// So a peer that says hello at once gets through, however many silent peers hold connections. Pure: times come in, and
 /// the connections to cut off come out.
 package struct ArrivalStateMachine: Sendable {

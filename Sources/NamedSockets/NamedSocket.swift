@@ -3,8 +3,8 @@ import Locks
 
 /// A listening socket with a name in the file system, which belongs to this user and this process alone.
 ///
-/// A lock file beside the socket decides which process has the name: the file of a killed process is replaced, and the
-/// file of a living process is left alone. Nothing else that lies at the path is ever removed.
+/// A lock file beside the socket decides which process has the name. So a killed process's socket file is replaced, and
+/// a living process's socket file is left alone. Nothing else that lies at the path is ever removed.
 package final class NamedSocket: ListeningSocket, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`. Its owner makes sure that no two threads recreate it at once.
 
@@ -156,8 +156,8 @@ package final class NamedSocket: ListeningSocket, @unchecked Sendable {
         backlog: CInt
     ) throws(NamedSocketError) -> Bound {
         try clear(path, name, in: there, user: user)
-        // The socket is bound by its path: no system binds within an opened directory. No other user can swap a
-        // directory that the walk has judged.
+        // The socket is bound by its path, because no system binds within an opened directory. That is safe: no other
+        // user can swap a directory that the walk has judged.
         let socket = try attempt(path) { () throws(SystemError) in
             SharedDescriptor(try UnixSocket.bind(to: path))
         }

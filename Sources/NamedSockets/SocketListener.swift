@@ -10,8 +10,8 @@ import Locks
 ///
 /// All calls out come on the poller's thread, without a lock held.
 package final class SocketListener: Entrance, @unchecked Sendable {
-    // Sendable: everything mutable is guarded by `lock`; what deals with the file system is done on the poller's thread
-    // alone.
+    // Sendable: everything mutable is guarded by `lock`; only the poller's thread looks at the socket's file and makes
+    // it anew.
 
     package struct Limits: Sendable {
         /// How many connections that have said no hello may be there at once.
@@ -20,7 +20,7 @@ package final class SocketListener: Entrance, @unchecked Sendable {
         package var timeout: UInt64 = 5_000_000_000
         /// How many nanoseconds lie between two checks of the socket's file.
         package var lookInterval: UInt64 = 5_000_000_000
-        /// For how many nanoseconds matters of a kind are gathered before they are reported.
+        /// For how many nanoseconds matters are gathered, and equal ones counted, before they are reported.
         package var reportInterval: UInt64 = 1_000_000_000
 
         package init() {}
@@ -65,7 +65,7 @@ package final class SocketListener: Entrance, @unchecked Sendable {
 
     /// How many connections are accepted before other work on the poller's thread has its turn.
     ///
-    /// Few enough that earlier connections are heard before they have to make room.
+    /// So few that earlier connections are heard before they have to make room.
     private static let batch = 8
 
     /// - Parameters:
@@ -97,7 +97,7 @@ package final class SocketListener: Entrance, @unchecked Sendable {
     /// Accepts no connection any more, ends the connections that have said no hello, and removes the socket's file, if
     /// it is this process's.
     ///
-    /// An introduced connection is not touched. Does nothing the second time.
+    /// An introduced connection is not touched. A second call does nothing.
     package func stop() {
         let registration = lock.withLock {
             isStopped = true

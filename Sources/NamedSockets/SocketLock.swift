@@ -14,8 +14,8 @@ struct SocketLock: Sendable {
         user: UInt32
     ) throws(NamedSocketError) -> SocketLock {
         let lockName = name + ".lock"
-        // Tries again each time that the lock's holder removes the file during these steps: each turn needs another
-        // process that has just ended.
+        // Tries again if the lock's holder has removed the file during these steps. Each further turn takes another
+        // process that has just ended, so the turns come to an end.
         while true {
             if let status = try attempt(path, { () throws(SystemError) in try directory.status(of: lockName) }) {
                 try judge(status, lockName, path, user)

@@ -188,7 +188,7 @@ typedef struct {
     bool refuses_connections;
 } cbp_box;
 
-/// A new process. A descriptor that is not -1 must be close-on-exec, and no `target` of a step.
+/// A new process. A descriptor that is not -1 must be close-on-exec, and must not be a step's `target`.
 typedef struct {
     /// The program; null for a process that ends as soon as its box is closed.
     const char *_Nullable path;
@@ -200,7 +200,7 @@ typedef struct {
     size_t step_count;
     /// The program gets no descriptor from this number on.
     int close_from;
-    /// Where the process reports what fails, a `cbp_spawn_report` each time; its end shows that the program has begun.
+    /// The pipe for a `cbp_spawn_report` of each failure; the pipe's end shows that the program has begun.
     int status;
     /// The connection to the guard, which is told of the process before the program begins; -1 for none.
     int guard;
