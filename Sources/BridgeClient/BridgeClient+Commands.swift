@@ -63,7 +63,7 @@ extension BridgeClient {
         try await command(WorkerSignalRequested(worker: worker, signal: signal), within: limit)
     }
 
-    /// Stops a worker and returns when it is down; the worker stays down until its restart is requested.
+    /// Stops a worker and returns when it is down; the worker stays down until its start or restart is requested.
     ///
     /// `BridgeHost.stop(_:)` says what becomes of the worker's events while it is down.
     /// - Parameters:

@@ -7,7 +7,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Why a process is not attached to a host.
+/// Why a process is not attached to a host, or why a command was not done.
 public struct BridgeClientError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The kind of failure.
     public enum Code: Sendable, Hashable {

@@ -1,6 +1,6 @@
 public import DomainEvents
 
-/// Asks a host to stop a worker; the worker finishes what it has, and stays down until its restart is requested.
+/// Asks a host to stop a worker, which finishes what it has and stays down until its start or restart is requested.
 ///
 /// The host answers with a ``CommandAnswered`` when the worker is down.
 public struct WorkerStopRequested: DomainEvent, SelfReport, Hashable {

@@ -9,8 +9,8 @@ import Darwin
 /// One thread that waits for descriptors, deadlines and work, and calls what was registered for them.
 ///
 /// Each turn first handles what the descriptors have, then the timers that were due when the turn began, then the work
-/// given to `perform`. Descriptors come first: after a gap, such as a stopped process, an answer that lies in a socket
-/// is then read before a timer can report the answer missing. No lock is held during a call.
+/// given to `perform`. Descriptors come first: if this process stood still for a while, an answer that lies in a socket
+/// is read before a timer can report the answer missing. No lock is held during a call.
 ///
 /// A handler that takes long delays all others. The thread keeps the poller alive until `stop()`.
 ///
@@ -112,8 +112,8 @@ package final class Poller: @unchecked Sendable {
     func update(_ registration: Registration, to interest: Interest) throws(SystemError) {
         try lock.withLock { () throws(SystemError) in
             guard registrations[registration.token] != nil else { return }
-            // A descriptor with an empty interest leaves the kernel's list: there a hang-up would be reported over and
-            // over.
+            // A descriptor with an empty interest leaves the kernel's list, because the kernel would report a hang-up
+            // there over and over.
             switch (registration.interest.isWatching, interest.isWatching) {
             case (false, false): break
             case (false, true): try queue.add(registration.descriptor, interest, token: registration.token)
@@ -125,7 +125,7 @@ package final class Poller: @unchecked Sendable {
     }
 
     func cancel(_ registration: Registration, waiting: Bool) {
-        // The handler is released after the lock: what a closure holds may call this poller in its deinit.
+        // The handler is released after the lock, because the deinit of what a closure holds may call this poller.
         let released: Handler? = lock.withLock {
             if registrations.removeValue(forKey: registration.token) != nil, registration.interest.isWatching {
                 queue.remove(registration.descriptor)

@@ -13,7 +13,7 @@ package final class SystemFile: Sendable {
     /// The descriptor to close; nil for a standard stream, which this object must not close.
     private let owned: SharedDescriptor?
     private let number: CInt
-    /// Whether the file was opened by the name of a pipe, which begins when the first process opens it for writing.
+    /// Whether this is a named pipe; then the first read waits until a process has opened the pipe for writing.
     private let isNamedPipe: Bool
 
     private init(inherited number: CInt) {

@@ -71,7 +71,7 @@ package final class CBORBuffer {
         storage.pointee.count &+= count
     }
 
-    /// Leaves a hole of `count` bytes for `patch(at:with:)` to fill, and returns its offset.
+    /// Leaves a hole of `count` bytes for `patch(at:withBigEndian:)` to fill, and returns its offset.
     @inlinable
     package func appendHole(_ count: Int) -> Int {
         let offset = storage.pointee.count

@@ -60,8 +60,8 @@ extension CBORReader {
         return skipped
     }
 
-    /// Where the item at an address ends; nil if it is not well-formed, or not an integer, a boolean, null or
-    /// undefined, a float, or text.
+    /// Where the item at an address ends; nil unless it is a well-formed integer, boolean, null, undefined, float or
+    /// text.
     @inline(__always)
     static func endOfPlainItem(at place: UnsafeRawPointer, before end: UnsafeRawPointer) -> UnsafeRawPointer? {
         let left = end - place
@@ -156,7 +156,7 @@ struct ShortText {
     /// A number that is equal for equal texts, and seldom equal for different texts.
     @inline(__always)
     var fingerprint: UInt64 {
-        // Odd multipliers with bits all over: the golden ratio and primes from xxHash.
+        // Odd multipliers whose set bits are spread out: the golden ratio and primes from xxHash.
         let words = first &* 0x9E37_79B9_7F4A_7C15 &+ last &* 0xC2B2_AE3D_27D4_EB4F
         return words &+ middle &* 0x1656_67B1_9E37_79F9 &+ UInt64(truncatingIfNeeded: size) << 52
     }

@@ -35,7 +35,7 @@ struct MapKeys {
         let bit = UInt64(1) << (fingerprint >> 58)
         if filter & bit != 0 { try refuseTwin(fingerprint, offset, bytes) }
         filter |= bit
-        // The subscript of a vector copies all of it.
+        // Not by the vector's subscript, which copies the whole vector.
         let slot = fingerprint << 32 | UInt64(relative)
         let position = count
         withUnsafeMutableBytes(of: &slots) { $0.storeBytes(of: slot, toByteOffset: position &* 8, as: UInt64.self) }

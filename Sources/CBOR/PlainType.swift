@@ -1,6 +1,6 @@
 /// The common types of array elements.
 ///
-/// They are coded directly: their own `Codable` conformance asks for an encoder and a container for each element.
+/// They are coded directly, because their own `Codable` conformance asks for an encoder and a container each time.
 enum PlainType {
     // Each cast is between a type and itself, which the comparison before the cast proves.
 

@@ -1,7 +1,7 @@
 /// Finds which of CBOR's three floating-point widths holds a number without loss.
 ///
-/// It looks only at the bits. So signed zeros, subnormals and NaN payloads survive on every platform, even without
-/// `Float16`.
+/// It handles halves, infinities and NaNs by their bits. So signed zeros, subnormals and NaN payloads survive on every
+/// platform, even without `Float16`.
 enum ShortestFloat {
     case half(UInt16)
     case single(UInt32)

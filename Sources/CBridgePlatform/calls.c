@@ -119,7 +119,7 @@ static void load_upper_half(struct filter *filter, size_t index) {
     load(filter, offsetof(struct seccomp_data, args) + index * sizeof(__u64) + sizeof(__u32));
 }
 
-/// Compares what was loaded with `value`; leaves out `skipped` steps if the comparison is false.
+/// Compares what was loaded with `value`; passes over `skipped` steps if the comparison is false.
 static void expect(struct filter *filter, unsigned short how, unsigned int value, unsigned char skipped) {
     add(filter, (struct sock_filter)BPF_JUMP((unsigned short)(BPF_JMP | how | BPF_K), value, 0, skipped));
 }

@@ -24,7 +24,7 @@
 #endif
 #endif
 
-/// Gives every signal its default action; exec does so only for those that are not ignored.
+/// Gives every signal its default action; exec alone would leave ignored signals ignored.
 ///
 /// A signal that waits already, such as that of Ctrl-C, was meant for the parent's group. Ignoring it for a moment
 /// discards it.
@@ -151,8 +151,8 @@ static bool send_notice(int guard, const struct msghdr *message, int flags) {
 
 /// Tells the guard of this process group: this process leads it, and all its children will be in it.
 ///
-/// This is called after the parent-death signal and the check of the parent. So if the parent is gone, and the guard
-/// with it, this process does not get here.
+/// This is called after the request for the parent-death signal and the check of the parent. So if the parent is gone,
+/// and the guard with it, this process does not get here.
 static void tell_guard(int guard) {
     cbp_guard_notice notice = {.process = (int32_t)getpid()};
     struct iovec piece = {.iov_base = &notice, .iov_len = sizeof notice};

@@ -1,4 +1,4 @@
-// A new process between its start and its program. It shares its parent's memory: it changes nothing that the parent
+// A new process between its start and its program. It shares its parent's memory, so it changes nothing that the parent
 // reads, calls no function that takes a lock or allocates memory, and makes system calls only.
 
 #ifndef CBP_LAUNCH_H

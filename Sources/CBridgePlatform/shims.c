@@ -895,7 +895,7 @@ static void map_own_program(void) {
     close(file);
 }
 
-/// The function of the running program at `offset` from where it was loaded, out of the file's own table: `dladdr`
+/// The function of the running program at `offset` from where it was loaded, read from the file's own table: `dladdr`
 /// knows only what the program exports. NULL if the file was stripped, or if this code cannot read it.
 static const char *own_function(uintptr_t offset) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;

@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 #endif
 
-/// What shells say of a program that cannot be started.
+/// The exit status by which shells say that a program cannot be started.
 enum { exit_not_started = 127 };
 
 // MARK: Libraries

@@ -1,7 +1,7 @@
-// What BridgePlatform needs from C: calls that Swift cannot see (GNU extensions, variadic functions, macros) and the
-// one function that runs inside a signal. Calls return -1 and set errno, or return an error number, as their
-// originals do. No function here keeps state, except the table of caught signals. System headers stay out of this
-// file: their types would then belong to this module instead of to the C library's.
+// What BridgePlatform needs from C: calls that Swift cannot see (GNU extensions, variadic functions, macros), and what
+// runs inside a signal or in a child before its program. Calls return -1 and set errno, or return an error number, as
+// their originals do. The only state here: caught signals, a hook, and what was found out once. System headers stay out
+// of this file: their types would then belong to this module instead of to the C library's.
 
 #ifndef C_BRIDGE_PLATFORM_H
 #define C_BRIDGE_PLATFORM_H
