@@ -86,7 +86,7 @@ final class AttachedClient: HostSession, @unchecked Sendable {
     func judge(_ hello: Hello) -> HostHandshake.Outcome {
         lock.withLock { ownTitle = hello.name.shortened(toScalars: Self.longestTitle) }
         if link.speaksLines {
-            // A client that speaks lines sends no heartbeats: if SIGSTOP stopped it, it would keep its place for ever.
+            // A client that speaks lines sends no heartbeats: stopped by SIGSTOP, it would keep its place for ever.
             return reject(.version, "a client speaks the binary form; lines are for workers")
         }
         if let worker = owner.workerWithoutControl(pid) {

@@ -30,8 +30,8 @@ extension BridgeHost {
     ///     replaced process may take to finish before it is ended by signals.
     /// - Returns: What was done about each worker, and what has failed.
     /// - Throws: ``BridgeError``: `invalidSpecification` names every mistake, and every change that is not possible
-    ///   while the bridge runs: of a pool's shape, or of anything that `replace` cannot change. `wrongState` before the
-    ///   bridge's start and after its end.
+    ///   while the bridge runs: a change of a pool's shape, or of anything that `replace` cannot change. `wrongState`
+    ///   before the bridge's start and after its end.
     @discardableResult
     public func apply(
         _ workers: [WorkerSpecification],

@@ -75,8 +75,8 @@ extension BridgeHost {
 }
 
 extension WorkerSpecification {
-    /// The differences between two specifications of a worker that cannot be applied while the bridge runs, each as a
-    /// phrase.
+    /// What differs between two specifications of a worker and cannot change while the bridge runs, a phrase for each
+    /// difference.
     ///
     /// - Parameters:
     ///   - present: the specification of the worker, or of a member of its pool.

@@ -29,7 +29,7 @@ extension BridgeHost {
     /// - Parameter limit: how long the shutdown waits at most until events that are on their way are handled.
     /// - Returns: What was left unhandled.
     /// - Throws: What ``start()`` throws, after the workers that this call has started were shut down. ``BridgeError``
-    /// if another call of this function catches these signals: then nothing was started.
+    ///   if another call of this function catches these signals: then nothing was started.
     @discardableResult
     public func runUntilSignalled(drainingWithin limit: Duration = .seconds(5)) async throws -> ShutdownReport {
         let (stream, requests) = AsyncStream.makeStream(of: Int.self)

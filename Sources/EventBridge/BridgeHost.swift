@@ -19,9 +19,9 @@ public import Supervision
 ///
 /// The bridge reports about itself on the same publisher: ``WorkerReady``, ``WorkerExited``, ``WorkerGaveUp``,
 /// ``WorkerOutput``, ``EventsLost``, `EventRefused`, `EventDeadLettered` and `EventsDropped`. Workers are separate
-/// processes: a worker that crashes takes nothing else with it. The bridge restarts it as its specification says, and
-/// sends it again the events that it had not acknowledged. If a worker crashes over one event again and again, the
-/// bridge keeps that event in ``deadLetters`` instead.
+/// processes: a worker that crashes takes nothing else with it. The bridge restarts the worker as its specification
+/// says, and sends again the events that the worker had not acknowledged. If a worker crashes over one event again and
+/// again, the bridge keeps that event in ``deadLetters`` instead.
 ///
 /// Handlers of events from a worker run on the thread that reads that worker's link, unless their subscription names
 /// another place. Handlers of the bridge's reports run on a thread of their own: a slow handler holds up other reports
@@ -156,8 +156,8 @@ public final class BridgeHost: Sendable {
     /// - Throws: ``BridgeError`` that names the worker that did not become ready, and why; the others run on until
     ///   ``shutdown(drainingWithin:)``. ``BridgeError`` if the control socket cannot be made: then nothing was started,
     ///   and the caller may try again. ``BridgeError`` if the bridge was shut down before a worker was started.
-    ///   `CancellationError` if the task was cancelled. If nothing had been started before that, the caller may try
-    ///   again; otherwise the started workers run on until ``shutdown(drainingWithin:)``.
+    ///   `CancellationError` if the task was cancelled. If nothing was started before the cancellation, the caller may
+    ///   try again; otherwise the started workers run on until ``shutdown(drainingWithin:)``.
     public func start() async throws {
         try Task.checkCancellation()
         guard lifecycle.begin() else { throw BridgeError(.wrongState, "the bridge has been started before") }
@@ -218,8 +218,8 @@ public final class BridgeHost: Sendable {
     /// The processes that are attached through the control socket, in the order in which they attached.
     public var clients: [ClientStatus] { attached?.statuses ?? [] }
 
-    /// Speeds up a shutdown that is under way: the first call ends workers by the signals of their shutdown
-    /// sequences (SIGTERM first, by default) instead of waiting for them, the second by SIGKILL.
+    /// Speeds up a shutdown that is under way: the first call ends workers at once by the signals of their shutdown
+    /// sequences (SIGTERM first, by default), the second by SIGKILL.
     public func escalateShutdown() {
         core.escalate()
     }
@@ -239,11 +239,11 @@ public final class BridgeHost: Sendable {
     /// The bridge asks the worker to finish what it has, and ends it by signals if it does not. This call returns at
     /// once; ``status`` and ``statusUpdates`` show when the worker is down. Until the worker is down, the bridge
     /// accepts events for it as ever; events that the worker has not acknowledged at its end stay in its outbox for its
-    /// restart. While it is down, the bridge does not take the events in its specification: `send`, `deliver` and
-    /// `request` throw `DeliveryError.Code.workerUnavailable`, and `publish` drops them for this worker and announces
-    /// that (`EventsDropped`). The bridge forgets names that the process wanted beyond its specification. No other
-    /// worker is stopped along with this worker, whatever the strategy. A worker that is already down or going down
-    /// stays down; a worker that was given up stays given up.
+    /// restart. While the worker is down, the bridge takes none of the events in its specification: `send`, `deliver`
+    /// and `request` throw `DeliveryError.Code.workerUnavailable`, and `publish` drops them for this worker and
+    /// announces that (`EventsDropped`). The bridge forgets names that the process wanted beyond its specification. No
+    /// other worker is stopped along with this worker, whatever the strategy. A worker that is already down or going
+    /// down stays down; a worker that was given up stays given up.
     ///
     /// The name of a pool stands for all its members. If all members are stopped, their events are not taken; if only
     /// some are stopped, the others get the events for any member. If no worker has the name, nothing happens.
@@ -260,8 +260,8 @@ public final class BridgeHost: Sendable {
     /// includes events that a worker's own threads have published, if the worker shares its outbox with the host. Of
     /// any other worker the host knows only the events that have arrived.
     ///
-    /// This does not wait for workers that were given up or stopped. It waits for such a worker if ``restart(_:)`` was
-    /// called for it before, and no worker ahead of it is still being started in sequence. It does not wait for events
+    /// This does not wait for workers that were given up or stopped. Such a worker counts again once ``restart(_:)``
+    /// was called for it, unless a worker ahead of it is still being started in sequence. This does not wait for events
     /// that are held back because the dead letters are full.
     public func waitUntilIdle() async {
         await core.waitUntilIdle()

@@ -5,7 +5,7 @@ import EventRouting
 /// An event that was given up for one process: the process refused it or crashed over it, or had been given up itself
 /// when the event was published.
 public struct DeadLetter: Sendable, Hashable, Identifiable {
-    /// The number of the letter among those of its bridge.
+    /// The letter's number; no other letter of its bridge has it.
     public let id: UInt64
 
     /// The name of the event.

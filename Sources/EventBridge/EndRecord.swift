@@ -3,7 +3,7 @@ import Supervision
 
 /// What is known of how an incarnation ends, which decides whether an event may be to blame.
 struct EndRecord {
-    /// Why the host ends a live process: as with a crash, an event may have caused that.
+    /// Why the host ends a live process; as with a crash, an event may be to blame.
     struct Fault: Equatable {
         let reason: ExitReason
         /// The events that may be to blame; nil for all that were open.

@@ -80,7 +80,7 @@ extension HostCore {
                 reason: failure.reason
             )
         case .success(let worker):
-            // This comes first: the supervisor then signals at once a child that was to stop during its spawn.
+            // This comes first: in `childSpawned` the supervisor signals a child that was to stop during its spawn.
             incarnation.spawned(worker)
             if !worker.missingFromBox.isEmpty {
                 reports.publish(

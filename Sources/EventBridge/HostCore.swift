@@ -30,7 +30,7 @@ final class HostCore: @unchecked Sendable {
     let lock = Lock()
     /// The workers by the supervisor's index; a removed worker keeps its place.
     var workers: [HostedWorker] = []
-    /// The entry in the places of all removed workers.
+    /// The entry that takes the place of every removed worker.
     private lazy var vacancy = HostedWorker(
         WorkerSpecification("removed", executable: .path("")),
         of: nil,

@@ -5,11 +5,11 @@ import DomainEvents
 import EventRouting
 import Supervision
 
-/// A host's side of one link: its part in the handshake with a guest, the guest's wishes, and its signs of life.
+/// A host's side of one link: the handshake with a guest, the guest's wishes, and the guest's signs of life.
 ///
-/// A session is a start of a worker, or a client that has attached: its own are what it knows of its guest, and what it
-/// does about the guest. But for `guestWasSilent`, which comes on the poller's thread, all calls come on the link's
-/// reading thread; none comes with a lock held.
+/// The guest is a worker's process or an attached client. The conforming type adds what it knows of its guest, and what
+/// it does about the guest. All calls come on the link's reading thread, except `guestWasSilent`, which comes on the
+/// poller's thread; none comes with a lock held.
 protocol HostSession: LinkControlSink {
     var link: Link { get }
     var peer: Peer { get }
@@ -28,7 +28,7 @@ protocol HostSession: LinkControlSink {
     func guestWasRejected(_ reject: Reject)
     /// The guest has asked for the events that it wants.
     func guestIsReady()
-    /// Any other message came, such as a goodbye, or that a worker needs more time.
+    /// Any other message came, such as a goodbye, or a worker's request for more time.
     func guestSaid(_ message: ControlMessage)
     func guestWasSilent(for time: Duration)
 }
@@ -80,7 +80,7 @@ extension HostSession {
             peerFrameBytes: hello.frameBytes,
             peerFeatures: peer.isAttached ? hello.features.intersection(.acknowledgesNothing) : hello.features
         )
-        // The router knows a worker from its specification, and the supervisor gives it its time to become ready.
+        // Only a client is added and watched here: a worker is known, and the supervisor times its start.
         if peer.isAttached { router.add(peer) }
         router.announceInterest(to: peer, over: link)
         if peer.isAttached { watchSilence() }

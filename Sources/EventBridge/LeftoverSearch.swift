@@ -53,7 +53,7 @@ final class LeftoverSearch: @unchecked Sendable {
         do {
             try PlatformThread.start(name: "leftovers") { [self] in run() }
         } catch {
-            // Without a thread no process is found this time; the `ProcessGuard` kills them when the bridge ends.
+            // Without a thread this search finds no processes; the `ProcessGuard` kills them when the bridge ends.
             finishSearching(leaving: true)
         }
     }

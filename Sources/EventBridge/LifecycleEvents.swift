@@ -30,7 +30,7 @@ public struct WorkerUnresponsive: DomainEvent, SelfReport {
 
 /// A worker's process has ended and nothing is left of it, or it could not be started.
 ///
-/// The host first handles what the process had sent, and then publishes this event. While it does so the worker is
+/// The host first handles what the process had sent, and then publishes this event. Until then the worker is
 /// `stopping`, and ``WorkerStatus`` says how its process has ended and what the host waits for.
 public struct WorkerExited: DomainEvent, SelfReport {
     /// The worker's name.
@@ -55,8 +55,8 @@ public struct WorkerExited: DomainEvent, SelfReport {
     public let exit: Exit?
     /// The time and memory that the process had used; nil if that is not known.
     public let usage: ResourceUsage?
-    /// The last lines that the worker had printed, with breaks between them: 64 lines and 8 KiB at most, the first KiB
-    /// of each; nil if it had printed none.
+    /// The last lines that the worker had printed, with breaks between them: 64 lines and 8 KiB at most, of each line
+    /// the first KiB; nil if it had printed none.
     public let lastOutput: String?
 
     /// What a worker had left in its shared outbox when it ended.
@@ -217,8 +217,8 @@ public struct WorkerBoxIncomplete: DomainEvent, SelfReport {
     public let missing: [String]
 }
 
-/// A worker has ended, and the host has killed processes that it had left behind outside its process group, as daemons
-/// are.
+/// A worker has ended, and the host has killed processes that it had left behind outside its process group, such as
+/// daemons.
 ///
 /// Processes that are still in the group are killed with the worker, without a report. A process outside the group that
 /// has also changed its environment is not found.

@@ -33,7 +33,7 @@ final class OutputLog: @unchecked Sendable {
     private let numbers: OutputNumbers
     private let lock = Lock()
     private var lines: [Line] = []
-    /// How many lines at the front are forgotten and not removed: a removal moves all others, so it removes many lines.
+    /// How many lines at the front are forgotten but still there: a removal moves all others, so many go at once.
     private var forgotten = 0
     private var bytes = 0
     private var lastForgotten: UInt64 = 0

@@ -3,7 +3,7 @@ import BridgeTransport
 import Locks
 import Supervision
 
-/// Starts workers as processes that die with this process; what they leave is `bridge-guard`'s to kill, if it is there.
+/// Starts workers as processes that die with this process; `bridge-guard`, if it is there, kills what they leave.
 ///
 /// A worker gets one end of a socket pair as descriptor 3, memory for its outbox as 4, and memory for the large events
 /// that it gets as 5.

@@ -104,7 +104,7 @@ final class StatusFeed: @unchecked Sendable {
     private var isDelivering = true
     /// Whether the sink has said that nothing listens any more.
     private var isUnheard = false
-    /// Hands over the updates after the snapshot; nil if the thread that makes a change hands it over.
+    /// Hands over the updates after the snapshot; nil if the thread that makes a change also hands over the update.
     private let reports: ReportStrand?
     private let sink: @Sendable (WorkerStatusUpdate) -> Bool
     private let end: @Sendable () -> Void

@@ -27,14 +27,14 @@ public struct WorkerBox: Sendable, Hashable {
     /// A path stands for a file, or for a directory with all that lies below it. It must exist when the worker is
     /// started; a relative path counts from the worker's working directory.
     ///
-    /// Always readable are the worker's program, `/usr`, `/bin`, `/sbin`, `/lib` and its sisters, the directories of
-    /// the host's Swift runtime, the loader's list of libraries, `/etc/localtime`, `/proc`, `/sys/devices/system/cpu`,
-    /// `/dev/zero`, `/dev/random` and `/dev/urandom`. `/dev/null` and `/dev/full` can be written, too. Of a process
-    /// outside the box, `/proc` shows only what any user sees. A script's interpreter, and libraries beside a program,
-    /// must be among ``readOnly``.
+    /// Always readable are the worker's program, `/usr`, `/bin`, `/sbin`, `/lib`, `/lib32`, `/lib64`, the directories
+    /// of the host's Swift runtime, the loader's list of libraries, `/etc/localtime`, `/proc`,
+    /// `/sys/devices/system/cpu`, `/dev/zero`, `/dev/random` and `/dev/urandom`. `/dev/null` and `/dev/full` can be
+    /// written, too. Of a process outside the box, `/proc` shows only what any user sees. A script's interpreter, and
+    /// libraries beside a program, must be among ``readOnly``.
     ///
-    /// Despite these rules a worker can ask whether a file exists, how large it is and whose; it can change a file's
-    /// mode, owner or times where the user may; and it can connect to a socket in the file system.
+    /// Despite these rules a worker can ask whether a file exists, how large it is and whose it is. It can change a
+    /// file's mode, owner or times where the user may, and connect to a socket in the file system.
     public struct Files: Sendable, Hashable {
         /// The paths that can be read, listed and executed.
         public var readOnly: [String]
@@ -57,8 +57,8 @@ public struct WorkerBox: Sendable, Hashable {
     /// memory, such as the outbox, nor memory that is only reserved.
     ///
     /// A Swift program that gets no memory ends by a signal, and no signal names memory as the cause.
-    /// ``WorkerExited/reason`` names it if the worker failed by itself, and its peak in RAM was at least three quarters
-    /// of this limit and clearly above the peak that the supervisor had at the worker's start.
+    /// ``WorkerExited/reason`` names memory if the worker failed by itself with a peak in RAM of at least three
+    /// quarters of this limit. The peak must also be clearly above the supervisor's peak at the worker's start.
     public var memory: Int?
 
     /// How much processor time the process may use, in whole seconds (RLIMIT_CPU); nil for any amount.

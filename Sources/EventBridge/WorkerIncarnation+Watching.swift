@@ -10,7 +10,7 @@ import Supervision
 extension WorkerIncarnation {
     /// Checks several times within the idle time whether a worker on demand has had nothing to do.
     ///
-    /// Nothing is counted while events pass.
+    /// This adds no cost to an event.
     func watchIdleness() {
         guard let onDemand = specification.child.onDemand else { return }
         look(IdleWatch(onDemand, from: .onMonotonicClock))
@@ -67,7 +67,7 @@ extension WorkerIncarnation {
 
     /// Checks several times within the handlers' deadline which events the worker is handling.
     ///
-    /// Nothing is counted while events pass.
+    /// This adds no cost to an event.
     func watchHandlers() {
         guard let deadline = specification.limits.handlerDeadline else { return }
         look(HandlerWatch(deadline: deadline, from: .onMonotonicClock), deadline)

@@ -91,9 +91,9 @@ public struct PoolKey: Sendable, Hashable {
 
     /// Finds the member by the value of the event's field of this name.
     ///
-    /// The host looks for the field at the top level of the encoded event. Integers are equal by value,
-    /// texts of a known length by their bytes, and all other values by their encoding. All events without the field,
-    /// or with null in it, go to one and the same member, and `EventKeyMissing` says so once.
+    /// The host looks for the field at the top level of the encoded event. Integers are equal by value, texts of a
+    /// known length by their bytes, and all other values by their encoding. All events without the field, or with null
+    /// in it, go to one and the same member, and `EventKeyMissing` says so once.
     public static func field(_ name: String) -> PoolKey { PoolKey(kind: .field(name)) }
 
     /// Chooses the member with the fewest waiting events, among the members that are not given up or stopped.

@@ -41,7 +41,7 @@ public struct WorkerSpecification: Sendable, Hashable {
     /// worker can connect to no socket; see ``WorkerBox/allowsConnections``.
     public var allowsControl: Bool
 
-    /// How many workers run by this specification, and which of them gets an event; nil for one, with the
+    /// How many workers run by this specification, and which of them gets an event; nil for one worker, with the
     /// specification's name.
     public var pool: WorkerPool?
 

@@ -17,13 +17,13 @@ public struct WorkerStatistics: Sendable, Hashable {
 
     /// How long the worker takes to settle an event.
     ///
-    /// The time runs from the moment at which the event leaves for the worker, until the host reads that its handlers
-    /// have returned or that it was refused. It is longer than the handlers' own time: it includes the way there and
-    /// back, the waiting in the worker behind other events, and up to 2 ms for which an acknowledgement may wait for a
-    /// frame to ride on. It does not include the waiting in the outbox.
+    /// The time runs from the moment at which the event leaves for the worker, until the host reads that the event was
+    /// handled or refused. This time is longer than the handlers' own time: it includes the way there and back, the
+    /// waiting in the worker behind other events, and up to 2 ms in which an acknowledgement waits for a frame to ride
+    /// on. It does not include the waiting in the outbox.
     ///
-    /// The times are a sample. The host times one event after the other, each until it is settled: in a flood it times
-    /// a part of the events. If the worker dies, the time of the event begins anew when the event leaves for the next
+    /// The times are a sample. The host times one event at a time, until the event is settled: in a flood it times only
+    /// some of the events. If the worker dies, the time of the event begins anew when the event leaves for the next
     /// start. A worker that acknowledges nothing has no times.
     public let settling: DurationHistogram
 
@@ -34,7 +34,7 @@ public struct WorkerStatistics: Sendable, Hashable {
 /// The counts of one direction: `offered = accepted + rejected`, and
 /// `accepted = handled + unwanted + unconfirmed + refused + coalesced + dropped + deadLettered + lost + waiting`.
 ///
-/// The counts are exact when nothing is on its way; while events pass, they are read one after the other.
+/// The counts are exact when nothing is on its way. While events pass, they are read in turn and may not add up.
 public struct EventCounts: Sendable, Hashable {
     /// Events that were to be sent.
     public let offered: UInt64
