@@ -1,5 +1,5 @@
-/// Ends code that follows a journal at each of its steps in turn, starts it again, and compares the results with those
-/// of a run without an end.
+/// Interrupts code that follows a journal, once at each of its steps: starts the code again, and compares the result
+/// with that of an uninterrupted run.
 ///
 /// This finds code that applies an event twice, or not at all, if its process dies at the wrong moment. An example is
 /// code that keeps its state in one file, and its position in another:
@@ -24,15 +24,15 @@
 /// A process is not really killed: `pass` throws, and the code has to let this error through. What the code does on its
 /// way out, in `defer` and `catch`, a killed process would not do. An open transaction has to be left uncommitted.
 public enum ProjectionCheck {
-    /// A step after whose end the result was another one.
+    /// A step after which an end of the run changed the result.
     public struct Finding<Result: Sendable>: Sendable {
         /// The step's number, from 1, among all steps of a run.
         public let step: Int
         /// The name that the code gave to the step.
         public let name: String
-        /// The result of a run without an end.
+        /// The result of an uninterrupted run.
         public let expected: Result
-        /// The result of a run that was ended at this step, and of the run after it.
+        /// The result after a run that was ended at this step, and a second run.
         public let found: Result
     }
 
@@ -65,7 +65,7 @@ public enum ProjectionCheck {
 
     private struct EndOfRun: Error {}
 
-    /// Runs the code once for each of its steps, and returns the steps after which the result is another one.
+    /// Runs the code once for each of its steps, and returns the steps after which an end changed the result.
     ///
     /// - Parameters:
     ///   - isolation: the actor on which the closures run; the caller's by default.

@@ -7,7 +7,7 @@ final class RecordedEvents: EventObserver, @unchecked Sendable {
     private let lock = Lock()
     private var events: [any DomainEvent] = []
     private var isTaken: Set<Int> = []
-    /// A lock that is taken before `lock`, and held while a channel is being subscribed; a second call for it waits.
+    /// Taken before `lock`, and held while a call subscribes a channel: another call waits, and then finds the channel.
     private let recording = Lock()
     private var types: Set<ObjectIdentifier> = []
     private var channels: Set<ObjectIdentifier> = []

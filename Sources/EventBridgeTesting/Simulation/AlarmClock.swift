@@ -1,4 +1,4 @@
-/// Hands out the alarms of a world, earliest first; alarms for the same time, in the order in which they were set.
+/// Hands out the alarms of a world, earliest first; alarms for the same time come in the order in which they were set.
 struct AlarmClock {
     enum Due {
         /// The end of a thread's wait; `number` says which of the thread's waits it is.

@@ -29,7 +29,7 @@ public struct BridgeSimulation: Sendable {
     public var faults: SimulationFaults
     /// How long a world may last in its own time, from its beginning to its end.
     public var longest: Duration
-    /// How many steps a world may take; each time a thread takes a lock or waits is a step.
+    /// How many steps a world may take; a thread makes a step when it takes a lock or waits.
     public var maximumSteps: Int
 
     /// The file that a failed run overwrites with its timeline; nil for none.
@@ -42,7 +42,7 @@ public struct BridgeSimulation: Sendable {
     ///
     /// - Parameters:
     ///   - seeds: how many worlds are run.
-    ///   - firstSeed: the seed of the first world; the others have the seeds that follow, 0 behind the greatest.
+    ///   - firstSeed: the seed of the first world; the others have the seeds after it, and 0 follows the greatest.
     ///   - faults: what may go wrong.
     ///   - longest: how long a world may last in its own time.
     ///   - maximumSteps: how many steps a world may take.

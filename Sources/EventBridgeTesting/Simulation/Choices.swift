@@ -1,8 +1,8 @@
 /// Every choice of a run: which thread goes on, which fault comes when, how long it lasts.
 ///
-/// Each matter has its own numbers, so one choice less in one matter does not change the choices of the others. A
-/// choice is a place in its matter and a value. The value 0 always means the tame choice: go on, no fault, no delay. A
-/// list leaves out choices of value 0.
+/// Each choice belongs to a matter, such as `preemption` or `worker canvas`. Each matter has its own numbers, so one
+/// choice less in it leaves other matters as they are. A choice is a place in its matter and a value. The value 0
+/// always means the tame choice: go on, no fault, no delay. A list leaves out choices of value 0.
 struct Choices: Sendable {
     struct Place: Hashable, Comparable, Sendable {
         let matter: String

@@ -25,10 +25,10 @@ public final class SimulatedHost: @unchecked Sendable {
     private var made: WorldCore.Host?
     private var isRunning = false
     private var waiters: [CheckedContinuation<Void, Never>] = []
-    /// The pause before the next start, in nanoseconds, as set by a kill by the test; nil if the seed decides.
+    /// The pause before the next start, in nanoseconds, if the test has killed the host; nil if the seed decides.
     private var pause: UInt64?
 
-    /// How many starts of the host a seed kills at most; no later start is killed by the seed.
+    /// How many of the host's first starts a seed may kill; it kills no later start.
     private static let mostKills = 3
 
     init(

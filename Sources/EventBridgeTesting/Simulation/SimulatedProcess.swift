@@ -8,7 +8,7 @@ final class SimulatedProcess: @unchecked Sendable {
     /// The number of this process among those with its name.
     let number: Int
     let process: WorldProcess
-    /// The process's end of a stream, which the system closes after the process; nil before the process has a stream.
+    /// The process's end of a stream, which the system closes once the process has ended; nil before there is a stream.
     var stream: FaultyStream?
     private(set) var exit: SimulatedExit?
     private let world: WorldCore

@@ -76,7 +76,7 @@ final class SimulatedWorker: WorkerProcess, @unchecked Sendable {
         for doom in world.doomed.removeValue(forKey: life.name) ?? [] {
             let subscription = doom.subscribe(publisher) { [self] in
                 life.end(doom.exit, because: "ends in a handler of \(doom.event)")
-                // The process is dead, but this thread, which is one of its own, still runs: it stops here.
+                // The process is dead, but this thread of the process still runs: the thread stops here.
                 world.scheduler.yieldIfDead()
             }
             dooms.append(subscription)

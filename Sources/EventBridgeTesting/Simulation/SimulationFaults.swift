@@ -1,7 +1,7 @@
 /// What may go wrong in a simulation.
 ///
-/// Each seed leaves out some of these kinds altogether. So a kind that usually comes with others comes alone in
-/// some runs.
+/// Each seed leaves out some of these kinds altogether. So a kind that usually comes with others comes alone in some
+/// runs.
 public struct SimulationFaults: OptionSet, Sendable, Hashable {
     /// One bit for each kind.
     public let rawValue: Int

@@ -46,7 +46,7 @@ final class FaultyStream: ByteStream, @unchecked Sendable {
     /// Limits how many bytes are read in a second; 0 for no limit.
     func slow(to rate: UInt64) { faults.rate = rate }
 
-    /// Breaks the protocol where the next frame begins; bytes in the middle of a frame may only damage an event.
+    /// Breaks the protocol where the next frame begins: wrong bytes within a frame might only change an event.
     func garble() { isGarbled = true }
 
     func read(into buffer: UnsafeMutableRawBufferPointer) -> IOOutcome {

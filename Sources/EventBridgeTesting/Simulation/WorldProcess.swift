@@ -54,7 +54,7 @@ final class WorldExecutor: TaskExecutor, @unchecked Sendable {
     /// The greatest number of threads that run tasks.
     static let width = 2
 
-    // Sendable: everything mutable is guarded by the world's lock.
+    // Sendable: everything mutable belongs to the thread that has the world's baton.
     private let scheduler: Scheduler
     /// The number of the process.
     private let process: Int

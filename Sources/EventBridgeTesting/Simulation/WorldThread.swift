@@ -2,7 +2,7 @@ import Locks
 
 /// A thread of a world: a real one, which runs only while it has the baton.
 final class WorldThread: SimulatedThread, @unchecked Sendable {
-    // Sendable: everything mutable is guarded by the world's lock, or is touched only by the thread itself.
+    // Sendable: everything mutable belongs to the thread that has the world's baton.
 
     enum State: Equatable {
         case runs
