@@ -6,7 +6,7 @@ import DomainEvents
 final class EntryDecoder<E: DomainEvent> {
     private let coder = PayloadCoder<E>()
     private let decoder = CBORDecoder()
-    /// The changes for each name; a name without changes has none here.
+    /// The changes for each name; names without changes are not in here.
     private let changes: [EventName: [JournalUpcaster.Change]]
 
     init(_ upcasters: [JournalUpcaster]) {
@@ -28,7 +28,7 @@ final class EntryDecoder<E: DomainEvent> {
             try event.validate()
             return .event(JournalEntry(position: record.position, event: event, context: record.context))
         } catch {
-            // An event that lies under another name than the reader's is named.
+            // The sentence names the record if it lies under another name than the reader's.
             let name = record.name == E.eventName ? "" : "\(record.name): "
             return .gap(JournalGap(at: record.position, .undecodable(why: name + CBORError.sentence(of: error))))
         }

@@ -9,11 +9,11 @@ extension EventJournal {
     /// - Parameters:
     ///   - fresh: the state before the first event, used if there is no file or its revision is lower.
     ///   - path: the file; its directory has to be there. Files of the same name with `.lock` and `.unfinished` at the
-    ///     end lie beside it. Only this user may read them.
+    ///     end lie beside it. Only this user may read these files.
     ///   - saving: how often the state is saved.
     /// - Throws: ``JournalError`` if the file is damaged, in use, of a later revision, of another projection or
-    ///   journal, or further than the journal, or if the journal has another event at the file's position. If such a
-    ///   file is deleted, the state is built from the journal again.
+    ///   journal, or ahead of the journal, or if the journal has another event at the file's position. If such a file
+    ///   is deleted, the state is built from the journal again.
     public func project<State: Projection>(
         _ fresh: State,
         keptIn path: String,

@@ -19,7 +19,7 @@ import JournalFormat
 ///   events are missing, the reader gets a gap.
 /// - `publish` does not wait, with one exception: if events come faster than the file system makes segments, `publish`
 ///   waits for the next segment.
-/// - One process at a time writes a journal; any number reads its files.
+/// - One process at a time writes a journal; any number of processes read its files.
 ///
 /// All members may be used from any thread. Releasing a journal closes it; ``close()`` also waits until it is closed.
 public final class EventJournal: Sendable {

@@ -109,12 +109,12 @@ extension JournalCore {
         try storage.remove(name)
         do throws(SystemError) {
             let file = try storage.create(name)
-            // Written, not only reserved: later stores into the segment's pages then change nothing in the file system.
+            // The room is written, not only reserved: later stores into its pages change nothing in the file system.
             try file.fillWithZeros(settings.segmentBytes)
             let writer = try SegmentWriter(file, segmentBytes: settings.segmentBytes, isMapped: storage.writesInPlace)
             if let head { try writer.begin(head) }
             let synchronizes = if case .machine = settings.durability { true } else { false }
-            // Without this synchronization, a power cut could leave an empty file under the name, without the old file.
+            // Without this synchronization, a power cut could leave an empty file in place of the old one.
             if synchronizes || isReplacement { try file.synchronize() }
             try storage.rename(name, to: SegmentCatalog.fileName(of: number))
             if synchronizes { try storage.synchronize() }
@@ -142,7 +142,7 @@ extension JournalCore {
         }
     }
 
-    /// Removes the oldest segment, unless it is the last one or not all of its events are safe.
+    /// Removes the oldest segment, unless it is the last one or has events that are not safe.
     ///
     /// - Returns: Whether a segment was removed.
     private func removeOldest() -> Bool {

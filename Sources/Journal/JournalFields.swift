@@ -2,8 +2,8 @@ import CBOR
 
 /// The fields of a recorded event, for a ``JournalUpcaster``.
 ///
-/// The names are those of the event's coding keys. Events inside a field are reached by reading the field as a type of
-/// yours, and setting it to another.
+/// The names are those of the event's coding keys. To change what lies inside a field, read the field as a type of
+/// yours, and set the field to the changed value.
 public struct JournalFields: Sendable {
     private(set) var entries: [CBORValue.Entry]
 
@@ -49,8 +49,7 @@ public struct JournalFields: Sendable {
     /// Removes a field; a missing field is no error.
     public mutating func remove(_ field: String) { entries.removeAll { $0.key == .text(field) } }
 
-    /// Gives a field's value to the field `name`, in place of that field's value; does nothing if there is no such
-    /// field.
+    /// Moves the value of `field` to the field `name`, whose own value it replaces; does nothing if `field` is missing.
     public mutating func rename(_ field: String, to name: String) {
         guard let found = entries.first(where: { $0.key == .text(field) }) else { return }
         remove(field)

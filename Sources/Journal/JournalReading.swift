@@ -39,8 +39,8 @@ final class JournalReading {
 
     /// The next steps; nil at the end, or if the task is cancelled.
     ///
-    /// A portion without steps says that no wanted event lies before its position. A reader that follows gets one
-    /// before it waits.
+    /// A portion without steps says that no wanted event lies before its position. A reader that follows gets such a
+    /// portion before it waits.
     func nextPortion() async throws -> Portion? {
         if let end {
             guard follows else { return nil }

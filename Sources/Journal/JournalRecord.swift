@@ -70,7 +70,7 @@ public struct JournalGap: Sendable, Hashable, CustomStringConvertible {
 
     /// A gap of one event.
     init(at position: UInt64, _ reason: Reason) {
-        // The position comes from a file. The greatest one makes a gap of no event.
+        // The position comes from a file. The greatest position makes an empty gap.
         self.init(positions: position..<position.saturatingSum(1), reason: reason)
     }
 

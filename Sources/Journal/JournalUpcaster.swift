@@ -8,9 +8,9 @@
 /// for try await step in journal.events(of: BoxShelved.self, after: 0, upcasting: upcasters) {}
 /// ```
 ///
-/// A record is changed by the upcasters of the name under which it lies, in their order in the list, and then decoded.
-/// The files stay as they are. There are no version numbers: an upcaster of the event's present name gets every record
-/// of that name, and sees by the fields whether there is something to change.
+/// The upcasters of a record's name change the record, in their order in the list; then the record is decoded. The
+/// files stay as they are. There are no version numbers: an upcaster of the event's present name gets every record of
+/// that name, and sees by the fields whether there is something to change.
 public struct JournalUpcaster: Sendable {
     typealias Change = @Sendable (inout JournalFields) throws -> Void
 

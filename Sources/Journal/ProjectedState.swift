@@ -1,7 +1,7 @@
 import BridgePlatform
 import Locks
 
-/// A projection's state between its reader and other threads, with those that wait for a position.
+/// A projection's state between its reader and other threads, and the callers that wait for a position.
 ///
 /// The reader takes the state out to change it, so no lock is held while rules run, and no copy is made.
 final class ProjectedState<State: Projection>: @unchecked Sendable {
@@ -72,7 +72,7 @@ final class ProjectedState<State: Projection>: @unchecked Sendable {
         for waiter in waiting.values { waiter.continuation.resume(with: missed(result)) }
     }
 
-    /// What a caller gets that waits for a position which is not reached any more.
+    /// What a caller gets if the position that it waits for is not reached any more.
     private func missed(_ end: Result<Void, any Error>) -> Result<Void, any Error> {
         end.flatMap { .failure(JournalError(.closed, "the projection has ended before the position was reached")) }
     }

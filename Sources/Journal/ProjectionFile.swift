@@ -117,7 +117,7 @@ final class ProjectionFile: Sendable {
         let bytes: [UInt8]
         do throws(SystemError) {
             let file = try storage.open(name, forWriting: false)
-            // A longer file is none that was saved, and its checksum is wrong.
+            // No saved file is longer: a longer one is cut here, so its checksum is wrong.
             let buffer = UnsafeMutableRawBufferPointer.allocate(
                 byteCount: min(try file.byteCount(), Self.mostBytes),
                 alignment: 8

@@ -29,8 +29,8 @@ public final class RunningProjection<State: Projection>: Sendable {
 
     /// The present state.
     ///
-    /// It has every event up to some position, and no later one. The call waits while events are applied, of which
-    /// there are 256 at most at a time. The rules of the projection itself may not call this.
+    /// It has every event up to some position, and no later one. The call waits while a portion of events, 256 at most,
+    /// is applied. The rules of the projection itself may not call this.
     public var state: State { shared.current.state }
 
     /// The position up to which every event is in the state, or does not concern the projection.

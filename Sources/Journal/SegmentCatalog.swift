@@ -88,7 +88,7 @@ package struct SegmentCatalog: Sendable {
         }
     }
 
-    /// Reads the beginning of a file, and whether a file without a head is all zeros.
+    /// Reads the beginning of a file, and finds out whether a file without a head is all zeros.
     ///
     /// - Returns: Nil if the file is gone: the journal's retention may have removed it after it was listed.
     private static func look(at name: String, in storage: any JournalStorage) throws(SystemError) -> Look? {

@@ -2,7 +2,7 @@ import JournalFormat
 import Locks
 
 extension StoredJournal {
-    /// Records every event that can be read in a new journal, in order, with its name, identity, time and causes.
+    /// Records in a new journal every event that can be read, in order, with its name, identity, time and causes.
     ///
     /// The events get new positions, from 1 on. The call returns when they are safe against a power cut.
     /// - Parameters:
