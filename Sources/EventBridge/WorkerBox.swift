@@ -76,7 +76,7 @@ public struct WorkerBox: Sendable, Hashable {
     /// many as the supervisor's limit.
     ///
     /// The system counts all processes of the user, whatever has started them: use this where workers have a user of
-    /// their own. The superuser has no such limit. A start beyond it fails with EAGAIN, for the worker to report.
+    /// their own. The superuser has no such limit. A start too many fails with EAGAIN, for the worker to report.
     public var processes: Int?
 
     /// How large a core the process may leave, in bytes (RLIMIT_CORE); 0 for none, nil for the supervisor's limit.
@@ -220,7 +220,7 @@ extension WorkerBox {
         return child.missingFromBox
     }
 
-    /// The reason for a process's end, with this box's limit that it had reached; a limit that `reason` names stays.
+    /// Adds to the reason for a process's end the limit of this box that the process had reached, if none is named yet.
     func explanation(of reason: ExitReason, _ usage: ResourceUsage?) -> ExitReason {
         guard let usage, reason.exceededLimit == nil, !reason.isNormal else { return reason }
         switch reason {

@@ -1,11 +1,11 @@
 public import Supervision
 
-/// Whether `bridge-guard` watches over the workers, a small program that comes with this package.
+/// Whether `bridge-guard`, a small program that comes with this package, watches over the workers.
 ///
 /// Each worker is tied to the life of this process before the worker's own program begins: the kernel kills the worker
-/// when this process dies. The kernel does not do so with what the worker has started. If this process is killed, the
-/// guard kills the processes that are still in a worker's process group or bear its mark. A host that ends in good
-/// order does this itself.
+/// when this process dies. The kernel does not kill what the worker has started. If this process is killed, the guard
+/// kills the processes that are still in a worker's process group or bear its mark. A host that ends in good order
+/// kills them itself.
 ///
 /// To get the guard, name this package's product `bridge-guard` among the dependencies of the program's target.
 public enum WorkerGuard: Sendable, Hashable {

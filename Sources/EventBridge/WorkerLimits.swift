@@ -24,7 +24,7 @@ public struct WorkerLimits: Sendable, Hashable {
     /// The largest frame in either direction; 16 MiB by default.
     public var frame: Int
 
-    /// After how many crashes of the worker over one event that event is dead-lettered; 3 by default.
+    /// How many crashes of the worker over one event make that event a dead letter; 3 by default.
     ///
     /// If the worker breaks the protocol over the event, that counts as a crash.
     public var strikes: Int

@@ -17,7 +17,7 @@ import Supervision
 ///
 /// The members are workers of their own, named `render.1` to `render.4`: each is started, watched and restarted by
 /// itself, and has its own entry in ``BridgeHost/statistics`` and ``BridgeHost/status``. Each event that the
-/// specification subscribes to goes to exactly one of them, unless it is for every member. Events with equal keys go to
+/// specification subscribes to goes to exactly one member, unless it is for every member. Events with equal keys go to
 /// the same member, in order, even if they have different types, and also across its restarts. The key and the number
 /// of members alone decide which member that is: it is the same in every run.
 public struct WorkerPool: Sendable, Hashable {

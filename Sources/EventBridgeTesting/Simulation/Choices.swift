@@ -55,7 +55,7 @@ struct Choices: Sendable {
     ///
     /// - Parameters:
     ///   - index: the place after which the search begins.
-    ///   - average: the average number of places for each choice other than 0; 0 if all choices are 0.
+    ///   - average: on average, one in this many places has a choice other than 0; 0 if all choices are 0.
     mutating func nextPlace(_ matter: String, behind index: UInt64, average: UInt64) -> UInt64? {
         guard average > 0 else { return nil }
         if list != nil { return places[matter]?.first { $0 > index } }
