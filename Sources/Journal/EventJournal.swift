@@ -146,7 +146,7 @@ public final class EventJournal: Sendable {
     /// The events of one type after a position: first the recorded events, then those that are recorded while you read.
     ///
     /// - Parameters:
-    ///   - type: the type of the events. An event of its name that does not decode as this type becomes a gap.
+    ///   - type: the type of the events. An event of the type's name that does not decode becomes a gap.
     ///   - position: the position of the last event that the caller does not need, or 0 to begin with the first event.
     ///     If the journal no longer keeps the event after it, the reader first gets a gap.
     ///   - query: which of the events are wanted; its names are ignored.

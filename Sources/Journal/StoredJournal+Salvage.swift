@@ -20,7 +20,7 @@ extension StoredJournal {
                 """
             )
         }
-        // Each event then fits into a segment. The number comes from the files, and a segment has whole pages.
+        // Each event then fits into a segment. The size comes from files, so it is bounded; segments have whole pages.
         let pages = (min(greatestSegment, SegmentHead.largestSegment) + 4_095) / 4_096
         let journal = try EventJournal(
             at: path,
@@ -32,7 +32,7 @@ extension StoredJournal {
 
     /// How large a segment has to be for every event that can be read, in bytes.
     private var greatestSegment: Int {
-        // A file without a head was cut behind its last event at worst, and a segment keeps room for the end record.
+        // At worst, a file without a head was cut behind its last event; a segment also needs room for the end record.
         catalog.segments.lazy.filter(\.isReadable).map { segment in
             segment.head?.segmentBytes ?? segment.byteCount.saturatingSum(EndRecord.byteCount)
         }.max() ?? 16 << 20
