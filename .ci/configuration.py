@@ -1,12 +1,12 @@
-"""Holds the configuration's schema, its page and what the supervisor takes together.
+"""Checks that the configuration's schema, its page and what the supervisor accepts agree.
 
 Usage: configuration.py page                 writes docs/reference/configuration.md anew from the schema
        configuration.py check                exit status 1 if the page is not as `page` would write it
        configuration.py compare SUPERVISOR   exit status 1 if schema and `supervisor check` differ
 
-`compare` makes documents for each key of the schema: values on either side of each limit, of other types, and keys that
-do not exist. It asks both about each. The schema's `x-least` and `x-most` are limits of durations and sizes, for which
-JSON Schema has no words.
+`compare` makes documents for each key of the schema, with values on either side of each limit, with values of other
+types, and with keys that do not exist. It checks each document with the schema and with the supervisor. The schema's
+`x-least` and `x-most` are limits of durations and sizes, which JSON Schema cannot express.
 """
 
 import concurrent.futures
@@ -31,7 +31,7 @@ UNITS = {
 
 
 def quantity(text):
-    """In nanoseconds or bytes; None if it is no whole number of them."""
+    """A duration in nanoseconds or a size in bytes; None if that is no whole number."""
     number, point, unit = re.fullmatch(r"([0-9]+)(?:\.([0-9]+))? ?([A-Za-z]+)", text).groups()
     digits = number + (point or "")
     whole, rest = divmod(int(digits) * UNITS[unit], 10 ** len(point or ""))
@@ -39,7 +39,7 @@ def quantity(text):
 
 
 def takes(schema, value):
-    """Whether a value is as a schema of the keywords that ours uses wants it."""
+    """Whether a schema accepts a value. Knows only the keywords that our schema uses."""
     checks = {
         "type": lambda kind: isinstance(value, TYPES[kind]) and (kind == "boolean" or not isinstance(value, bool)),
         "enum": lambda words: value in words,
@@ -63,7 +63,7 @@ def takes(schema, value):
         "x-least": lambda least: amount(value) is not None and amount(value) >= quantity(least),
         "x-most": lambda most: amount(value) is not None and amount(value) <= quantity(most),
     }
-    # In this order: what follows a type's check may rely on it.
+    # In this order, because later checks rely on the check of the type.
     return all(checks[word](schema[word]) for word in checks if word in schema)
 
 
@@ -81,8 +81,8 @@ HEAD = """# The configuration
 <!-- Written by `.ci/configuration.py page` from configuration.schema.json. -->
 
 Every key that `supervisor run` and `supervisor check` know. The file is [JSON5](https://json5.org): comments, keys
-without quotes and commas at the end are fine. A key that does not exist is a mistake, and the nearest that does is
-named.
+without quotes and commas at the end are fine. A key that does not exist is a mistake; the error suggests the nearest
+key, or lists the known keys if none is near.
 
 A *duration* is a number and a unit, one of `ns`, `us`, `ms`, `s`, `m`, `h`: `"100ms"`. A *size* is a number of bytes,
 or a number and a unit, one of `B`, `kB`, `MB`, `GB`, `TB` and `KiB`, `MiB`, `GiB`, `TiB`: `"4MiB"`.
@@ -117,7 +117,7 @@ def at(path):
 
 
 def kind(schema):
-    """What a value may be, in words."""
+    """Says in words what a value may be."""
     if "enum" in schema:
         return ", ".join(f"`\"{word}\"`" for word in schema["enum"])
     if "x-least" in schema:
@@ -163,7 +163,7 @@ def page():
 
 # --- The supervisor
 
-# What stands beside a key for it to mean anything.
+# Other keys that a key needs beside it, because it is refused without them.
 BESIDE = {
     ("box", "connections"): {"box": {"network": False}},
     ("onDemand",): {"subscribes": ["A"]},
@@ -175,7 +175,7 @@ BESIDE = {
 
 
 def samples(schema):
-    """Values on either side of what a schema says, and others that are far from it."""
+    """Values on either side of a schema's limits, and values far from anything that it accepts."""
     yield from [None, True, False, 0, 1, -1, 1.5, 2**63, 2**64, "", "x", "\0", " ", "host", "a" * 64, "a" * 65]
     yield from ["input", "client-1", "client-", "client-x", "*", "a" * 256, "a" * 257]
     yield from ["5", "5 ms", "1.5s", "0.5ns", "5 parsecs", "007", "-1"]
@@ -231,7 +231,7 @@ def documents():
 
 
 def within(worker, path, value):
-    """A document with one worker that has a value at a path, and beside it what that needs."""
+    """A document with one worker that has a value at a path, and the keys that this value needs beside it."""
     changed = merged(worker, BESIDE.get(path, {}))
     if path == ("backoff",) and isinstance(value, dict):
         value = merged(changed["backoff"], value)
@@ -240,7 +240,7 @@ def within(worker, path, value):
     return {"workers": [changed]} | shutdown
 
 
-# What no schema can say: what keys have to do with each other, and with the files of this machine.
+# Parts of the sentences for mistakes that no schema can find: about keys that depend on each other, and about files.
 BEYOND = [
     "there is no directory", "found a path of", "there is no file", "there is no program", "expected a program", "expected whole seconds",
     "expected one of the events that", "its end would end nothing", "beside which alone it means something",
