@@ -1,6 +1,6 @@
-"""Compares docs/internals/architecture.md with what it speaks of: the targets of Package.swift and the imports of the
-code, the files and functions on the way of an event, and how much a type may be; and docs/decisions/README.md with the
-pages beside it.
+"""Compares docs/internals/architecture.md with the targets of Package.swift, the imports of the code, and the files and
+functions on the way of an event. Checks how many stored properties and files of extensions a type has. Compares
+docs/decisions/README.md with the pages beside it.
 
 Usage: architecture.py [ROOT]
 Exit status 1 if anything differs.
@@ -20,11 +20,11 @@ TYPE = re.compile(r"`([A-Z]\w*)(?:\.(\w+))?`")
 HEAD = re.compile(
     r"^( *)(?:(?:public|package|private|fileprivate|final) )*(?:class|struct|actor) (\w+)[^\n]*\{\n", re.MULTILINE
 )
-# One that is computed has braces and no value before them.
+# A computed property has a brace and no `=` before it.
 COMPUTED = re.compile(r"^[^={]*\{")
 PROPERTY = r"^ {%d}(?:@[\w.]+(?:\([^)\n]*\))? )*(?:[a-z]+(?:\(\w+\))? )*(?:let|var) (?:\w+|\([\w, ]+\))[^\n]*"
 MOST_PROPERTIES, MOST_EXTENSIONS = 25, 6
-# A machine's and a parser's extensions are its chapters.
+# These types may have any number of extensions, which are the chapters of a state machine and of a parser.
 CHAPTERS = {"SupervisorStateMachine", "Subcommand"}
 DECLARED = r"\b(?:func|var|let|case|init) `?{}\b"
 
@@ -36,13 +36,13 @@ def section(page, title):
 
 
 def rows(text):
-    """The cells of a table, but for its head."""
+    """The cells of a table's rows, without its head."""
     lines = [line.strip("|").split(" | ") for line in text.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in line] for line in lines[2:]]
 
 
 def targets(manifest):
-    """What each target in Sources depends on, in the manifest's order, and the section of each."""
+    """The dependencies of each target in Sources, in the manifest's order, and the number of the target's section."""
     head = manifest.split("swiftLanguageModes")[0]
     found, sections = {}, {}
     for number, part in enumerate(re.split(r"// MARK: - ", head)[1:]):
@@ -57,7 +57,7 @@ def targets(manifest):
 
 
 def imports(directory, modules):
-    """The modules of ours that the files of a directory import."""
+    """The modules of this package that the files of a directory import."""
     found = set()
     for path in directory.rglob("*"):
         if path.suffix in (".swift", ".c", ".h"):
@@ -137,7 +137,7 @@ def check_stops(root, page):
 
 
 def stored(text, head):
-    """How many stored properties the type has whose head was found; the formatter sets what is in it one step in."""
+    """How many stored properties a type has; `head` is the match of its head. The formatter indents members."""
     depth = len(head.group(1))
     end = re.compile(rf"^ {{{depth}}}\}}", re.MULTILINE).search(text, head.end())
     lines = re.findall(PROPERTY % (depth + 4), text[head.end() : end.start() if end else None], re.MULTILINE)

@@ -1,20 +1,20 @@
-"""Compiles the Swift blocks of README.md, of all pages in docs and in the catalogs of the reference documentation, as a
-package that uses this one would.
+"""Compiles the Swift blocks of README.md, of all pages in docs, and of the catalogs of the reference documentation, as
+code of another package that uses this one.
 
 Usage: blocks.py BUILT
 BUILT is the folder of products of a debug build of all targets and tests, such as .build/debug.
 
-The blocks of a page are one module. A block is the body of an asynchronous function that may throw, so that it may be
-statements, or declare what another block of the page declares as well. What a page takes for granted, the imports among
-it, is in docs/example-package/Blocks/PAGE.swift, with the page's name; that file is not shown anywhere. A comment in
-the line above a block says more:
+The blocks of a page are one module. Each block is compiled as the body of an asynchronous function that may throw. So a
+block may consist of statements, and two blocks of a page may declare the same name. What a page takes for granted, such
+as imports, is in docs/example-package/Blocks/PAGE.swift, which no page shows. A comment in the line above a block says
+how else to treat it:
 
-<!-- swift: declared -->              what the block declares stands at file level: the page's other blocks see it
-<!-- swift: not compiled, REASON -->  it cannot be compiled by an outside package
-<!-- example: NAME -->                it is a file of docs/example-package, or its end (examples.py)
+<!-- swift: declared -->              its declarations are at file level: the page's other blocks see them
+<!-- swift: not compiled, REASON -->  another package cannot compile it
+<!-- example: NAME -->                it is a file of docs/example-package, with or without its imports (examples.py)
 
-Pages of docs/decisions tell of the code of their time, and are left out. Run at the top of the checkout. Exit status 1
-if a block does not compile.
+Pages of docs/decisions are left out, because they show code as it was at the time. Run at the top of the checkout. Exit
+status 1 if a block does not compile.
 """
 
 import concurrent.futures
@@ -38,7 +38,7 @@ REASON = "not compiled, "
 
 
 def blocks(page):
-    """The first line of each block, its code, and what is said above it."""
+    """The number of each block's first line, its code, and the mark above it."""
     text = page.read_text(encoding="utf-8")
     for block in FENCE.finditer(text):
         above = text[: block.start()].rstrip("\n").rpartition("\n")[2] if text[: block.start()].endswith("\n") else ""
@@ -48,7 +48,7 @@ def blocks(page):
 
 
 def written(page, folder, found):
-    """The files of a page's module; none for a page without blocks that are compiled here."""
+    """Writes the files of a page's module, and returns them: none if no block of the page is compiled here."""
     given = GIVEN / f"{page.stem}.swift"
     taken = given.read_text(encoding="utf-8") if given.exists() else ""
     imports = "".join(IMPORT.findall(taken))
@@ -78,7 +78,7 @@ def written(page, folder, found):
 
 
 def compiled(page, files, folder, built):
-    """What the compiler has against a page's blocks."""
+    """The compiler's errors in a page's blocks."""
     maps = [f"-fmodule-map-file={file}" for file in sorted(built.glob("C*.build/module.modulemap"))]
     command = [
         *("swiftc", "-typecheck", "-parse-as-library", "-swift-version", "6", "-suppress-warnings"),

@@ -1,9 +1,9 @@
-"""Finds lines past 120 columns in Markdown and in the comments of Swift; with --wrap wraps the paragraphs that have
-one.
+"""Finds lines of more than 120 columns in Markdown and in Swift comments; --wrap wraps the paragraphs with such
+lines.
 
 Usage: columns.py [--wrap]
-Tables, headings and fenced code of Markdown are left alone, and so is what stands in a comment behind code. Run at the
-top of the checkout. Exit status 1 if lines are found and not wrapped.
+Leaves Markdown's tables, headings and fenced code alone, and comments that follow code on a line. Run at the top of
+the checkout. Exit status 1 if lines are found and not wrapped.
 """
 
 import pathlib
@@ -13,9 +13,9 @@ import unicodedata
 
 WIDTH = 120
 
-# What begins a paragraph of its own, with how far its further lines are indented.
+# The beginning of a list item, which is a paragraph. Its further lines are indented by the length of the match.
 ITEM = re.compile(r"(\s*)([-+*] |[0-9]+[.)] )")
-# What would begin one if a line began with it.
+# A word that would begin a list item, a quotation or a heading if a line began with it.
 MARKER = re.compile(r"([-+*>]|#+|[0-9]+[.)])$")
 ALONE = re.compile(r"\s*(#|\||<|\[[^\]]*\]:|$)")
 COMMENT = re.compile(r"(\s*)(///|//)( .*|)$")
@@ -32,7 +32,7 @@ def width(text):
 
 
 def wrapped(paragraph, room):
-    """The paragraph's words in lines of so many columns, with the indentation of its first and second line."""
+    """The paragraph's words in lines of so many columns, indented as the paragraph was."""
     start = ITEM.match(paragraph[0])
     first = re.match(r"\s*", paragraph[0])[0]
     hanging = " " * len(start[0]) if start else first
@@ -41,7 +41,7 @@ def wrapped(paragraph, room):
     is_empty = True
     for word in whole(words, room // 2):
         if not is_empty and width(lines[-1]) + 1 + width(word) > room:
-            # A word that would begin a list or a heading takes the word before along.
+            # Before a word that would begin a list or a heading, the line begins with the word before it.
             before = lines[-1].rsplit(" ", 1) if MARKER.match(word) else None
             if before:
                 lines[-1] = before[0]
@@ -53,7 +53,7 @@ def wrapped(paragraph, room):
 
 
 def whole(words, longest):
-    """The words, with what stands between backticks in one piece as long as that is short."""
+    """The words; text between backticks is one word if it is short."""
     piece = ""
     for word in words:
         piece += " " + word if piece else word
@@ -66,7 +66,7 @@ def whole(words, longest):
 
 
 def paragraphs(lines):
-    """Groups of lines: each a paragraph, or a line that is left alone and is marked so."""
+    """Groups of lines, each with whether it is a paragraph; any other group is one line, which is left alone."""
     group, is_fenced = [], False
     for line in lines:
         is_fence = line.lstrip().startswith("```")

@@ -1,10 +1,10 @@
-"""Checks the messages of the commits that are new.
+"""Checks the messages of new commits.
 
 Usage: commits.py BASE
-BASE is the commit, branch or tag that they are new behind, such as origin/main. Each message has a subject of the form
-"area: what changes" in at most 72 columns without a full stop, an empty line, and a body that says why. Merges are not
-looked at. Run anywhere in a checkout. Exit status 1 if a message is wrong, 2 if there is no such base; each mistake is
-printed with its commit.
+BASE is a commit, branch or tag, such as origin/main; commits that are not in it are new. Each message has a subject of
+the form "area: what changes" in at most 72 columns without a full stop, an empty line, and a body that says why. Merges
+are not checked. Run anywhere in a checkout. Prints each mistake with its commit. Exit status 1 if a message is wrong, 2
+if there is no such base.
 """
 
 import re
@@ -16,7 +16,7 @@ SUBJECT = re.compile(r"[a-z][a-z0-9-]*: \S.*[^.]")
 
 
 def mistakes(message):
-    """What is wrong with a message."""
+    """The mistakes of a message."""
     lines = message.rstrip("\n").split("\n")
     subject, rest = lines[0], lines[1:]
     if not SUBJECT.fullmatch(subject):
@@ -30,7 +30,7 @@ def mistakes(message):
 
 
 def new_messages(base):
-    """The commits behind the base, each with its message, the oldest first."""
+    """The commits that the base does not have, each with its message, the oldest first."""
     command = ["git", "log", "--reverse", "--no-merges", "-z", "--format=%h %B", f"{base}..HEAD", "--"]
     found = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
     if found.returncode != 0:

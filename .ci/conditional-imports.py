@@ -1,4 +1,4 @@
-"""Lists platform conditions that guard anything but imports, outside the one module whose business they are.
+"""Lists platform conditions that guard more than imports, outside BridgePlatform, the one module that may have them.
 
 Usage: conditional-imports.py DIRECTORY...
 Exit status 1 if there is one.
@@ -11,7 +11,7 @@ import sys
 HOME = pathlib.PurePath("Sources/BridgePlatform")
 PLATFORM = re.compile(r"\b(os|canImport)\s*\(")
 IMPORT = re.compile(r"^(@\w+(\([^)]*\))?\s+)*((public|package|internal|fileprivate|private)\s+)?import\s+\S")
-# What may stand between the directives beside imports: nothing, comments, and the refusal of unknown platforms.
+# Besides imports, a condition may guard empty lines, comments, and an `#error` that refuses unknown platforms.
 HARMLESS = re.compile(r"^($|//|#error\b)")
 
 

@@ -1,9 +1,9 @@
-"""Makes the reference documentation of each library, without a warning.
+"""Makes the reference documentation of each library, and fails if DocC has a warning.
 
 Usage: docc.py BUILT
 BUILT is the folder of products of a debug build, such as .build/debug. Each library among the products of Package.swift
 has a catalog, Sources/NAME/NAME.docc, whose landing page names every type and function at the top level of the module.
-A catalog names guides by their paths in the checkout, as it cannot link to them; they have to be there.
+A catalog cannot link to the guides, so it names them by their paths in the checkout, and these files have to exist.
 The archives are left in BUILT/documentation, for a web server or `docc preview`.
 
 Run at the top of the checkout. Exit status 1 if something is missing or DocC has a warning.
@@ -27,7 +27,7 @@ def output(*command):
 
 
 def symbols(library, built, folder):
-    """Writes the symbols of a library down; returns what is wrong, and the names at the top level."""
+    """Writes the symbol graph of a library; returns the error, if there is one, and the names at the top level."""
     target = json.loads(output("swiftc", "-print-target-info")[1])["target"]["triple"]
     maps = [f"-fmodule-map-file={file}" for file in sorted(built.glob("C*.build/module.modulemap"))]
     status, said = output(

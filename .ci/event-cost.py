@@ -1,9 +1,9 @@
-"""Checks what an event costs on its way through a bridge: allocations, and instructions where there is valgrind.
+"""Checks how many allocations an event costs in a bridge, and, if there is valgrind, how many instructions.
 
 Usage: event-cost.py [--record] [PROGRAM]
 Without PROGRAM it builds event-path in release. Compares with .ci/event-cost.json, or writes that file with --record.
-Exit status 1 if an event costs more than was recorded and the tolerance allows. Where it costs less it says that the file is
-out of date.
+Exit status 1 if an event costs more than the record and the tolerance allow. If an event costs less by more than the tolerance, the
+output says so: the file is out of date.
 Prints a line that begins with "not checked" for what this machine cannot measure.
 """
 
@@ -18,22 +18,22 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RECORDS = ROOT / ".ci" / "event-cost.json"
-# With the flags of the tests in release, so that nothing but linking is left to do behind them.
+# With the flags of the release tests, so that after them only linking is left to do.
 BUILD = ["swift", "build", "-c", "release", "-Xswiftc", "-enable-testing", "-debug-info-format", "none"]
 BUILD += ["--scratch-path", ".build-release"]
 JOURNEYS = ["flood", "flood-layout", "trips", "local", "codec"]
 
-# What batches, waits and timers cost counts as well, and how many there are depends on the machine. A mistake costs one for each
+# Batches, waits and timers allocate, too, and how many there are depends on the machine. A mistake adds one allocation for each
 # event, and so two for a trip.
 ALLOCATIONS_TOLERANCE = {"flood": 0.5, "flood-layout": 0.5, "trips": 0.9, "local": 0.1, "codec": 0.1}
-# Of instructions: how often a thread waits differs from run to run, by three in a hundred at most of the least of three; which
-# copy of memmove the C library picks differs from machine to machine. Valgrind makes an event take so long that each of a
-# flood is written by itself, and lets a thread run for so long that hundreds are read at once.
+# How often a thread waits differs from run to run; the least of three runs differs by 3 % at most from time to time. Which memmove
+# the C library picks differs from machine to machine. Under valgrind an event takes so long that each event of a flood is written
+# by itself, and a thread runs for so long that it reads hundreds of events at once.
 INSTRUCTIONS_TOLERANCE = 0.1
-# Runs of which the least counts: whatever else a thread does now and then comes on top.
+# The least of so many runs counts, because a thread's occasional other work only adds to the cost.
 RUNS = 3
 EVENTS = 20_000
-# For the instructions, two runs whose difference has no start, warm-up or end in it.
+# Instructions are counted in a short and a long run: start, warm-up and end cancel out in the difference.
 FEW_EVENTS, MANY_EVENTS, WARM_UP = 1_000, 10_000, 500
 LONGEST_RUN = 120
 
@@ -50,7 +50,7 @@ def build():
 
 
 def allocations(program, journey):
-    """How often memory is asked for on the way of one event; None where nothing counts it."""
+    """How many allocations one event costs; None if this machine cannot count them."""
     counts = []
     for _ in range(RUNS):
         found = re.search(r"(\d+) events, (\d+|unknown) allocations", run([program, journey, str(EVENTS)]).stdout)
@@ -63,7 +63,7 @@ def allocations(program, journey):
 
 
 def instructions(program, journey):
-    """How many instructions this process executes for one event, without those of the system."""
+    """How many instructions the process executes for one event, without the kernel's."""
     totals = []
     for events in (FEW_EVENTS, MANY_EVENTS):
         numbers = [str(events), str(WARM_UP)]
@@ -78,7 +78,7 @@ def instructions(program, journey):
 def measure(program):
     costs = {}
     with tempfile.TemporaryDirectory() as directory:
-        # valgrind reads debug information for longer than everything else takes, and knows not all of it.
+        # Valgrind does not know all debug information, and reading it would take longer than everything else.
         stripped = pathlib.Path(directory) / "event-path"
         has_valgrind = shutil.which("valgrind") is not None and shutil.which("strip") is not None
         if has_valgrind:
@@ -96,7 +96,7 @@ def tolerance(journey, kind, recorded):
 
 
 def compare(costs, records):
-    """Prints all of it and says whether none of it is more than was recorded."""
+    """Prints all costs, and says whether none of them exceeds its record by more than the tolerance."""
     is_good = True
     for journey, kinds in records.items():
         for kind, recorded in kinds.items():

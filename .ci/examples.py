@@ -1,8 +1,8 @@
-"""Compares each example of a page with the file in which it is compiled and run.
+"""Compares each example of a page with the file that CI compiles and runs.
 
 Usage: examples.py PAGE#NAME=FILE...
-The fenced block behind `<!-- example: NAME -->` is the file, or its end behind the imports where the block has none.
-Each block of a page that is named has to be compared with some file.
+The fenced block after `<!-- example: NAME -->` has to equal the file; a block without imports, the file without them.
+The arguments have to name a file for each example of each page.
 Exit status 1 if a page and one of its files differ.
 """
 

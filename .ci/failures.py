@@ -1,4 +1,4 @@
-"""Prints what matters of the output of a test run that failed, and collects the names of the tests that did.
+"""Prints what matters of a failed test run's output, and collects the names of the failed tests.
 
 Usage: failures.py OUTPUT NAMES
 Appends one line for each failed, unfinished or crashed test of the file OUTPUT to the file NAMES.
@@ -12,11 +12,11 @@ ISSUE = re.compile(r"✘|\berror: |Fatal error|unexpected signal|^  FAILED  ")
 # Arguments of a test may look like an issue.
 HARMLESS = re.compile(r"^[◇✔]")
 DETAIL = re.compile(r"^\s*↳")
-# With which each line begins that reports what a test does.
+# The first character of each line that reports what a test does.
 EVENT = re.compile(r"^[◇✔✘➜]")
 REPORT = re.compile(r"WARNING: ThreadSanitizer|ERROR: AddressSanitizer|FATAL: ThreadSanitizer|Program crashed")
 STARTED = re.compile(r"^◇ ((?:Test|Suite) (?!case|run).+) started\.$")
-# Anywhere in a line: an argument with a NUL takes the end of its line with it.
+# Looked for anywhere in a line, because a test's argument with a NUL swallows the end of its line.
 ENDED = re.compile(
     r"[✔✘➜] ((?:Test|Suite) (?!case|run).+?)(?:(?: with \d+ test cases?)? (?:passed|failed) after [\d.]+ s| skipped(?:[.:]|$))"
 )
@@ -32,7 +32,7 @@ LAST_LINES = 20
 
 
 def issues(lines):
-    """The lines that name a failure, each with its details, which may have many lines themselves."""
+    """The lines that name a failure, each with the lines of its details."""
     is_issue = is_detail = False
     details = 0
     for line in lines:
@@ -45,7 +45,7 @@ def issues(lines):
 
 
 def reports(lines):
-    """What sanitizers and crash reporters have found, from the first line of each."""
+    """The reports of sanitizers and crash reporters, each from its first line on."""
     last = -REPORT_LINES
     for index, line in enumerate(lines):
         if REPORT.search(line) and index >= last + REPORT_LINES:
@@ -73,7 +73,7 @@ def show(title, lines):
 
 def main(output, names):
     with open(output, encoding="utf-8", errors="replace") as file:
-        # Not splitlines(): arguments of tests contain what it takes for the end of a line.
+        # Not splitlines(): it would also split at other separators, which arguments of tests contain.
         lines = file.read().rstrip("\n").split("\n")
     found = list(issues(lines))
     show("what failed", found[:MOST_ISSUES])
@@ -95,6 +95,6 @@ def main(output, names):
 
 if len(sys.argv) != 3:
     sys.exit(__doc__)
-# Whatever the locale is.
+# UTF-8, whatever the locale is.
 sys.stdout.reconfigure(encoding="utf-8", errors="replace")
 main(sys.argv[1], sys.argv[2])

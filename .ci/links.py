@@ -1,7 +1,7 @@
-"""Follows the links of README, CONTRIBUTING and the like, and of all pages in docs, to files of the checkout and to
-headings in them.
+"""Checks the links in all pages at the top of the checkout and in docs: the files and headings to which they lead have
+to exist.
 
-No arguments; run at the top of the checkout. Exit status 1 if something is not there.
+No arguments; run at the top of the checkout. Exit status 1 if one does not.
 """
 
 import pathlib
@@ -15,7 +15,7 @@ ELSEWHERE = re.compile(r"[a-z]+:")
 
 
 def anchors(page):
-    """What GitHub makes of the headings of a page."""
+    """The anchors that GitHub makes from the headings of a page."""
     titles = HEADING.findall(FENCED.sub("", page.read_text(encoding="utf-8")))
     return {re.sub(r"[^\w\- ]", "", title.strip().lower()).replace(" ", "-") for title in titles}
 

@@ -1,23 +1,23 @@
-"""Lists lines that compute with a number as a peer wrote it, or convert it unchecked.
+"""Lists lines that compute with a peer's number, or convert it, before a check.
 
-`UntrustedNumber` has no arithmetic; its bits are read with `asWritten`, to be compared, looked up, shown, stored or
-passed on. The parts of an event's identity are a peer's numbers, too, and are compared and looked up only.
+`UntrustedNumber` has no arithmetic. Code reads its bits with `asWritten`, to compare, look up, show, store or pass on
+the number. The parts of an event's identity are a peer's numbers, too; code only compares and looks them up.
 
 Usage: peer-numbers.py DIRECTORY...
-Exit status 1 if there is one.
+Exit status 1 if there is such a line.
 """
 
 import pathlib
 import re
 import sys
 
-# A value that a peer has chosen, with what it is part of in front.
+# A value that a peer has chosen, with the names in front of it.
 RAW = r"(?:\w+[?!]?\.)*asWritten\b"
 IDENTITY = r"(?:\w+[?!]?\.)*(?:id|cause|root|eventID)[?!]?\.(?:number|incarnation)\b"
 READ = r"\breadUnsigned\(\)"
 VALUE = rf"(?:{RAW}|{IDENTITY}|{READ})"
 OPERATOR = r"(?:[-+*/%]|<<|>>|&[-+*])=?"
-# Behind the value or before it, with blanks as the formatter sets them: neither an arrow nor a range counts.
+# An operator after or before the value, with the formatter's blanks: neither an arrow nor a range counts.
 COMPUTED = re.compile(rf"{VALUE}\)? {OPERATOR} |[\w)\]] {OPERATOR} \(?{VALUE}")
 CONVERTED = re.compile(rf"\bU?Int(?:8|16|32|64)?\({VALUE}\)")
 FOUND = (COMPUTED, CONVERTED)

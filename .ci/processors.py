@@ -1,7 +1,7 @@
-"""Says on which processors builds run that are made beside tests.
+"""Chooses the processors for builds that run beside tests.
 
 Usage: processors.py half COMMAND...   runs a command on half of the processors that it may use
-       processors.py all PROCESS       lets all that a process has started use as many as this one may, from now on
+       processors.py all PROCESS       lets a process's descendants use all processors that this command may use
 """
 
 import os
@@ -41,7 +41,7 @@ def main():
             for thread in os.listdir(f"/proc/{process}/task"):
                 os.sched_setaffinity(int(thread), processors)
         except OSError:
-            # It has ended.
+                        # The process has ended.
             continue
 
 

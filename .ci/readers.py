@@ -1,9 +1,9 @@
-"""Compares the readers of CBOR and JSON with those of Python, cbor2 and json, on documents made from a seed.
+"""Compares our readers of CBOR and JSON with Python's, cbor2 and json, on documents made from a seed.
 
 Usage: readers.py [--documents N] [--seed N] [PROBE]
-PROBE is the program reader-probe; without it .build/debug/reader-probe. Half of the documents are as they should be, half are spoiled.
-Exit status 1 if the readers differ in whether they take a document, or in what they make of it, but for the differences that
-docs/internals/testing.md lists. Prints a line that begins with "not checked" where cbor2 cannot be had.
+PROBE is the program reader-probe, by default .build/debug/reader-probe. Half of the documents are valid, half are spoiled.
+Exit status 1 if one reader takes a document that the other refuses, or if they read different values. Differences that
+docs/internals/testing.md lists do not count. Prints a line that begins with "not checked" if cbor2 cannot be installed.
 """
 
 import argparse
@@ -25,7 +25,7 @@ DEEPEST = 12
 
 
 class Refused(Exception):
-    """What Python's reader takes, and ours has to refuse."""
+    """A document that Python's reader takes and ours has to refuse."""
 
 
 # --- Documents
@@ -78,7 +78,7 @@ class Documents:
     def string(self, major, content):
         if self.random.random() < 0.9:
             return self.head(major, len(content)) + content
-        # In chunks; those of text are whole characters.
+        # In chunks; a chunk of text is a whole character.
         pieces = [piece.encode() for piece in content.decode()] if major == 3 else [content[:3], content[3:]]
         return bytes([major << 5 | 31]) + b"".join(self.head(major, len(piece)) + piece for piece in pieces) + b"\xff"
 
@@ -136,7 +136,7 @@ class Documents:
         return data if self.random.random() < 0.5 else self.spoiled(data)
 
 
-# --- What Python makes of them, in the notation of reader-probe
+# --- What Python reads, in the notation of reader-probe
 
 
 def notation(value, cbor2):
@@ -208,10 +208,10 @@ def is_known(form, ours):
     if form == "json":
         return False
     if ours.startswith("- "):
-        # Python's dictionaries keep the last of twins.
+        # Python keeps the last of two equal keys.
         return "more than once" in ours or "nested" in ours or "levels" in ours
-    # cbor2 makes objects of its own of what is tagged, and refuses tagged items that are not what the tag says;
-    # keys that Python takes for one: 1, 1.0, true and simple(1); keys that it cannot have.
+        # cbor2 turns tagged items into objects of its own, and refuses those that do not fit their tag. Python takes the
+    # keys 1, 1.0, true and simple(1) for one key, and has no arrays or maps as keys.
     return re.search(r"g\d+\(|(true|false|nan|s\d+|f[0-9a-f]+|[\]})]):", ours) is not None
 
 
@@ -240,7 +240,7 @@ def compare(form, count, seed, probe, cbor2):
 
 
 def library():
-    """cbor2, where it is installed or can be; None else."""
+    """The module cbor2, which is installed if need be; None if that fails."""
     sys.path.insert(0, str(LIBRARIES))
     try:
         import cbor2
@@ -248,7 +248,7 @@ def library():
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(LIBRARIES), "cbor2"]
         try:
             subprocess.run(command, capture_output=True, timeout=120, check=True)
-            # The directory was not there when it was looked into first.
+            # When Python first looked for modules, this directory did not exist.
             importlib.invalidate_caches()
             import cbor2
         except (OSError, subprocess.SubprocessError, ImportError):

@@ -1,13 +1,13 @@
-"""Checks the simulation itself: that a seed gives the same run in every process, and that known mistakes are found.
+"""Checks the simulation itself: a seed has to give the same run in every process, and known mistakes have to be found.
 
 Usage: simulation.py digests COMMAND...
        simulation.py mutants [NAME...]
        simulation.py patches
-`digests` runs a command that runs the tests twice, and compares what each says of its runs.
+`digests` runs COMMAND twice, which runs the tests, and compares the digests that both print.
 `mutants` puts each patch of .ci/mutants into a copy of this checkout, builds it, and runs the scenario that the patch
-names until a seed fails. Prints the seed, and how many choices the shrunk failure has. By hand: each takes a build.
-`patches` looks whether each patch fits this checkout and names a scenario that there is; in CI.
-Exit status 1 if two runs of a seed differ, if a mutant is not found, or if a patch fits no more.
+names until a seed fails. Prints the seed, and how many choices the shrunk failure has. Not in CI: each takes a build.
+`patches`, which CI runs, checks that each patch fits this checkout and names an existing scenario.
+Exit status 1 if two runs of a seed differ, a mutant is not found, or a patch no longer fits.
 """
 
 import os
@@ -62,7 +62,7 @@ def build():
 
 
 def find(scenario):
-    """What the first failure says, if there is one."""
+    """The match of the first failure's lines, or None."""
     command = ["swift", "test", "--skip-build", "--scratch-path", str(SCRATCH)]
     command += ["--filter", "BridgeSimulationTests/faults"]
     environment = {
