@@ -80,9 +80,9 @@ HEAD = """# The configuration
 
 <!-- Written by `.ci/configuration.py page` from configuration.schema.json. -->
 
-Every key that `supervisor run` and `supervisor check` know. The file is [JSON5](https://json5.org): comments, keys
-without quotes and commas at the end are fine. A key that does not exist is a mistake; the error suggests the nearest
-key, or lists the known keys if none is near.
+This page has every key that `supervisor run` and `supervisor check` know. The file is [JSON5](https://json5.org):
+comments, keys without quotes and commas at the end are fine. A key that does not exist is a mistake; the error suggests
+the nearest key, or lists the known keys if none is near.
 
 A *duration* is a number and a unit, one of `ns`, `us`, `ms`, `s`, `m`, `h`: `"100ms"`. A *size* is a number of bytes,
 or a number and a unit, one of `B`, `kB`, `MB`, `GB`, `TB` and `KiB`, `MiB`, `GiB`, `TiB`: `"4MiB"`.
@@ -98,14 +98,14 @@ programs.
 """
 
 SECTIONS = [
-    ("The file", (), "What its top level holds. `workers` is required."),
+    ("The file", (), "These keys stand at the top level. `workers` is required."),
     ("A worker", ("workers", 0), "`name` and `executable` are required."),
     (
         "A worker's limits",
         ("workers", 0, "limits"),
-        "Under `limits`. The operating system enforces `memory` and the keys after it.",
+        "These keys stand under `limits`. The operating system enforces `memory` and the keys after it.",
     ),
-    ("A worker's box", ("workers", 0, "box"), "Under `box`; see [security](security.md)."),
+    ("A worker's box", ("workers", 0, "box"), "These keys stand under `box`; see [security](security.md)."),
 ]
 
 
