@@ -41,7 +41,7 @@ def main():
             for thread in os.listdir(f"/proc/{process}/task"):
                 os.sched_setaffinity(int(thread), processors)
         except OSError:
-                        # The process has ended.
+            # The process has ended.
             continue
 
 

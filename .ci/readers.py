@@ -210,7 +210,7 @@ def is_known(form, ours):
     if ours.startswith("- "):
         # Python keeps the last of two equal keys.
         return "more than once" in ours or "nested" in ours or "levels" in ours
-        # cbor2 turns tagged items into objects of its own, and refuses those that do not fit their tag. Python takes the
+    # cbor2 turns tagged items into objects of its own, and refuses those that do not fit their tag. Python takes the
     # keys 1, 1.0, true and simple(1) for one key, and has no arrays or maps as keys.
     return re.search(r"g\d+\(|(true|false|nan|s\d+|f[0-9a-f]+|[\]})]):", ours) is not None
 
