@@ -14,17 +14,17 @@ import Synchronization
 /// adapter.publish(CanvasSaved.self, from: .canvasDidSave)   // notifications to events
 /// ```
 ///
-/// - An event's fields are the notification's `userInfo`. Nested types are dictionaries; numbers, dates, data, UUIDs,
-///   URLs and decimals are themselves. An event that is a single value or an array is the entry `value`. The
+/// - An event's fields are the notification's `userInfo`. Nested types become dictionaries; numbers, dates, data,
+///   UUIDs, URLs and decimals stay what they are. An event that is a single value or an array is the entry `value`. The
 ///   notification's `object` is a ``PostedEvent``.
 /// - A notification with a wrong dictionary is reported to `onError`, and no subscriber gets it.
 /// - Publishing does not wait for observers. The adapter posts notifications on a queue of its own, in the order in
 ///   which the events were published, whatever their types. (On Linux `post` waits for the whole operation queue that
 ///   an observer names.) Observers that name no queue run on the adapter's queue.
-/// - A posted notification is published as an event where it is posted, before `post` returns; inside a handler, when
-///   the handler has returned.
+/// - The adapter publishes a posted notification as an event on the posting thread, before `post` returns. If a handler
+///   posts it, the event is published when the handler has returned.
 /// - Nothing goes round in circles: no publisher and no center gets an event twice, even through several adapters and
-///   centers. Give a publisher and a center one adapter: two adapters post everything twice.
+///   centers. Give a publisher and a center one adapter only, because two adapters post everything twice.
 ///
 /// The adapter ends when it is released or cancelled. All members may be used from any thread.
 public final class NotificationAdapter: @unchecked Sendable {

@@ -11,7 +11,7 @@ import Locks
 struct NotificationRoute: Sendable, Equatable {
     private static let prefix = "notification:"
     private static let separator: Character = ":"
-    /// The most stations of a route: its origin stays well below the longest name, and a longer route counts as a loop.
+    /// The most stations of a route; a longer route counts as a loop, so an origin stays well below the longest name.
     private static let longest = 8
 
     private let stations: [UInt64]
@@ -53,7 +53,7 @@ enum NotificationStations {
     }
 
     private static let lock = Lock()
-    // Guarded by `lock`: the compiler cannot see that.
+    // Guarded by `lock`, which the compiler cannot see.
     nonisolated(unsafe) private static var entries: [ObjectIdentifier: Entry] = [:]
 
     static func number(of center: NotificationCenter) -> UInt64 {

@@ -20,7 +20,7 @@ enum UserInfoValue {
 
     static func bool(_ value: Any) -> Bool? {
         if let bool = exact(value, Bool.self) { return bool }
-        // Foundation's booleans are numbers; only the type that they were made from tells them apart.
+        // Foundation's booleans are numbers too; only the type that a number was made from shows whether it is one.
         guard let number = value as? NSNumber, ["B", "c"].contains(String(cString: number.objCType)) else { return nil }
         return number.boolValue
     }

@@ -1,6 +1,6 @@
 /// Sizes in bytes as people write them: a number and a unit.
 package enum ByteCountText {
-    /// Binary units first, and the largest of them first: ``text(_:)`` takes the first unit that leaves a whole number.
+    /// Binary units first, the largest first, because ``text(_:)`` takes the first unit that leaves a whole number.
     private static let units: [(name: String, bytes: UInt64)] = [
         ("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10),
         ("TB", 1_000_000_000_000), ("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1000), ("KB", 1000), ("B", 1),

@@ -40,7 +40,7 @@ struct DecimalText {
     /// This integer times a power of ten.
     func text(exponent: Int64) -> String {
         if exponent == 0 {
-            // A number that may exceed 64 bits gets a point: readers may refuse it as an integer, as `JSONReader` does.
+            // A number that may exceed 64 bits gets a point, as readers such as `JSONReader` may refuse the integer.
             let fits = digits.utf8.count < 20
             return fits ? integerText : integerText + ".0"
         }

@@ -1,7 +1,7 @@
 /// Writes text as JSON strings.
 ///
-/// DEL and the C1 controls are escaped as well, beyond what JSON demands. Terminals show the text, and obey some of
-/// these controls.
+/// DEL and the C1 controls are escaped as well, beyond what JSON demands, because terminals show the text and obey some
+/// of these controls.
 package enum JSONEscaping {
     /// The text as a JSON string, with its quotes.
     package static func quoted(_ text: String) -> String {

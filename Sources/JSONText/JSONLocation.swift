@@ -51,7 +51,7 @@ struct JSONLocator {
             line += 1
             column = 1
         case 0x80...0xBF:
-            // A continuation byte belongs to the scalar that the byte before it began.
+            // A continuation byte belongs to the scalar that an earlier byte began.
             break
         default:
             column += 1

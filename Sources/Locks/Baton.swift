@@ -1,4 +1,4 @@
-// The C library has another name on each system; `BridgePlatform`, which hides that elsewhere, imports this module.
+// The C library has another name on each system. `BridgePlatform` hides that, but imports this module itself.
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Darwin)

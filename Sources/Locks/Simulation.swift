@@ -22,7 +22,7 @@ package protocol SimulatedThread: AnyObject, Sendable {
     /// - Returns: `false` when the deadline has passed.
     func wait(for condition: AnyObject, holding lock: Lock, until deadline: UInt64?) -> Bool
 
-    /// Wakes the threads that wait for the condition, or the thread that has waited longest.
+    /// Wakes all threads that wait for the condition, or only the thread that has waited longest.
     func wake(_ condition: AnyObject, all: Bool)
 
     /// Lets other threads run: this thread has nothing to do until one of them has done something.
@@ -36,8 +36,8 @@ package protocol SimulatedThread: AnyObject, Sendable {
     /// - Returns: a closure that waits until the thread has ended.
     func start(name: String, _ body: @escaping @Sendable () -> Void) -> @Sendable () -> Void
 
-    /// Runs `work` after earlier work for the same queue, on the thread of the simulated process that stands for the
-    /// queue.
+    /// Runs `work` after earlier work for the same queue, on the thread that stands for this queue in the simulated
+    /// process.
     func perform(on queue: any AnyObject & Sendable, _ work: @escaping @Sendable () -> Void)
 
     /// Calls `body` once that many nanoseconds have passed, on a thread of the simulated process.
@@ -113,7 +113,7 @@ package enum Simulation {
     package static var taskExecutor: (any TaskExecutor)? { thread?.taskExecutor }
 }
 
-/// Numbers that cannot be guessed; in a simulation its seed decides them.
+/// Numbers that cannot be guessed; in a simulation, the seed decides them.
 package enum Randomness {
     package static func next() -> UInt64 {
         if let thread = Simulation.thread { return thread.random() }

@@ -3,10 +3,10 @@
 ///
 /// The group exists for its significant children: a job that finishes, or a leader without which the others are of no
 /// use. The end of such a child counts when it came of its own accord: the normal end of a transient child, any end of
-/// a temporary child, or the giving up of either. A requested end does not count, nor does an end along with a sibling
-/// that is restarted.
+/// a temporary child, or the giving up of either. Two kinds of ends do not count: an end that was requested, and the
+/// end of a child that is stopped because a sibling restarts.
 public enum AutomaticShutdown: String, Hashable, Sendable, CaseIterable {
-    /// No child's end stops the others; then no child may be significant. The default.
+    /// No child's end stops the others, and no child may be significant. The default.
     case never
 
     /// All children are stopped when the first significant one has ended.

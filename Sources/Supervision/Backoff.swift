@@ -13,22 +13,23 @@ public struct Backoff: Hashable, Sendable {
     /// The largest part of the wait that is taken off at random, from 0 (none) to 1 (all of it).
     public var jitter: Double
 
-    /// How long a child must have been ready for its failures so far to be forgotten.
+    /// When a child has been ready for this long, its failures so far are forgotten.
     public var resetsAfter: Duration
 
-    /// Whether the first failure in a row is answered by a start without any wait; the doubling then begins with the
+    /// Whether the first failure in a row is answered by a start without any wait; if so, the initial wait follows the
     /// second failure.
     public var startsAtOnce: Bool
 
     /// Makes a back-off that doubles from one duration to another.
     ///
     /// - Parameters:
-    ///   - initial: the wait after the first failure; 100 ms by default, which is not noticed and keeps no core busy.
-    ///   - maximum: the longest wait; 30 s by default, short enough to notice that the cause is mended.
+    ///   - initial: the wait after the first failure; 100 ms by default, which no person notices and which keeps no
+    ///     core busy.
+    ///   - maximum: the longest wait; 30 s by default, so that a child soon runs again once the cause is mended.
     ///   - jitter: the largest part taken off at random; 0.2 by default, so a wait is 80 to 100 % of its nominal
     ///     length.
-    ///   - resetsAfter: the time of good health after which failures are forgotten; 10 s by default, the length of the
-    ///     default restart intensity's window.
+    ///   - resetsAfter: the time of good health after which failures are forgotten; 10 s by default, as long as the
+    ///     window of the default ``RestartIntensity``.
     ///   - startsAtOnce: whether the first failure is answered without a wait; false by default.
     public static func exponential(
         from initial: Duration = .milliseconds(100),
@@ -73,7 +74,7 @@ public struct Backoff: Hashable, Sendable {
         guard initial > .zero, maximum > .zero else { return .zero }
         var delay = min(initial, maximum)
         for _ in 0..<doublings {
-            // The delay is compared before it is doubled: the longest possible duration cannot be doubled.
+            // The delay is compared before it is doubled, because the longest possible duration cannot be doubled.
             if delay >= maximum - delay { return maximum }
             delay += delay
         }

@@ -9,7 +9,7 @@ public struct ChildStatus: Hashable, Sendable {
     /// The id of the child's process; nil while there is no process.
     public var pid: Int32?
 
-    /// How often the child was started; the number of its present or last start, counted from 1.
+    /// How often the child was started; this is also the number of its present or last start.
     public var starts: Int
 
     /// How often the child was started again without a request.
@@ -24,8 +24,7 @@ public struct ChildStatus: Hashable, Sendable {
     /// The fault that the child is being ended for, such as a broken protocol or no sign of life; nil if there is none.
     public var fault: ExitReason?
 
-    /// How the child's process has ended, while the host still handles what the process has left, such as events; nil
-    /// otherwise.
+    /// How the child's process has ended; nil unless the host still handles what the process has left, such as events.
     ///
     /// When the host has finished, the child is down and may be started again.
     public var ended: ExitReason?

@@ -1,7 +1,7 @@
 /// Says where the program of a child is found.
 ///
-/// The supervisor looks the program up anew for every start: the next restart picks up a program that was replaced on
-/// disk.
+/// The supervisor looks the program up anew for every start, so the next restart picks up a program that was replaced
+/// on disk.
 public enum ExecutableLocation: Hashable, Sendable {
     /// The file at this path; a relative path counts from the supervisor's working directory.
     case path(String)

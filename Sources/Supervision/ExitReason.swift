@@ -8,7 +8,7 @@ public enum ExitReason: Hashable, Sendable {
     /// A signal of this number killed the child; `coreDumped` says whether the child left a core.
     case signaled(number: Int32, coreDumped: Bool)
 
-    /// The child could not be started: what was tried, and the operating system's error number; nil if it gave none.
+    /// The child could not be started. The text says what was tried; `errno` is nil if the system gave no error number.
     case spawnFailed(String, errno: Int32?)
 
     /// The child did not become ready within this time; the text is what it last said of itself, if anything.
@@ -17,7 +17,8 @@ public enum ExitReason: Hashable, Sendable {
     /// The child was not started, because its box needs what this system lacks; the sentence says what that is.
     case boxUnavailable(String)
 
-    /// The child ended like this while it was at a limit set for it; the text is the limit's value, such as `512 MiB`.
+    /// The child ended as the last value says, while it was at a limit set for it; `of` is the limit, such as `512
+    /// MiB`.
     ///
     /// The limit is likely the reason, but that is not certain.
     indirect case atLimit(ResourceLimit, of: String, ExitReason)
@@ -53,9 +54,9 @@ public enum ExitReason: Hashable, Sendable {
 
     /// Whether another start would only fail in the same way.
     ///
-    /// For a spawn failure this holds when the program is missing, cannot be executed, or was given too much. A program
-    /// that ran before may be missing only while it is replaced on disk. The caller knows whether the program ran
-    /// before, and has to consider that too.
+    /// A spawn failure is permanent when the program is missing, cannot be executed, or was given too much. But a
+    /// program that ran before may be missing for a moment only, while it is replaced on disk. So the caller also has
+    /// to consider whether the program ran before.
     package var isPermanent: Bool {
         switch self {
         case .handshakeRejected, .boxUnavailable: true

@@ -1,8 +1,8 @@
 /// Says when to check another process again, and whether a check comes in time.
 ///
 /// A late check means that this process, or the whole machine, stood still. Earlier checks then say nothing about the
-/// other process, which may have stood still too, or has waited for this process. So everything counts afresh from the
-/// late check.
+/// other process, which may have stood still too, or may have waited for this process. So everything counts afresh from
+/// the late check.
 ///
 /// This type reads no clock: the caller gives the time, which has to be monotonic.
 struct LookClock: Hashable, Sendable {

@@ -57,8 +57,8 @@ package struct RestartWindow: Sendable {
         ofStartThatTook start: Duration = .zero,
         under intensity: RestartIntensity
     ) -> Bool {
-        // If a start overlaps with time that was counted before, only the rest counts: the window's clock never runs
-        // back.
+        // If a start overlaps with time that was counted before, only the rest counts, because the window's clock must
+        // never run back.
         standstill += min(start, lastFailure.map { now - $0 } ?? start)
         lastFailure = now
         let now = now - standstill

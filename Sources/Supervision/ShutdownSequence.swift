@@ -33,7 +33,7 @@ public struct ShutdownSequence: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - grace: the time to drain in; 5 s by default, enough for the events in a window.
-    ///   - terminate: the time from SIGTERM to SIGKILL; 1 s by default, enough to end a process that wants to.
+    ///   - terminate: the time from SIGTERM to SIGKILL; 1 s by default, enough for a process that ends when asked.
     public static func draining(
         grace: Duration = .seconds(5),
         terminate: Duration = .seconds(1)

@@ -3,8 +3,8 @@ import Locks
 /// Keeps children running: owns the state machine, takes inputs from any thread and performs the machine's actions.
 ///
 /// The lock is held for a transition only. Actions are performed outside it, by one thread at a time and in the order
-/// in which they were decided. A thread that brings an input while another thread performs leaves the input's actions
-/// to that thread. So an input's method may return before its actions are done; ``whenPerformed(_:)`` waits for them.
+/// in which they were decided. If a thread brings an input while another one performs, it leaves the input's actions to
+/// that one. So a method may return before the actions of its input are done; ``whenPerformed(_:)`` waits for them.
 ///
 /// The environment owns the supervisor, so the supervisor does not keep the environment alive. Once the environment is
 /// gone, the supervisor does nothing any more.
@@ -93,7 +93,7 @@ package final class Supervisor: @unchecked Sendable {
     /// Their specifications have to be valid.
     package func childrenAdded(_ specifications: [ChildSpecification]) { take(.childrenAdded(specifications)) }
 
-    /// Starts a child that was added; the child's status shows when the start has ended; a stop ends it too.
+    /// Starts a child that was added; the child's status shows when the start has ended; a stop ends the start, too.
     package func startChildRequested(index: Int) { take(.startChildRequested(index: index)) }
 
     /// Stops a child for good; ends in the environment's `childRemoved`, even after a stop.
@@ -176,7 +176,7 @@ package final class Supervisor: @unchecked Sendable {
 
     // MARK: Performing
 
-    /// Calls `body` once the actions of all inputs so far have been performed, at once if they have been.
+    /// Calls `body` when the actions of all inputs so far have been performed: at once if none is left.
     package func whenPerformed(_ body: @escaping @Sendable () -> Void) {
         let isDone = lock.withLock {
             if isPerforming { awaiting.append(body) }
@@ -201,7 +201,7 @@ package final class Supervisor: @unchecked Sendable {
         }
     }
 
-    /// Passes a timer on; but a child that is not ready in time while a debugger holds it gets all of its time again.
+    /// Passes a timer on; but if a debugger holds the process of a late child, the child gets all of its time again.
     private func timerFired(_ token: TimerToken) {
         let late = lock.withLock { machine.childThatIsLate(by: token) }
         if let late, environment?.isBeingDebugged(index: late.index, start: late.start) == true {
@@ -211,7 +211,7 @@ package final class Supervisor: @unchecked Sendable {
         }
     }
 
-    /// Takes the actions to perform next, and what to call afterwards; nil if there is neither: then performing has
+    /// Takes the actions to perform next, and what to call afterwards; nil if there is neither, and the performing has
     /// ended.
     private func nextBatch() -> (actions: [SupervisorAction], awaiting: [@Sendable () -> Void])? {
         lock.withLock {

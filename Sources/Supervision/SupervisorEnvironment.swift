@@ -19,7 +19,7 @@ package protocol SupervisorEnvironment: AnyObject, Sendable {
     /// Sends a signal to a child's process; a process that has just ended is passed over in silence.
     func signal(index: Int, _ signal: ChildSignal)
 
-    /// Whether a debugger holds the process of a child's start; then the process may stand still for any length of
+    /// Whether a debugger holds the process of a child's start; if so, the process may stand still for any length of
     /// time.
     func isBeingDebugged(index: Int, start: Int) -> Bool
 

@@ -1,6 +1,6 @@
 /// Children that run only while there is something for them to do.
 ///
-/// Every start of such a child that was not requested by name goes through `dormant`. In that phase the environment
+/// A start of such a child goes through `dormant`, unless a request named the child. In that phase the environment
 /// checks whether something waits for the child, and keeps checking. So what comes while the child is on its way down
 /// is found as well, and no child is started for nothing.
 extension SupervisorStateMachine {

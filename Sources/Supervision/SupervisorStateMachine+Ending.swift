@@ -47,7 +47,7 @@ extension SupervisorStateMachine {
         takeNextStep(index)
     }
 
-    /// Ends a child that has done what it must not do; the tally has the fault, not the signal.
+    /// Ends a child that has done what it must not do; the death tally then shows the fault, not the signal.
     mutating func endForFault(_ index: Int, _ reason: ExitReason) {
         if children[index].verdict == nil { children[index].verdict = reason }
         let sequence = reason.endingSequence
@@ -62,7 +62,7 @@ extension SupervisorStateMachine {
         children[index].saidGoodbye = true
         switch children[index].phase {
         case .starting, .ready:
-            // The child leaves of its own accord. Only its process has yet to end, and must not take for ever.
+            // The child leaves of its own accord. Only its process has yet to end, and that must not take for ever.
             cancelTimer(of: index)
             var stopping = SupervisedChild.Stopping(remaining: ShutdownSequence.unready.steps)
             stopping.timer = startTimer(after: ShutdownSequence.exitGrace)

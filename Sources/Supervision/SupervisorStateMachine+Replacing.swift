@@ -46,8 +46,8 @@ extension SupervisorStateMachine {
         guard let request = children[index].replacement?.request else { return }
         var steps = children[index].specification.shutdown.steps.filter { !$0.isDrain }
         steps.insert(.drain(grace: request.grace), at: 0)
-        // The present process must get nothing more before events for the new specification's subscriptions are kept.
-        // This also holds for a process that is not ready: it may become ready before it has ended.
+        // First the present process is cut off from events; then events are kept for the new specification's
+        // subscriptions. A process that is not ready is cut off too, because it may become ready before it has ended.
         if children[index].isLive { actions.append(.keepEvents(index: index)) }
         adopt(request, for: index)
         guard children[index].isLive else {

@@ -26,8 +26,8 @@ extension SupervisorStateMachine {
     private mutating func settleUnaskedEnd(_ index: Int, _ reason: ExitReason, isNormal: Bool, blame: ExitBlame) {
         let child = children[index]
         children[index].phase = .stopped
-        // The program of a child that ran before was there and fit to run. Probably it is just being replaced, which is
-        // worth a few more tries.
+        // A child that ran before had a program that could run. Probably that program is just being replaced, so a few
+        // more tries are worth it.
         if reason.isPermanent, !(reason.isSpawnFailure && child.hasRun) {
             giveUp(index, reason.description)
         } else if child.isOnDemand || child.specification.restart.restarts(afterNormalEnd: isNormal) {

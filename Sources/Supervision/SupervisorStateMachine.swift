@@ -1,9 +1,9 @@
 /// Decides what a supervisor does: inputs go in, actions come out, and nothing else is touched.
 ///
-/// Every input is answered in every state. An input that does not apply any more is ignored, such as news of a dead
-/// incarnation or a timer of a finished phase. A child has at most one live incarnation, and beside it at most one that
-/// is to take its place. After the end of a process was reported, the machine requests no action on that process. Time
-/// comes with each input and has to be monotonic.
+/// Every state takes every input. It ignores an input that does not apply any more, such as news of a dead incarnation
+/// or a timer of a finished phase. A child has at most one live incarnation, and beside it at most one that is to take
+/// its place. After the end of a process was reported, the machine requests no action on that process. Time comes with
+/// each input and has to be monotonic.
 package struct SupervisorStateMachine: Sendable {
     enum Mode: Hashable, Sendable {
         case notStarted
@@ -63,7 +63,7 @@ package struct SupervisorStateMachine: Sendable {
 
     /// Takes an input and says what is to be done, in order.
     package mutating func handle(_ input: SupervisorInput, at now: Duration) -> [SupervisorAction] {
-        // Threads that read the clock one after the other may come here in the other order.
+        // Of two threads, the one that reads the clock first may come here second.
         self.now = max(self.now, now)
         take(input)
         advance()
@@ -96,13 +96,13 @@ package struct SupervisorStateMachine: Sendable {
         case .childViolated(let index, let start, let reason):
             if isCurrent(index, start) { endForFault(index, reason) }
         case .heartbeatMissed(let index, let start, let time, let busyWith):
-            // Before the child is ready, its handshake has a deadline; while the child is being stopped, each step has
-            // a grace.
+            // Silence counts only while the child is ready: before that its handshake has a deadline, and in a stop
+            // each step has a grace.
             if isCurrent(index, start), children[index].phase == .ready {
                 endForFault(index, .unresponsive(after: time, busyWith: busyWith))
             }
         case .handlerTimedOut(let index, let start, let event, let time):
-            // While the child is being stopped, each step has a grace.
+            // A child that is being stopped has a grace for each step instead.
             if isCurrent(index, start), children[index].phase == .ready {
                 endForFault(index, .handlerTimedOut(event: event, after: time))
             }
@@ -146,7 +146,7 @@ package struct SupervisorStateMachine: Sendable {
         if let index = children.indices.last(where: { isStoppedInOrder(children[$0]) }) {
             if !children[index].isBeingStopped { end(index, by: children[index].specification.shutdown) }
         } else if mode == .stopping {
-            // A process that was to take a child's place ends as well.
+            // The stop also waits for each process that was to take a child's place.
             if !children.contains(where: { $0.replacement != nil }) {
                 mode = .stopped
                 conclusions.append(.announceAllStopped)

@@ -1,7 +1,7 @@
 import BridgePlatform
 import JSONText
 
-/// Checks, as far as possible, that the files that a worker needs besides its program exist before the worker starts.
+/// Checks the files that a worker needs besides its program, as far as that is possible before the worker starts.
 extension ProgramSearch {
     /// How many bytes of a script are read: the bytes in which the kernel looks for the interpreter.
     private static let firstBytes = 256

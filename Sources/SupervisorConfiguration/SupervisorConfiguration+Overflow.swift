@@ -1,8 +1,7 @@
 import DomainEvents
 import JSONText
 
-/// Reads the overflow policies for events for which an outbox has no room: for each event name, a word or
-/// `{ latest: "field" }`.
+/// Reads what becomes of events that find no room in an outbox: for each event name, a word or `{ latest: "field" }`.
 extension SupervisorConfiguration {
     private enum Word: String, CaseIterable {
         case wait

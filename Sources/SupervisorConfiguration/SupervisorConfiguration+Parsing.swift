@@ -47,7 +47,7 @@ extension SupervisorConfiguration {
         return configuration
     }
 
-    /// Reads the configuration; nil only after a mistake was reported, but the result may have mistakes, too.
+    /// Reads the configuration; nil only after a mistake was reported, but a result that is not nil may have some, too.
     private init?(_ value: ConfigurationValue, _ programs: ProgramSearch?) {
         let keys = [
             "strategy", "intensity", "workers", "deadLetters", "automaticShutdown", "startOrder", "control", "$schema",
@@ -168,7 +168,7 @@ extension SupervisorConfiguration {
         value.uniqueNames(example: "BoxProvisioned") { EventName.mistake(in: $0) }
     }
 
-    /// Reads the control socket's path, and checks the length of the absolute path: a socket's address is short.
+    /// Reads the control socket's path, and checks that the absolute path is short enough for a socket's address.
     private static func controlPath(_ value: ConfigurationValue, _ programs: ProgramSearch?) -> String? {
         guard let path = value.systemString(example: "run/supervisor.sock") else { return nil }
         let length = (programs?.fromConfiguration(path) ?? path).utf8.count

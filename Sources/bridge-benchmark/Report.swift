@@ -125,7 +125,7 @@ enum Report {
         )
     }
 
-    /// Prints how much longer a thread ran beside another thread than alone, also for a control that shares nothing.
+    /// Prints how much longer a thread ran beside another than alone, also for a control whose threads share nothing.
     static func ratios(_ variant: String, _ sorted: [Double], controls: [Double], nanosecondsPerDelivery: Double) {
         line(
             "W5-\(variant)",
@@ -155,8 +155,8 @@ enum Report {
         line("W5-\(variant)", [("bytes", decimal(bytes)), ("ok", "true")])
     }
 
-    /// Prints another worker's round trips beside a stopped worker, for each activity of the producer, and the host's
-    /// memory.
+    /// Prints the host's memory, and for each activity of the producer another worker's round trips beside the stopped
+    /// worker.
     static func stopped(_ work: StoppedWork.Outcome) {
         func microseconds(_ nanoseconds: UInt64) -> String { decimal(Double(nanoseconds) / 1_000) }
         let options = work.options

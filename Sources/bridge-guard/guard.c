@@ -32,7 +32,7 @@ static bool signal_group(struct group group, int signal) {
     if (group.handle >= 0) {
         if (cbp_process_signal_group(group.handle, signal) == 0) return true;
         if (errno != EINVAL) return errno != ESRCH;
-        // An older kernel signals by number. The number is the group's until a process has waited for the leader.
+        // An older kernel signals by number. The number stays the group's until a process has waited for the leader.
         if (cbp_process_signal(group.handle, group.leader, 0) != 0) return false;
     }
     return kill(-group.leader, signal) == 0 || errno != ESRCH;

@@ -32,7 +32,7 @@ static bool take_connection(const char *text, struct order *order) {
 
 static bool take_mark(const char *text, struct order *order) {
     order->mark = text;
-    // A shorter beginning would fit other processes.
+    // A shorter beginning might fit the variables of other processes.
     return strlen(text) >= 16 && strchr(text, '=') != NULL;
 }
 

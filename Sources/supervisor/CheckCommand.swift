@@ -41,8 +41,8 @@ struct CheckCommand {
         }
     }
 
-    /// A note if the control socket's directory is open to other users, so a host would refuse it; not a mistake,
-    /// as the supervisor may run as another user than this process.
+    /// A note if the control socket's directory is open to other users, because a host would refuse it then; it is no
+    /// mistake, because the supervisor may run as another user than this process.
     private static func open(_ control: String?) -> [String] {
         guard let control, let slash = control.lastIndex(of: "/") else { return [] }
         let directory = String(control[..<slash])

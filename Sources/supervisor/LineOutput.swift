@@ -113,7 +113,7 @@ final class LineOutput: @unchecked Sendable {
             }
             let newline = UInt8(ascii: "\n")
             turns.take()
-            // Only the beginning of a line was written: a newline keeps the next line from being taken for its end.
+            // After a line that was written in part, a newline keeps the next line from being taken for the rest.
             let outcome = file.write(isTorn ? [newline] + lines : lines)
             turns.giveBack()
             var failure: SystemFileError?

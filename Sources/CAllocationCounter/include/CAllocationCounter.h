@@ -1,5 +1,5 @@
-// How often memory is asked for while allocations are counted. Only programs that measure link this library: on Linux
-// with glibc it stands between them and malloc.
+// Counts how often a program asks for memory. Only programs that measure link this library: on Linux with glibc it
+// stands between them and malloc.
 
 #ifndef C_ALLOCATION_COUNTER_H
 #define C_ALLOCATION_COUNTER_H
@@ -13,7 +13,7 @@ int cac_is_counting_possible(void);
 /// From now on every allocation of every thread counts, from 0.
 void cac_begin(void);
 
-/// Counts no longer. Returns how many allocations there were; a reallocation is one.
+/// Ends the counting. Returns how many allocations there were; a reallocation counts as one.
 int64_t cac_end(void);
 
 #endif

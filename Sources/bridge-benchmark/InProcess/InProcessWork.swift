@@ -9,7 +9,7 @@ import Synchronization
 /// Every handler compares the event's title with the expected one, as the peers' handlers do. At the end the sum of the
 /// numbers is checked.
 enum InProcessWork {
-    /// Runs off the main actor, where every wake-up would pass through the main queue.
+    /// Runs off the main actor, on which every wake-up would pass through the main queue.
     ///
     /// - Parameter posts: how many events are published to handlers on the publishing thread; handlers elsewhere get a
     ///   quarter of them.

@@ -7,7 +7,7 @@ struct StoppedOptions {
     /// The payload of an event, in bytes.
     var bytes = 1_000
 
-    /// The memory that the design allows the host: the outbox, and a little for everything else.
+    /// The memory that the design allows the host: the outbox's hard limit, and 8 MiB for everything else.
     var memoryAim: Int { hardLimit + 8 << 20 }
 
     /// Reads the arguments; nil if they are not understood.

@@ -24,7 +24,7 @@ struct FigureKind {
         FigureKind(name: "idle_us_per_s", label: "µs/s of host idle"),
     ]
 
-    /// The peer and the work by whose figures this work's figures are divided; nil for a work without a base.
+    /// The base of a work: the peer and the work by which the work's figures are divided; nil if it has no base.
     static func base(of work: String) -> (peer: String, work: String)? {
         switch work {
         case _ where work.hasPrefix("W1"): ("raw-socket", "W1")

@@ -4,8 +4,8 @@ import SupervisorConfiguration
 
 /// The worker that `supervisor run --dashboard` adds to the configured workers: a live page of the run.
 ///
-/// The dashboard only watches: an event that it misses does not count as unhandled, and when no other worker is left,
-/// the run ends.
+/// The dashboard only watches. So an event that it misses does not count as unhandled, and the run ends when no other
+/// worker is left.
 struct Dashboard: Sendable {
     static let name = "dashboard"
 

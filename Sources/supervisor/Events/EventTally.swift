@@ -61,7 +61,7 @@ final class EventTally: @unchecked Sendable {
         }
     }
 
-    /// Counts the missing events of a gap, with an upper bound, as a supervisor may claim any number.
+    /// Counts the missing events of a gap, up to a bound, because a supervisor may claim any number.
     @Sendable
     func take(_ gap: Gap) {
         let count = min(gap.count.asWritten, 1 << 32)

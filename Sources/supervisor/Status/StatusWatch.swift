@@ -4,7 +4,7 @@ import BridgePlatform
 import DomainEvents
 import Locks
 
-/// `supervisor status --watch`: asks each second and shows the answer; goes on when the supervisor goes and comes back.
+/// `supervisor status --watch`: asks each second, and shows the answer; waits for a supervisor that is gone.
 final class StatusWatch: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let path: String
