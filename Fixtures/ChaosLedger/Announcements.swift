@@ -49,7 +49,7 @@ package struct Announcements: Sendable {
 
     package func left(to party: Party) -> Int { Int(clamping: words[Word.left + Int(party.rawValue)]) }
 
-    /// Notes that a process of a party has died: the events that it had begun may be handled again.
+    /// Notes that a process of a party has died, so the events that it had begun may be handled again.
     package func addDeath(of process: Int32, _ party: Party) {
         let index = Word.list + Int(clamping: words.add(1, at: Word.deaths)) - 1
         guard index < words.count else { return }

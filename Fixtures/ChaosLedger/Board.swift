@@ -79,10 +79,10 @@ package struct Board: Sendable {
     /// A number for a process that starts: the later of two lives of a party has the higher number.
     package func takeOrdinal() -> UInt64 { words.add(1, at: Word.ordinals) }
 
-    /// How far the stream's pacer has come with this life of the sender.
+    /// How far the stream's pacer has come with the events of this life of the sender.
     ///
-    /// Events that a worker publishes without waiting for room fill its outbox up to the hard limit: only this count
-    /// tells the worker to hold back.
+    /// A worker that publishes without waiting for room would fill its outbox up to the hard limit; only this count
+    /// tells it to hold back.
     package func progress(of stream: ChaosStream, from incarnation: UInt64) -> UInt64 {
         let word = progressWord(stream)
         return words[word] == incarnation ? words[word + 1] : 0

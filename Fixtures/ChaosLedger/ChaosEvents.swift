@@ -62,7 +62,7 @@ package struct FromSource: ChaosEvent {
     }
 }
 
-/// From the first of the pipeline for the middle.
+/// From the first worker of the pipeline, for the middle one.
 package struct Ask: ChaosEvent {
     package let payload: ChaosPayload
     package init(payload: ChaosPayload) {
@@ -70,7 +70,7 @@ package struct Ask: ChaosEvent {
     }
 }
 
-/// From the middle of the pipeline for the slow last.
+/// From the middle worker of the pipeline, for the last one, which is slow.
 package struct Reply: ChaosEvent {
     package let payload: ChaosPayload
     package init(payload: ChaosPayload) {

@@ -83,7 +83,7 @@ package struct ChaosPayload: Codable, Sendable {
         filler.withUTF8 { bytes in
             let whole = bytes.count & ~7
             let raw = UnsafeRawBufferPointer(bytes)
-            // No generic code: a large event takes thousands of steps, in debug builds too.
+            // No generic code, which is slow in debug builds: a large event takes thousands of steps.
             var offset = 0
             while offset < whole {
                 add(raw.loadUnaligned(fromByteOffset: offset, as: UInt64.self))

@@ -21,8 +21,8 @@ package struct ChaosSender {
 
     /// Waits for room as `send` does.
     ///
-    /// - Returns: Whether the event was accepted; false if a worker that wants it is down for good: then no process
-    ///   gets the event, and the next event has its number.
+    /// - Returns: Whether the event was accepted; false if a worker that wants it is down for good. Then no process
+    ///   gets the event, and the next event gets the same number.
     package mutating func send<E: ChaosEvent>(
         _ type: E.Type,
         _ mischief: HandlerMischief = .none
@@ -87,7 +87,7 @@ package struct ChaosSender {
         var delay: UInt32 = 0
         if case .takes(let microseconds) = mischief { delay = microseconds }
         let dice = random.next()
-        // Now and then a handler throws or is slow without an order of the driver.
+        // Now and then a handler throws or is slow although the driver has not ordered it.
         if dice & 0x1FF == 0 { isRefused = true }
         if dice >> 9 & 0x3FF == 0 { delay = UInt32(dice >> 20 & 0x3FF) }
         return ChaosPayload(

@@ -3,7 +3,7 @@ import Locks
 
 /// What this life of a party has handled, in the order in which its handlers were called.
 ///
-/// The ledger begins with the first record: a replacement that starts beside the old process has no ledger before
+/// The ledger is made with the first record, so a replacement that starts beside the old process has no ledger before
 /// its first event.
 package final class HandledLedger: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.

@@ -61,7 +61,8 @@ package struct HandledRecord: Sendable {
     }
 }
 
-/// A piece of fixed size of the ledger of one life of a party; the checker deletes it when it has checked it.
+/// A piece, of fixed size, of the ledger that one life of a party writes; the checker deletes each piece that it has
+/// checked.
 package struct HandledSegment: Sendable {
     private enum Word {
         static let count = 0

@@ -38,7 +38,7 @@ package enum Party: UInt8, CaseIterable, Sendable {
         self = party
     }
 
-    /// Tells the workers of a party apart that run at the same time: the number of a pool's member, 0 for all others.
+    /// Tells apart the workers of a party that run at the same time: the number of a pool's member, 0 for all others.
     package static func lane(ofName name: String) -> Int {
         guard Party(name: name) == .pool else { return 0 }
         return name.split(separator: ".").last.flatMap { Int($0) } ?? 0

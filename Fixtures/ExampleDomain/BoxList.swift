@@ -57,7 +57,8 @@ public struct BoxList: Sendable {
         }
     }
 
-    // A second announcement changes nothing: a worker may die before the host knows that it has handled the request.
+    // A second announcement changes nothing. It comes if a worker dies before its acknowledgement of the request has
+    // arrived.
 
     mutating func apply(_ event: BoxProvisioned) {
         guard !boxes.contains(where: { $0.boxID == event.boxID }) else { return }

@@ -5,17 +5,17 @@ import Locks
 /// Saves drawings as SVG files: the example's second backend, the same in the publisher's process and in a worker.
 ///
 /// Each request is answered after the file is on the disk. The service remembers no requests: saving the same drawing
-/// under the same name again leaves the same file. Where a service can work like that, it is the easier way to be safe
-/// from an event that comes twice; ``Provisioning`` shows the other way. For the same reason the service loads nothing,
-/// and a process that replaces another misses nothing that the other has saved: it writes with its first request, when
-/// the other process has ended.
+/// under the same name again leaves the same file. Where a service can work like that, this is the easier way to be
+/// safe from an event that comes twice; ``Provisioning`` shows the other way. As the service remembers nothing, it also
+/// loads nothing. So a process that replaces an old one misses nothing that the old one has saved, and it writes only
+/// with its first request, when the old one has ended.
 ///
 /// A file's name may lead into subdirectories, which are made, but never out of the directory of the drawings: no
 /// absolute name, no `..`, no symbolic link on the way. Names that begin with a dot are for files in the making.
 public final class CanvasStore: Sendable {
     private let publisher: EventPublisher
     private let directory: String
-    // One file in the making at a time: it always has the same name.
+    // One file at a time is in the making, because such a file always has the same name.
     private let lock = Lock()
 
     private static let temporaryName = ".canvas.new"

@@ -102,8 +102,8 @@ package struct Directory: ~Copyable {
     /// Replaces a file by one with this content: a reader finds the whole old file or the whole new file, also after a
     /// crash or a power cut.
     ///
-    /// When this throws, the old file is still there, with one exception: if the last step fails, which writes the
-    /// directory to the disk, readers see the new file, and a power cut may leave either file.
+    /// When this throws, the old file is still there, with one exception. The last step writes the directory to the
+    /// disk; if that step fails, readers see the new file, and a power cut may leave either file.
     ///
     /// - Parameter temporaryName: the new file's name until it is complete. One process at a time writes under this
     ///   name; the file of a killed process is overwritten.

@@ -2,9 +2,10 @@ package import DomainEvents
 
 /// The handled requests with their answers, so that a request that comes again is not done again.
 ///
-/// An event comes again, under its old identity, if the worker died before its acknowledgement was recorded. Its record
-/// is kept beside the state, in one file that is written as a whole: the work and the record of it cannot come apart.
-/// Both are also read as a whole, with a process's first request: so they have everything that the process before did.
+/// An event comes again, under its old identity, if the worker died before its acknowledgement was recorded. The
+/// event's record is kept beside the state, in one file that is written as a whole, so the work and its record cannot
+/// come apart. With its first request, a process reads this file as a whole, so it has everything that the process
+/// before it did.
 ///
 /// A record is forgotten
 /// - when its origin says that the event is settled (`settledBelow`, which is about one incarnation of the origin);

@@ -16,7 +16,7 @@ import Locks
 ///
 /// **Why the handlers run where the events arrive.** An item that was received after a box was ordered must find the
 /// box. Events of *one* type keep their order in every context. But two subscriptions that run in tasks or on a queue
-/// each have their own waiting events, and the items may be handled before the boxes. Handlers on the publishing thread
+/// each have their own waiting events, so the items may be handled before the boxes. Handlers on the publishing thread
 /// let no events wait: a link's events are handled one after the other, in the order in which they were published,
 /// whatever their types. An event counts as handled when the handlers return, so the state is on the disk before the
 /// acknowledgement. The price is that the link's reading thread waits for the disk. For this service that is right: the
@@ -24,10 +24,10 @@ import Locks
 /// threads.
 ///
 /// **Why the store is loaded with the first request.** A worker that replaces another is started beside the old worker,
-/// which goes on saving until it has finished its requests. A state that was read at the start is stale by then, and
-/// the next save from it would undo what the old worker has confirmed. The first request comes when the old process
-/// has ended, and then no other process writes the file. The new worker reads the file at the start too, but only to
-/// check it: a damaged store is better found when the worker starts than when a box is ordered.
+/// which goes on saving until it has finished its requests. A state that was read at the start would be stale by then,
+/// and the next save from it would undo what the old worker has saved meanwhile. The first request comes when the old
+/// process has ended, and then no other process writes the file. The new worker reads the file at the start too, but
+/// only to check it: a damaged store is better found when the worker starts than when a box is ordered.
 public final class Provisioning: @unchecked Sendable {
     // Sendable: `content` is guarded by `lock`; the rest is constant.
     private let publisher: EventPublisher

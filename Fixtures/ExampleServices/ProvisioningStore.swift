@@ -7,7 +7,8 @@ import Foundation
 /// The file in which provisioning keeps its state: JSON, replaced as a whole.
 ///
 /// One process at a time writes a store; a restarted worker or a replacement begins where the process before it ended.
-/// Any number of processes may read the store meanwhile: each finds it whole, and a moment later possibly out of date.
+/// Any number of processes may read the store meanwhile. Each finds it whole, though perhaps out of date a moment
+/// later.
 struct ProvisioningStore: Sendable {
     /// What the file holds.
     struct Content: Codable, Sendable {

@@ -1,8 +1,8 @@
 import CBOR
 import JSONText
 
-/// CBOR: skipping, values and typed decoding agree about every input, and a value that was read is the same after it
-/// was written and read again.
+/// CBOR: skipping an item, reading it as a value and decoding it as a type agree about every input, and a value that
+/// was read is the same after it was written and read again.
 package final class CBORTarget: FuzzTarget {
     private let decoder = CBORDecoder()
     private let encoder = CBOREncoder()

@@ -137,7 +137,7 @@ package final class FrameTarget: FuzzTarget {
     private func checkEvent(_ body: UnsafeRawBufferPointer) throws -> Bool {
         guard let (head, offset) = try read(body, { try EventFrame.decode(body, limits: limits) }) else { return false }
         try require(offset > 0 && offset < body.count, "a payload at \(offset) of \(body.count)")
-        // So few bytes that the decoder does not take the short way.
+        // The cut leaves so few bytes behind the head that the decoder does not take its fast path.
         let cut = UnsafeRawBufferPointer(rebasing: body[...offset])
         let (general, generalOffset) = try EventFrame.decode(cut, limits: limits)
         try require(general == head && generalOffset == offset, "read as \(head), with less behind it as \(general)")
@@ -170,7 +170,7 @@ package final class FrameTarget: FuzzTarget {
             guard let range = try? placed.range(in: byteCount, limit: Self.frameLimit) else { continue }
             try require(range.lowerBound >= 0 && range.upperBound <= byteCount, "\(range) of \(byteCount) bytes")
             try require(range.count <= Self.frameLimit + FrameDecoder.headBytes, "\(range) is beyond the limit")
-            // Only a range inside the input can be checked: the input stands for the shared memory.
+            // Only a range inside the input can be checked, because the input stands for the shared memory.
             guard range.upperBound <= body.count else { continue }
             _ = try? placed.check(UnsafeRawBufferPointer(rebasing: body[range]), limits: limits)
         }

@@ -8,8 +8,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A value with a field of every kind that can be decoded, each of which may be missing, under keys that are soon
-/// found.
+/// A value with a field of every kind that can be decoded; each field may be missing, and the fuzzer soon finds the
+/// keys.
 struct FuzzSample: Codable, Sendable {
     enum Change: Codable, Sendable {
         case saved(Int, String?)

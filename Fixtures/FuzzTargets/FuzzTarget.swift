@@ -2,7 +2,8 @@
 package protocol FuzzTarget {
     init()
 
-    /// Feeds it one input; throws ``BrokenInvariant`` if something does not hold that must hold for any bytes.
+    /// Runs the function on one input; throws ``BrokenInvariant`` if a condition does not hold that must hold for any
+    /// bytes.
     func run(_ input: UnsafeRawBufferPointer) throws
 }
 

@@ -3,7 +3,7 @@ import CBOR
 
 /// Frames of the right form, in any order and with any numbers.
 enum HostileFrames {
-    /// Names of events: wanted by a host, of the bridge itself, and not allowed as names.
+    /// Names of events: some that a host wants, some of the bridge's own, and some texts that are not allowed as names.
     private static let names = ["a", "*", "b", "BridgeStatusRequested", "", "\u{E9}", "e\u{301}", "EventsDropped"]
 
     /// A hello with the right name and cookie, and with numbers of the peer's choice.

@@ -44,7 +44,7 @@ enum HostileLink {
     private static var limits: LinkLimits {
         var limits = LinkLimits()
         limits.windowEvents = 8
-        // Placed events are copied: this keeps a copy within the fuzzer's limit for one allocation.
+        // Placed events are copied; this limit keeps a copy within the fuzzer's limit for one allocation.
         limits.frameBytes = 64 << 10
         limits.outboxBytes = 4 * LinkLimits.minimumCharge
         limits.outboxHardBytes = 8 * LinkLimits.minimumCharge

@@ -46,7 +46,7 @@ package final class JournalTarget: FuzzTarget {
     /// The input with the right checksum wherever a record may begin.
     private func repaired(_ input: UnsafeRawBufferPointer) -> [UInt8] {
         var bytes = Array(input)
-        // From the end: the checksum of a record covers the records within it.
+        // From the end, because the checksum of a record covers the records within it.
         for offset in stride(from: 0, to: bytes.count, by: 8).reversed() {
             let length = bytes[offset...].prefix(4).reversed().reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
             let byteCount = Int(length & 0x0FFF_FFFF)

@@ -26,7 +26,7 @@ package final class LinesTarget: FuzzTarget {
         var frames: [UInt8] = []
         var lines: [UInt8] = []
         var violation: String?
-        /// Events that the worker was sent.
+        /// How many events the worker was sent.
         var sent: UInt64 = 0
     }
 
@@ -62,7 +62,8 @@ package final class LinesTarget: FuzzTarget {
         let bytes = frames.copied()
         outcome.frames += bytes
         var rest = bytes[...]
-        // As a link reads frames: only mistakes that a peer in frames can make too may be found in them.
+        // The frames are read as a link reads them: only mistakes that a peer in frames can make too may be found in
+        // them.
         let decoder = FrameDecoder(limit: limits.frameBytes + (64 << 10))
         while case .frame(let length) = try rest.withUnsafeBytes({ try decoder.next(in: $0) }) {
             let body = Array(rest.prefix(length).dropFirst(FrameDecoder.headBytes))

@@ -17,7 +17,7 @@ package final class LinkTarget: FuzzTarget {
     }
 }
 
-/// Two sides that keep to the protocol never find a violation of the other, in whatever order they act.
+/// Two sides that keep to the protocol never find a violation in each other's frames, in whatever order they act.
 private enum HonestPeers {
     static func run(_ script: inout Script) throws {
         var limits = LinkLimits()
@@ -67,7 +67,8 @@ private enum HonestPeers {
     }
 }
 
-/// A receiver that acknowledges and refuses anything: the sender reports it or believes it, and the counts stay right.
+/// A receiver that acknowledges and refuses anything: the sender reports or believes each claim, and the counts stay
+/// right.
 private enum HostileReceiver {
     private struct Kept {
         let charge: Int

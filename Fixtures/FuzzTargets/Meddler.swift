@@ -7,7 +7,7 @@ import Locks
 /// A third party between two real ends of a link: drops, repeats, holds back, cuts and alters their frames, and sends
 /// frames of its own.
 ///
-/// It has a script for each direction. When both ends wait for the other, the scripts go on; the link ends with the
+/// It has a script for each direction. When the two ends wait for each other, the scripts go on; the link ends with the
 /// scripts.
 final class Meddler: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
@@ -180,7 +180,7 @@ final class Meddler: @unchecked Sendable {
         return bytes.copied()
     }
 
-    /// Whether both ends wait for the other, and nothing is on its way.
+    /// Whether the two ends wait for each other, and nothing is on its way.
     ///
     /// The caller holds the lock.
     private var isAtRest: Bool {

@@ -6,7 +6,7 @@ import DomainEvents
 import EventBridge
 import Locks
 
-/// A worker's end of a link: a script makes frame after frame, and the target may look before each.
+/// A worker's end of a link: a script makes frame after frame, and the target may look at the host before each.
 ///
 /// Without a script it is a worker that takes everything and acknowledges nothing, until it is told to end.
 final class ScriptedStream: ByteStream, @unchecked Sendable {
@@ -84,7 +84,7 @@ final class ScriptedStream: ByteStream, @unchecked Sendable {
         return bytes.copied()
     }
 
-    /// The interest that its specification declares.
+    /// The interest that the worker's specification declares.
     private static let needed = Interest(
         wanted: [.init(number: 1, name: Posed.eventName), .init(number: 2, name: Heard.eventName)]
     )

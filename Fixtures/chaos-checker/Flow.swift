@@ -5,10 +5,11 @@ import ChaosLedger
 /// One life handles numbers in ascending order; after a death the next incarnation goes on where the last one broke
 /// off. So it is enough to know the highest number, the missing numbers below it, and how the newest numbers went.
 struct Flow {
-    /// A repeat further back than this is of an event that was settled long ago: a sender keeps fewer events.
+    /// If an event comes again from further back than this, it was settled long ago, because a sender keeps fewer
+    /// events.
     static let memory: UInt64 = 65_536
 
-    /// A larger gap cannot be real: a ledger with one is damaged.
+    /// A larger gap cannot be real, so a ledger with one is damaged.
     private static let widestGap: UInt64 = 10_000_000
 
     private struct Last {
@@ -21,7 +22,7 @@ struct Flow {
     /// When the receiver last handed out an event of the stream, counted in the receiver's records.
     private(set) var lastSeen: Int
     private(set) var highest: UInt64 = 0
-    /// For each life of the receiver, how many events it had begun that came again or became dead letters: the life
+    /// For each life of the receiver, how many events that it had begun came again or became dead letters; such a life
     /// must have ended by a death.
     private(set) var takenBack: [UInt64: Int] = [:]
     private let promise: ChaosPromise

@@ -90,7 +90,7 @@ final class Sender {
 struct Totals {
     var tallies = Array(repeating: Tally(), count: ChaosStream.allCases.count * Party.allCases.count)
     var accepted = Array(repeating: 0, count: ChaosStream.allCases.count)
-    /// For each life of a receiver, how many events it had begun that were taken back from it.
+    /// For each life of a receiver, how many events that it had begun were taken back from it.
     var takenBack: [UInt64: Int] = [:]
 
     func tally(_ stream: ChaosStream, _ receiver: Party) -> Tally { tallies[Sender.index(stream, receiver)] }

@@ -9,11 +9,11 @@ struct Tally {
     var highestAttempt: UInt32 = 0
     /// Accepted, and never handled to the end: each of these has to be announced.
     var missing = 0
-    /// The same, with the events that the sender does not know to be accepted or not.
+    /// The same, plus the events of which the sender does not know whether they were accepted.
     var mayBeMissing = 0
     /// Newest events that were not handled, of streams in which only the newest event counts.
     var newestMissing = 0
-    /// Refused, and neither a dead letter nor told to the caller.
+    /// Refused events that are no dead letters, and of whose refusal the caller was not told.
     var untold = 0
     // These must be 0.
     var unmarked = 0

@@ -14,15 +14,15 @@ import Darwin
 /// One run: a bridge with workers under load that meet one end after the other, a client, and a checker that reads
 /// all ledgers.
 struct ChaosRun {
-    /// Memory is first measured after this many ends and a tenth of all: by then each thread has all the memory that it
-    /// keeps.
+    /// Memory is first measured after this many ends plus a tenth of all ends: by then each thread has all the memory
+    /// that it keeps.
     private static let warmUp = 50
     /// How many more times memory is measured at most.
     private static let samples = 4
     /// About 256 KiB for each worker: the memory that a link keeps depends on its last events.
     private static let memoryGrowth = 4 << 20
     private static let leastLoadedPercent = 80.0
-    /// With fewer deaths under full load, chance alone may leave less than that.
+    /// With fewer deaths under full load, chance alone may lead to a lower percentage.
     private static let enoughDeaths = 20
     /// With fewer ends, memory at rest says nothing.
     private static let enoughEnds = 100
@@ -127,7 +127,7 @@ struct ChaosRun {
         let isFinished = await end(with: ender, bridge, watch, &heap)
         let seconds = Double(MonotonicClock.now() - begin) / 1e9
         if isFinished, endsUnderLoad {
-            // Events and their consequences are on their way all the same.
+            // This shutdown comes while events, and the events that they cause, are on their way.
             await shutDown(bridge)
             board.phase = .stopped
         } else {

@@ -9,7 +9,7 @@ struct CompanionProcess {
         try CompanionProcess("chaos-checker", [folder])
     }
 
-    /// Attaches and detaches until the board says that no process publishes any more.
+    /// The client of a run, which attaches and detaches until the board says that no process publishes any more.
     static func client(folder: String, seed: UInt64, socket: String) throws -> CompanionProcess {
         try CompanionProcess("chaos-worker", [folder, "\(seed)", socket])
     }

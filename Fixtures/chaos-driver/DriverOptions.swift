@@ -11,7 +11,7 @@ struct DriverOptions: Sendable {
     /// Where the ledgers lie while the run lasts; a folder of the run's own is made in it.
     private(set) var folder = FileManager.default.temporaryDirectory.path
 
-    /// Where waiting for room begins for each worker, in KiB: so much is on its way at full load.
+    /// The room for each worker, in KiB, beyond which publishers wait: so much is on its way at full load.
     private(set) var outbox = 4_096
 
     init?(_ arguments: ArraySlice<String>) {

@@ -206,7 +206,8 @@ actor Ender {
         }
     }
 
-    /// Kills all workers, at rest, and waits until they are back: then no link keeps the memory of an earlier load.
+    /// Kills all workers while the run is at rest, and waits until they are back: then no link keeps the memory of an
+    /// earlier load.
     func renewAll() async {
         for worker in roster.workers {
             guard let process = status(of: worker)?.pid else { continue }
@@ -238,7 +239,8 @@ actor Ender {
         return status(of: worker)?.pid
     }
 
-    /// Waits until events are on their way to the worker: by chance alone, a run of few ends might prove little.
+    /// Waits until events are on their way to the worker, because a run of few ends might otherwise hit only idle
+    /// workers.
     private func waitForLoad(of worker: String) async -> Bool {
         while eventsOnTheirWay(to: worker) < Histogram.leastLoad {
             guard watch.found.unexpected.isEmpty, board.phase == .publishing else { return false }

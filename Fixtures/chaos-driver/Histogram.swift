@@ -4,7 +4,7 @@ struct Histogram {
     private(set) var total = 0
     private var loaded = 0
 
-    /// A kill with fewer on their way proves little.
+    /// A kill with fewer events on their way proves little.
     static let leastLoad = 100
 
     mutating func add(_ events: Int) {
@@ -15,7 +15,7 @@ struct Histogram {
 
     var loadedPercent: Double { total == 0 ? 0 : 100 * Double(loaded) / Double(total) }
 
-    /// 0, 1..., 10..., 100..., then in doublings from 1,000.
+    /// The lower bound of the bucket with this number of events: 0, 1, 10, 100, 1,000, and from there on doublings.
     private static func bucket(_ events: Int) -> Int {
         var bound = 1_000
         if events < bound { return events < 1 ? 0 : events < 10 ? 1 : events < 100 ? 10 : 100 }

@@ -78,8 +78,8 @@ final class HostLoad: Sendable {
     private static let pause = Duration.milliseconds(4)
 
     /// - Parameters:
-    ///   - consequence: the event that a worker's handler publishes for each event; waiting here for its room is the
-    ///     only limit on it.
+    ///   - consequence: the event that a worker's handler publishes for each event; this task waits for its room,
+    ///     because the handler does not.
     ///   - burst: how many events come at once; nil for a stream that comes as fast as there is room.
     ///   - isWanted: whether events are to be published now.
     private func publish<E: ChaosEvent>(

@@ -9,9 +9,13 @@ enum MemoryBound {
 
     /// The bound for one worker.
     ///
-    /// It is the sum of the hard limit, twice if workers publish for this one, because the events that a dead worker
-    /// has left are taken up to that; the window of each worker that publishes for this one; and the outbox of each of
-    /// those for which this one also publishes, because workers in a circle do not wait for each other.
+    /// It is the sum of
+    /// - the hard limit; twice if workers publish for this one, because as many bytes of events may be recovered from
+    ///   the outboxes of dead workers;
+    /// - the window of each worker that publishes for this one;
+    /// - the outbox of each worker with which this one exchanges events both ways, because workers in a circle do not
+    ///   wait for each other;
+    /// - the control frames that the worker has not read.
     static func bytes(for specification: WorkerSpecification) -> Int {
         guard let party = Party(name: specification.name) else { return 0 }
         let limits = LinkLimits()

@@ -11,7 +11,8 @@ final class MemoryWatch: Sendable {
     private static let interval: UInt32 = 20
     /// How many looks at the workers' events there are for one look at the process's memory, which takes longer.
     private static let looksBetweenSizes = 20
-    /// Memory at this many times its bound has no bound: a run that goes on would take the machine's memory.
+    /// Memory that reaches this many times its bound ends the run, which might otherwise take all of the machine's
+    /// memory.
     private static let hopeless = 4
 
     private struct Found: Sendable {

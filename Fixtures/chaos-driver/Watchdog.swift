@@ -11,7 +11,7 @@ import Darwin
 
 /// Ends a run that has stood still, and says where.
 enum Watchdog {
-    /// If nothing was handled for this many seconds, the run hangs, also under a sanitizer.
+    /// A run in which nothing was handled for this many seconds hangs, even under a sanitizer.
     private static let patience = 100
     /// An end that takes this many seconds hangs, even if events flow meanwhile.
     private static let longestEnd = 500

@@ -11,7 +11,7 @@ struct WorkerRoster: Sendable {
     private static let poolMembers = 3
     /// How long a worker has to finish its events; then SIGTERM ends it, which is a death.
     static let grace = Duration.seconds(10)
-    /// The grace of a worker that always has events on their way, and so never says goodbye.
+    /// The grace of a worker that never says goodbye, because events are always on their way to it.
     private static let shortGrace = Duration.seconds(2)
     /// The outbox at which the overflow policies act, in bytes.
     private static let lossyOutbox = 128 << 10

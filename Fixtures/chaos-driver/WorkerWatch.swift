@@ -4,7 +4,8 @@ import DomainEvents
 import EventBridge
 import Locks
 
-/// Takes the bridge's reports during a run: passes on what the checker has to know, and keeps what must not happen.
+/// Takes the bridge's reports during a run: passes on what the checker has to know, and keeps the reports of what must
+/// not happen.
 final class WorkerWatch: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 

@@ -65,7 +65,7 @@ struct ChaosWorker {
             board: board,
             sent: try SentLedger(in: folder, party: party, ordinal: ordinal, incarnation: source.incarnation),
             handled: try HandledLedger(in: folder, name: source.origin, board: board),
-            // As repeatable as a run is: the number of this start does not depend on chance.
+            // The seed is as repeatable as the run, because the number of this start does not depend on chance.
             seed: seed &+ ordinal
         )
         return try life.begin(as: party)

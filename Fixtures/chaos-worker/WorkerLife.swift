@@ -153,7 +153,7 @@ struct WorkerLife: Sendable {
         return [handle(Errand.self), handle(Question.self) { _ in answers.publish(Answer.self) }]
     }
 
-    /// Whether a stream whose sender waits for no room is to rest for now; also while nothing is to be published.
+    /// Whether a sender that does not wait for room is to rest for now; true also while nothing is to be published.
     private var isHeldBack: @Sendable (ChaosSender, ChaosStream) -> Bool {
         { [board, incarnation = publisher.source.incarnation] sender, stream in
             board.phase != .publishing || board.isAhead(sender.number, of: stream, from: incarnation)
@@ -183,7 +183,7 @@ struct WorkerLife: Sendable {
 
     // MARK: - The asker, which waits for outcomes
 
-    /// How long it waits for its events, from far too short to more than enough, in milliseconds.
+    /// How long the asker waits for an outcome, from far too short to more than enough, in milliseconds.
     private static let patience = [1, 20, 2_000, 60_000]
 
     private func ask() {
@@ -222,7 +222,7 @@ struct WorkerLife: Sendable {
 
 /// The senders of the events that handlers publish.
 private final class Consequences: @unchecked Sendable {
-    // Sendable: guarded by `lock`. Never contended: the thread that reads the link runs these handlers.
+    // Sendable: guarded by `lock`. Never contended, because only the thread that reads the link runs these handlers.
     private let lock = Lock()
     private var sender: ChaosSender
 

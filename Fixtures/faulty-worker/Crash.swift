@@ -16,7 +16,7 @@ enum Crash {
 
     /// A trap of Swift's own: there is no such character.
     ///
-    /// It first prints that to standard output, which nothing flushes afterwards.
+    /// It first prints a line to standard output, which nothing flushes afterwards.
     static func trap(_ text: String) {
         print("about to trap")
         let characters = Array(text)

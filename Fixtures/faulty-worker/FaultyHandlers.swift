@@ -37,7 +37,8 @@ enum FaultyHandlers {
                 guard event.text != text else { return }
                 let attempt = EventContext.current?.attempt ?? 1
                 if event.text == "waits" {
-                    // On later attempts only long enough for another event to come in between, if one could.
+                    // On later attempts, the wait is just long enough for another event to come in between, if one
+                    // could.
                     try? await Task.sleep(for: attempt == 1 ? .seconds(3_600) : .milliseconds(100))
                 }
                 publisher.publish(WorkDone(number: event.number, text: event.text, attempt: attempt))
@@ -88,7 +89,7 @@ enum FaultyHandlers {
         while true { turns.wrappingAdd(1, ordering: .relaxed) }
     }
 
-    /// All but the last event, which the handler publishes anyway.
+    /// Publishes all events but the last one, which the handler publishes anyway.
     private static func flood(_ event: WorkRequested, _ publisher: EventPublisher) {
         guard event.number > 1 else { return }
         for number in 1..<event.number {

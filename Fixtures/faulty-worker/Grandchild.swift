@@ -8,8 +8,8 @@ import Darwin
 
 /// A process that outlives the worker that started it.
 enum Grandchild {
-    /// Leaves a process behind that holds this one's standard output and standard error, and tells its number on the
-    /// former.
+    /// Leaves a process behind that holds this one's standard output and standard error, and prints its number to
+    /// standard output.
     ///
     /// - Parameter holdingLink: whether it also gets the link's descriptor, which is not close-on-exec before the
     ///   worker's runtime has taken it over.
@@ -20,7 +20,7 @@ enum Grandchild {
         system("sleep 300 & echo \"grandchild $!\"")
     }
 
-    /// Leaves a process behind that has a session of its own and holds nothing, and tells its number.
+    /// Leaves a process behind that has a session of its own and holds nothing, and prints its number.
     static func leaveDaemon() {
         system(
             """

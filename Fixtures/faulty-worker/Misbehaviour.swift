@@ -1,6 +1,7 @@
 /// The ways in which `faulty-worker` goes wrong, by the names that its `--misbehave` takes.
 ///
-/// EVENT in a name is `WorkRequested`, for every request, or the text of certain requests.
+/// EVENT in a name is either `WorkRequested`, which stands for every request, or the text of the requests that are
+/// meant.
 enum Misbehaviour: Equatable {
     // MARK: Before the hello
 
@@ -46,11 +47,11 @@ enum Misbehaviour: Equatable {
     case none
     /// `flood`: answers each request with as many events as its number says.
     case flood
-    /// `burst`: publishes as many events as the request's number says in the handler, and counts them in the file that
-    /// its text names, each when `publish` has returned; if it names none, the worker then dies of SIGKILL. Does
-    /// nothing the second time.
+    /// `burst`: the handler publishes as many events as the request's number says. After each `publish` it writes the
+    /// count into the file that the request's text names, and waits to be killed at the end. If there is no such file,
+    /// the worker dies of SIGKILL at the end. A second delivery of the request does nothing.
     case burst
-    /// `burst-outside`: the same on a thread of its own, while the link is read.
+    /// `burst-outside`: the same, on a thread of its own, while another thread reads the link.
     case burstOutside
     /// `burst-held`: as `burst`, after it has left a process behind that holds the link and the outbox.
     case burstHeld
