@@ -1,10 +1,10 @@
 /// Says whether the end of significant children stops all the others; the terms have the meaning that Erlang/OTP gives
 /// them.
 ///
-/// The group exists for its significant children: a job that finishes, or a leader without which the others are of no
-/// use. The end of such a child counts when it came of its own accord: the normal end of a transient child, any end of
-/// a temporary child, or the giving up of either. Two kinds of ends do not count: an end that was requested, and the
-/// end of a child that is stopped because a sibling restarts.
+/// A significant child is one for which the group exists: a job that finishes, or a leader without which the others are
+/// of no use. Its end counts if the child ended of its own accord: the normal end of a transient child, any end of a
+/// temporary child, or the giving up of either. Two kinds of ends do not count: an end that was requested, and the end
+/// of a child that is stopped because a sibling restarts.
 public enum AutomaticShutdown: String, Hashable, Sendable, CaseIterable {
     /// No child's end stops the others, and no child may be significant. The default.
     case never

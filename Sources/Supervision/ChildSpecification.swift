@@ -27,7 +27,7 @@ public struct ChildSpecification: Hashable, Sendable {
     /// The ends after which the child is started again.
     public var restart: RestartType
 
-    /// Whether the child's end of its own accord may end all of its siblings, as `AutomaticShutdown` says.
+    /// Whether all siblings may be stopped when the child ends of its own accord, as `AutomaticShutdown` says.
     public var isSignificant: Bool
 
     /// The rule for a child that runs only while there is something for it to do; nil if the child runs all the time.

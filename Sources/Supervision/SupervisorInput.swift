@@ -1,7 +1,7 @@
 /// What can happen to a supervisor, in the words of its state machine.
 ///
-/// News of a child's process carries the number of its start, as `spawn` gave it: news of a dead process may arrive
-/// late, and must not be taken for news of the next one.
+/// News of a child's process carries the number of its start, as `spawn` gave it, because news of a dead process may
+/// arrive late and must not be taken for news of the next one.
 package enum SupervisorInput: Hashable, Sendable {
     case startRequested
     case childSpawned(index: Int, start: Int, pid: Int32)

@@ -1,7 +1,7 @@
 /// Children that come and go while the supervisor runs.
 ///
 /// A child keeps its index for ever: a child that is added comes after all others, and a child that is removed keeps
-/// its place, for which nothing is done any more. So an added child is also the last in the order of starts, and the
+/// its place, though the place is never used again. So an added child is also the last in the order of starts, and the
 /// first to be stopped.
 extension SupervisorStateMachine {
     /// Adds children, which stay down until their start is requested.

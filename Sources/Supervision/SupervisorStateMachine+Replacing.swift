@@ -123,7 +123,7 @@ extension SupervisorStateMachine {
     ) {
         guard let next = children[index].replacement else { return }
         if next.outcome == nil { children[index].replacement?.outcome = outcome }
-        // The present process ends all the same, so the child is started again.
+        // The present process was already asked to end, so the child has to start again.
         if children[index].intent == .handOver { children[index].intent = .restart }
         switch next.phase {
         // The process is ended as soon as it is there.

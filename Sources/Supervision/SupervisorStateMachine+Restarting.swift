@@ -118,7 +118,7 @@ extension SupervisorStateMachine {
         switch children[index].phase {
         case .notStarted, .dormant, .stopped: queueAnew(index)
         case .gaveUp:
-            // Children that were given up because of each other come back together.
+            // Children that were given up together come back together.
             for sibling in strategy.restartSet(of: index, count: children.count) where !children[sibling].isRemoved {
                 if case .gaveUp = children[sibling].phase { queueAnew(sibling) }
             }

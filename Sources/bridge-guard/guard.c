@@ -139,7 +139,7 @@ static void wait_for_end(pid_t parent, int socket) {
         if (ready == 0) forget_empty_groups();
         if (ready <= 0) continue;
         take_notices(socket);
-        // The bridge has ended, or its process has: no process can send any more.
+        // The connection has ended, or the bridge's process has: no process can send any more.
         if ((watched[0].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0 || watched[1].revents != 0) return;
     }
 }

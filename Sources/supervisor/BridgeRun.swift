@@ -19,7 +19,7 @@ struct BridgeRun {
     private let lines = InputLines()
     private let isEnding = Flag()
     private let reloads = ReloadRequests()
-    /// A stream without elements; its end says that the first start is over, so reloads may begin.
+    /// A stream without elements; it ends when the first worker has come up or has failed, and then reloads may begin.
     private let begun = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
 
     init(

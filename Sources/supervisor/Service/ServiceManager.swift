@@ -65,7 +65,7 @@ final class ServiceManager: @unchecked Sendable {
         enqueue("READY=1")
     }
 
-    /// Reports that the configuration is being read again, sd_notify(3); does nothing before ``becameReady()``.
+    /// Reports that the configuration is being read again, as in sd_notify(3); does nothing before ``becameReady()``.
     func beganReloading() {
         guard lock.withLock({ isReady }) else { return }
         // The time shows the manager that the reload began after the manager's signal.
