@@ -20,7 +20,7 @@ enum UserInfoValue {
 
     static func bool(_ value: Any) -> Bool? {
         if let bool = exact(value, Bool.self) { return bool }
-        // Foundation's booleans are numbers too; only the type that a number was made from shows whether it is one.
+        // Foundation's booleans are numbers too; only the type from which a number was made shows that it is a boolean.
         guard let number = value as? NSNumber, ["B", "c"].contains(String(cString: number.objCType)) else { return nil }
         return number.boolValue
     }

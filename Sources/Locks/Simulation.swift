@@ -82,7 +82,7 @@ package enum Simulation {
     @usableFromInline
     static var memberThread: (any SimulatedThread)? { slot.unmanagedValue?._withUnsafeGuaranteedRef { $0.thread } }
 
-    /// Runs `body` while the calling thread belongs to a simulation.
+    /// Makes the calling thread a thread of a simulation while `body` runs.
     package static func run(as thread: any SimulatedThread, _ body: () -> Void) {
         cl_allow_simulations()
         slot.value = Membership(thread)
@@ -90,7 +90,7 @@ package enum Simulation {
         slot.value = nil
     }
 
-    /// Runs `body` while the calling thread belongs to no simulation.
+    /// Takes the calling thread out of its simulation, if there is one, while `body` runs.
     package static func outside(_ body: () -> Void) {
         let membership = slot.value
         slot.value = nil
@@ -98,7 +98,7 @@ package enum Simulation {
         slot.value = membership
     }
 
-    /// Takes the calling thread out of its simulation.
+    /// Takes the calling thread out of its simulation for good.
     package static func leave() { slot.value = nil }
 
     /// Runs `body`; in a simulation, no other thread runs until `body` has returned.

@@ -7,7 +7,7 @@ package struct ProgramSearch {
     private let supervisorDirectory: String?
     private let configurationDirectory: String
     private let searchPath: [String]
-    /// Where missing programs are reported; nil to report them among the configuration's other mistakes.
+    /// Where missing programs and files are reported; nil to report them among the configuration's other mistakes.
     let missing: ConfigurationMistakes?
 
     init(

@@ -31,7 +31,7 @@ enum InProcessWork {
 
     /// Adds up the numbers of the events that it is given.
     private final class Sum: @unchecked Sendable {
-        // Sendable: handlers of one subscription run one at a time, and each sees the changes of the previous one. The
+        // Sendable: the handlers that share a sum run one at a time, and each sees the changes of the previous one. The
         // sum is read when all handlers have returned.
         private(set) var value: Int64 = 0
         private(set) var count: Int64 = 0
