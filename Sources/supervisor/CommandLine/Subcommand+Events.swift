@@ -21,12 +21,13 @@ extension Subcommand {
         ],
         details: [
             """
-            PUBLISHED BY has those who were seen to publish and the workers whose `publishes` lists the name; `input` is the
-            supervisor itself. WANTED BY has workers, pools, `host`, and clients that ask for the name; `-` stands for none.
-            FIELDS are those of the event that came last. Reports of the bridge about itself are not among them.
+            PUBLISHED BY names the publishers that were seen, and the workers whose `publishes` lists the name; `input` is
+            the supervisor itself. WANTED BY names the workers, pools and clients that want the event, and `host`; `-` stands
+            for none. FIELDS are those of the event that came last. Reports of the bridge about itself are left out.
             """,
             """
-            Nothing waits for it. What comes faster than it is read is counted, without its bytes, and said.
+            No publisher waits for the count. Events that come faster than they are read are counted without their bytes,
+            and a line says how many.
             """,
         ],
         statuses: [

@@ -14,11 +14,11 @@ extension Subcommand {
         details: [
             """
             The supervisor keeps the last 1,000 lines of each worker, over all of its starts, and at most 64 KiB of them.
-            Each is shown with its time; one of more than 4 KiB is cut, and ends in an ellipsis. The name of a pool stands
-            for all its members: their lines come in the order in which they were printed, each with its member's name.
+            Each line is shown with its time; a line of more than 4 KiB is cut, and ends in an ellipsis. The name of a pool
+            stands for all its members: their lines come in the order in which they were printed, each with its member's name.
             """,
             """
-            Nothing waits for the reader. Where it reads too slowly, lines are left out, and a line says so in their place.
+            No worker waits for the reader. If it reads too slowly, lines are left out, and a line says so in their place.
             """,
         ],
         statuses: [

@@ -15,7 +15,7 @@ extension Subcommand {
               supervisor publish BoxOrdered '{"label": "Books", "capacity": 5}'
             """,
             """
-            When the time is over the event is not taken back: what a worker has not handled yet it may still handle.
+            When the time is over, the event is not taken back: a worker that has not handled it yet may still do so.
             """,
         ],
         statuses: [

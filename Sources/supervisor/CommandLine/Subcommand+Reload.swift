@@ -11,12 +11,12 @@ extension Subcommand {
         details: [
             """
             A line says which workers were started, stopped, replaced and left alone. A configuration with mistakes is
-            not taken: each is named as `supervisor check` names it, and the workers go on as they were. The file is the
-            one that the supervisor was started with; what is relative counts from there.
+            not taken: each mistake is named as `supervisor check` names it, and the workers go on as they were. The file
+            is the one that the supervisor was started with, and relative paths count from the same directory as then.
             """,
             """
-            Requests that come while the configuration is read are answered together, by one that comes behind it. When
-            the time is over nothing is taken back; nor does Ctrl-C take anything back.
+            Requests that come during a reload are answered together, by one more reload after it. Neither Ctrl-C nor
+            the end of the time takes anything back.
             """,
         ],
         statuses: [

@@ -26,9 +26,9 @@ extension Subcommand {
               supervisor request BoxOrdered '{"label": "Books", "capacity": 5}' --awaiting BoxProvisioned --or-failing BoxFailed
             """,
             """
-            The answer is the first event of these names that was caused by the one that is published here, through any
-            number of steps: one that is published inside a handler, or with the cause that belongs to it.
-            When the time is over the event is not taken back, and a sentence says who has handled it.
+            The answer is the first event of these names that the published event has caused, through any number of steps.
+            A handler causes the events that it publishes, and so does code that publishes with the handled event as cause.
+            When the time is over, the event is not taken back, and a sentence says which workers have handled it.
             """,
         ],
         statuses: [

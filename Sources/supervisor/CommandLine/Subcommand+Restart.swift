@@ -7,8 +7,9 @@ extension Subcommand {
         options: [control],
         details: [
             """
-            A worker that runs is stopped first, and finishes what it has. One that was given up or stopped is started with its
-            failures forgotten, and gets what waits for it. The name of a pool stands for all its members.
+            A worker that runs is stopped first, and finishes what it has. A worker that was given up or stopped is
+            started: its failures are forgotten, and it gets the events that wait for it. The name of a pool stands for all
+            its members.
             Ctrl-C ends the wait and takes nothing back.
             """
         ],

@@ -14,10 +14,10 @@ extension Subcommand {
               supervisor signal store HUP
             """,
             """
-            The signal goes to the worker's process alone, not to what it has started. The supervisor does not know of
-            it: a worker that ends by it has crashed, and is started again. To stop one, use `supervisor stop`. One that
-            is stopped by SIGSTOP gives no sign of life, and is ended for that. The name of a pool stands for all its
-            members.
+            The signal goes to the worker's process alone, not to the processes that it has started. To the supervisor, a
+            worker that a signal ends has crashed, so it is started again; to stop a worker, use `supervisor stop`. A
+            worker that SIGSTOP stops gives no sign of life, and the supervisor ends it for that. The name of a pool
+            stands for all its members.
             """,
         ],
         statuses: [

@@ -20,14 +20,14 @@ extension Subcommand {
         ],
         details: [
             """
-            The columns: events IN to a worker that are settled, and events OUT of it that have arrived, since the start of the
-            supervisor or, with --watch, in a second; OUTBOX, the events that wait for it; P99, what 99 of 100
-            timed events took at most until it had settled them; MEMORY, what of its process lies in RAM; REMARK, what there is to
-            say of its state, what its box is without as the system lacks it, or how its last process ended. Where a
-            terminal is too narrow for it, the remark stands in a line below.
-            Below, who else is attached: process and user as the system noted them, and the name that a client gives itself.
-            A terminal gets colours, unless NO_COLOR is set. Of a supervisor of another version is shown what it says when it
-            refuses to be asked, without --watch.
+            The columns: IN, how many events for the worker are settled, and OUT, how many events from it have arrived, both
+            since the start of the supervisor or, with --watch, in a second; OUTBOX, how many events wait for the worker; P99,
+            the time within which it has settled 99 of 100 timed events; MEMORY, how much of its process lies in RAM; REMARK,
+            a note on its state, the parts of its box that this system lacks, or how its last process ended. On a terminal
+            that is too narrow, the remark stands in the line below.
+            The second table has the attached clients: process and user as the system noted them, and the client's own name.
+            A terminal gets colours, unless NO_COLOR is set. A supervisor of another version refuses the question. Without
+            --watch, the report that comes with its refusal is shown.
             """
         ],
         statuses: [(.success, ["shown"])] + attachingStatuses + [(.output, ["standard output cannot be written"])]

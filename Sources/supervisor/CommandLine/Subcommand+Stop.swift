@@ -17,10 +17,10 @@ extension Subcommand {
         options: [control],
         details: [
             """
-            A worker finishes what it has first, as far as its grace goes, and then stays down until `supervisor restart`.
-            What is in its outbox waits for that; events for it are not taken meanwhile. The name of a pool stands for all its
-            members.
-            Without a worker it does what SIGTERM does. To escalate that, send SIGTERM.
+            A worker first finishes what it has, within its grace, and then stays down until `supervisor restart`. The
+            events in its outbox wait for that; meanwhile no more events for it are taken. The name of a pool stands for all
+            its members.
+            Without a worker, the command does what SIGTERM does. To escalate the stop, send SIGTERM.
             Ctrl-C ends the wait and takes nothing back.
             """
         ],

@@ -36,12 +36,12 @@ extension Subcommand {
         ],
         details: [
             """
-            Nothing waits for a tail: where it reads too slowly, events are left out, and a line says in their place how
+            No publisher waits for a tail. If it reads too slowly, events are left out, and a line in their place says how
             many. In JSON it is {"bridge": "gap", "type": "BoxOrdered", "count": 37, "reason": "dropped", "ranges": [...]}.
             """,
             """
-            When the supervisor goes away it is waited for. What passes meanwhile is missing, which a line says too (in JSON
-            with the reason "away" and the count null), and standard error.
+            If the supervisor goes away, the command waits for it. Events that pass meanwhile are missing; a line says so
+            (in JSON with the reason "away" and the count null), and standard error says so too.
             """,
         ],
         statuses: [

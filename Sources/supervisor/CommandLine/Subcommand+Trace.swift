@@ -32,10 +32,11 @@ extension Subcommand {
         ],
         details: [
             """
-            For each event and process: publish, and handling, on the threads that were at it; passing, in the
-            supervisor; and for each receiver the time in the outbox and on the wire, until it is settled. Arrows lead from
-            an event to what was made of it. Of a worker that speaks lines there is what the supervisor knows. Nothing
-            waits for the recording: what is too much is left out, and said.
+            The timeline shows for each event and process: its publishing and handling, on the threads that did it; its
+            passing through the supervisor; and for each receiver its time in the outbox, and on the wire until it is settled.
+            Arrows lead from an event to the events that it caused. A worker that speaks lines reports nothing, so only the
+            supervisor's view of it is there. No event waits for the recording: spans that are too many are left out, and a
+            sentence says how many.
             """
         ],
         statuses: [
