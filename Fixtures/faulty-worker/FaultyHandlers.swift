@@ -73,6 +73,7 @@ enum FaultyHandlers {
         case .crashUnless(let path):
             if access(path, F_OK) != 0 { Crash.now() }
         case .exit(on: let pattern) where isMeant(pattern): exit(0)
+        case .misconfigured(on: let pattern) where isMeant(pattern): exit(78)
         case .violate(on: let pattern) where isMeant(pattern): WrongFrame.write()
         case .fail(on: let pattern) where isMeant(pattern):
             throw HandlerRefuses(description: "work \(event.number) (\"\(event.text)\") is refused on purpose")

@@ -99,6 +99,8 @@ enum Misbehaviour: Equatable {
     case crashUnless(path: String)
     /// `exit-on:EVENT`: ends with status 0 in the handler.
     case exit(on: String)
+    /// `misconfigured-on:EVENT`: ends with status 78 in the handler, as if its configuration were wrong.
+    case misconfigured(on: String)
     /// `throw-on:EVENT`: the handler throws.
     case fail(on: String)
     /// `violate-on:EVENT`: the handler writes bytes to the link that are no frame, and answers.
@@ -139,6 +141,7 @@ enum Misbehaviour: Equatable {
         case "crash-beside": self = .crashBeside(on: value)
         case "crash-unless": self = .crashUnless(path: value)
         case "exit-on": self = .exit(on: value)
+        case "misconfigured-on": self = .misconfigured(on: value)
         case "throw-on": self = .fail(on: value)
         case "violate-on": self = .violate(on: value)
         default: return nil
@@ -156,8 +159,8 @@ enum Misbehaviour: Equatable {
     static var names: String {
         let valued = [
             "crash-on:EVENT", "crash-once-on:EVENT", "crash-beside:EVENT", "crash-unless:PATH", "exit-on:EVENT",
-            "hang-on:EVENT", "hang-once-on:EVENT", "slow:DURATION", "throw-on:EVENT", "trap-on:EVENT",
-            "violate-on:EVENT",
+            "hang-on:EVENT", "hang-once-on:EVENT", "misconfigured-on:EVENT", "slow:DURATION", "throw-on:EVENT",
+            "trap-on:EVENT", "violate-on:EVENT",
         ]
         return (plain.keys + valued).sorted().joined(separator: ", ")
     }

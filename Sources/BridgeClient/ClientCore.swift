@@ -64,6 +64,7 @@ final class ClientCore: GuestSession.Owner, @unchecked Sendable {
         limits.interestNames = EventRouter.maximumNames + 1
         self.limits = limits
         poller = try Poller(name: "bridge client")
+        publisher.withdrawImportRight()
         publisher.reserve(Self.ownReports.union(ControlEventNames.commands).union(ControlEventNames.answers))
         router = EventRouter(
             publisher: publisher,

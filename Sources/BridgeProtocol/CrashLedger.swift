@@ -14,12 +14,16 @@ package struct CrashLedger: Sendable, Hashable {
     /// After this many dead letters with no handled event between them, the worker is broken.
     package static let deadLettersInARow = 3
 
-    private let strikeLimit: Int
+    private let strikeLimit: Int?
     private var deadLetters = 0
 
-    package init(strikeLimit: Int) {
+    /// - Parameter strikeLimit: how many strikes make an event a dead letter; nil if a crash strikes no event.
+    package init(strikeLimit: Int?) {
         self.strikeLimit = strikeLimit
     }
+
+    /// Whether a crash may strike the events that were open, and puts them on probation.
+    package var strikesEvents: Bool { strikeLimit != nil }
 
     /// An incarnation has acknowledged an event: the worker is able to do its work.
     package mutating func eventsWereAcknowledged() { deadLetters = 0 }
@@ -29,7 +33,7 @@ package struct CrashLedger: Sendable, Hashable {
 
     /// An incarnation has crashed; `finding` says which events were open.
     package mutating func crashed(_ finding: Probation.Finding) -> Verdict {
-        guard case .struck(_, let strikes) = finding else { return .worker }
+        guard let strikeLimit, case .struck(_, let strikes) = finding else { return .worker }
         guard strikes.count >= strikeLimit else { return .strike }
         deadLetters += 1
         guard deadLetters >= Self.deadLettersInARow else { return .deadLetter }

@@ -132,6 +132,7 @@ package final class WorkerSession: GuestSession.Owner, @unchecked Sendable {
     package func guestWasWelcomed(_ session: GuestSession, _ welcome: Welcome) -> PeerEvents? {
         let source = EventSource(origin: name, incarnation: welcome.workerIncarnation)
         let publisher = EventPublisher(source: source)
+        if !welcome.features.contains(.takesImportedEvents) { publisher.withdrawImportRight() }
         let router = EventRouter(publisher: publisher, poller: poller, tap: tap, tapsUnwanted: false)
         let peer = Peer(
             peerName: EventRouter.ownName,

@@ -26,6 +26,8 @@ public struct DeliveryError: Error, Sendable, CustomStringConvertible {
         case eventTooLarge
         /// An untyped event has a name that belongs to a Swift type of the publisher.
         case nameHasType
+        /// The event is one of another machine, and this process may not import events.
+        case mayNotImport
     }
 
     /// An error's content, as an object: calls that pass on an event return an optional error, which should be small.

@@ -7,12 +7,19 @@ package final class EventSource: Sendable {
     @usableFromInline package let origin: String
     /// 64 random bits for each start of that process.
     @usableFromInline package let incarnation: UInt64
+    /// Whether the process runs on another machine; it is then named as `node/process`, and no process here can have
+    /// such a name.
+    package let isForeign: Bool
 
     @usableFromInline
     package init(origin: String, incarnation: UInt64) {
         self.origin = origin
         self.incarnation = incarnation
+        isForeign = Self.isForeign(origin)
     }
+
+    /// Whether this is the name of a process of another machine.
+    package static func isForeign(_ origin: String) -> Bool { origin.utf8.contains(UInt8(ascii: "/")) }
 }
 
 extension EventSource: Equatable {
@@ -44,8 +51,14 @@ public struct EventID: Hashable, Sendable, CustomStringConvertible {
         self.init(source: EventSource(origin: origin, incarnation: incarnation), number: number)
     }
 
-    /// The name of the worker or client that offered the event, or `host`.
+    /// The name of the worker or client that offered the event, or `host`; for an event of another machine the names
+    /// of its node and of its process there, such as `berlin/host`.
     public var origin: String { source.origin }
+
+    /// Whether another machine's process offered the event, and a gateway has imported it.
+    ///
+    /// The origin then has a slash, which no name of a worker or client has.
+    public var isForeign: Bool { source.isForeign }
 
     /// 64 random bits, chosen anew each time the origin's process starts.
     public var incarnation: UInt64 { source.incarnation }

@@ -105,7 +105,7 @@ extension EventPublisher {
 
     /// - Parameter id: gives the event's identity, for the error if no room will come.
     /// - Returns: The rooms that keep a place for the event until the caller gives the place back.
-    private func reserveRoom<E: DomainEvent>(
+    func reserveRoom<E: DomainEvent>(
         for event: E,
         in channel: EventChannel<E>,
         id: () -> EventID
@@ -329,7 +329,7 @@ extension EventPublisher {
         }
     }
 
-    private func refuseAfterShutdown(_ name: String, _ context: EventContext) throws(DeliveryError) {
+    func refuseAfterShutdown(_ name: String, _ context: EventContext) throws(DeliveryError) {
         if let refusal = refusalAfterShutdown(of: name, context) { throw refusal }
     }
 

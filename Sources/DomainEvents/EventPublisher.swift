@@ -51,6 +51,7 @@ public final class EventPublisher: @unchecked Sendable {
     private let hasHadBridge = Atomic(false)
     private var strands: [ObjectIdentifier: WeakStrand] = [:]
     private var consumers = ConsumerTable()
+    let importRight = ImportRight()
 
     private struct WeakStrand {
         weak var strand: DeliveryStrand?

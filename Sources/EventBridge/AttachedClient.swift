@@ -30,6 +30,9 @@ final class AttachedClient: HostSession, @unchecked Sendable {
     /// Why the host ended the link; nil if the link itself reports the reason.
     private var fault: String?
 
+    /// Events of other machines come only from workers, whose specifications say so.
+    let mayImport = false
+
     /// 30 s of silence end a client's link: a client that hangs must not keep an outbox here.
     let heartbeat = Heartbeat(every: .seconds(1), tolerance: 30)
     private static let longestTitle = 64

@@ -21,6 +21,8 @@ protocol HostSession: LinkControlSink {
     var heartbeat: Heartbeat { get }
     /// The names of the events that the guest may publish; nil for any.
     var publishable: Set<EventName>? { get }
+    /// Whether the guest may bring events of other machines.
+    var mayImport: Bool { get }
 
     /// Whether the host takes the guest, by what the guest says of itself.
     func judge(_ hello: Hello) -> HostHandshake.Outcome
@@ -66,12 +68,12 @@ extension HostSession {
                     windowEvents: UInt64(peer.limits.windowEvents),
                     frameBytes: UInt64(peer.limits.frameBytes),
                     heartbeatMilliseconds: heartbeat.every.milliseconds,
-                    features: peer.isAttached ? [] : link.features,
+                    features: peer.isAttached ? [] : link.features.union(mayImport ? .takesImportedEvents : []),
                     name: peer.isAttached ? peer.peerName : nil
                 )
             )
         )
-        link.bringEvents(to: PeerEvents(of: peer, to: router, publishable: publishable))
+        link.bringEvents(to: PeerEvents(of: peer, to: router, publishable: publishable, mayImport: mayImport))
         link.established(
             peerSource: EventSource(origin: peer.peerName, incarnation: incarnation),
             ownIncarnation: ownIncarnation,

@@ -19,6 +19,8 @@ extension WorkerIncarnation {
         return specification.publishes.map { EventName.set($0 + always) }
     }
 
+    var mayImport: Bool { specification.mayImport }
+
     var router: EventRouter? { host?.router }
 
     var heartbeat: Heartbeat { specification.child.heartbeat }

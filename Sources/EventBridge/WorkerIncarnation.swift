@@ -221,7 +221,7 @@ final class WorkerIncarnation: HostSession, @unchecked Sendable {
         if !ended.hadEvents {
             // This start was never the peer's present start, so its end says nothing about the peer.
             verdict = .worker
-        } else if ended.record.isCrash {
+        } else if ended.record.isCrash, !reason.isWrongConfiguration {
             verdict = host.router.workerCrashed(
                 peer,
                 over: link,

@@ -26,8 +26,10 @@ public struct WorkerLimits: Sendable, Hashable {
 
     /// How many crashes of the worker over one event make that event a dead letter; 3 by default.
     ///
-    /// If the worker breaks the protocol over the event, that counts as a crash.
-    public var strikes: Int
+    /// If the worker breaks the protocol over the event, that counts as a crash. With nil no crash strikes an event: it
+    /// comes again as often as it must, in its window with the others, and each crash counts towards the restart
+    /// intensity. That suits a worker whose crashes say nothing about its events, such as a gateway.
+    public var strikes: Int?
 
     /// How long the worker may have one event in its handlers; nil, the default, for any time.
     ///
@@ -81,7 +83,7 @@ public struct WorkerLimits: Sendable, Hashable {
         outboxHardLimit: Int = 64 << 20,
         overflow: [String: OverflowPolicy] = [:],
         frame: Int = 16 << 20,
-        strikes: Int = 3,
+        strikes: Int? = 3,
         handlerDeadline: Duration? = nil,
         output: Int = 1 << 20,
         interestNames: Int = 4_096,
@@ -140,7 +142,7 @@ public struct WorkerLimits: Sendable, Hashable {
             if let mistake { mistakes.append("overflow: \(mistake)") }
             if policy == .latest(by: "") { mistakes.append("overflow: \(name): a field's name is not empty") }
         }
-        if strikes < 1 { mistakes.append("an event may cause \(strikes) crashes; 1 is the least") }
+        if let strikes, strikes < 1 { mistakes.append("an event may cause \(strikes) crashes; 1 is the least") }
         if let handlerDeadline { mistakes += handlerDeadline.mistakes(as: "the handlers' deadline", mayBeZero: false) }
         return mistakes
     }

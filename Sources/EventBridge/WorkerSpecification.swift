@@ -27,6 +27,13 @@ public struct WorkerSpecification: Sendable, Hashable {
     /// a refusal as well.
     public var publishes: [String]?
 
+    /// Whether the worker may import events of other machines, as a gateway does; false by default.
+    ///
+    /// Such an event keeps its identity, time, cause and trace. Its origin has the form `node/process`, so the worker
+    /// cannot speak for a process of this bridge. ``publishes`` holds for these events, too. A worker without this
+    /// right that sends such an event breaks the protocol.
+    public var mayImport: Bool
+
     /// How much the link to the worker holds and takes.
     public var limits: WorkerLimits
 
@@ -57,6 +64,7 @@ public struct WorkerSpecification: Sendable, Hashable {
         workingDirectory: String? = nil,
         subscribes: [any DomainEvent.Type] = [],
         publishes: [any DomainEvent.Type]? = nil,
+        mayImport: Bool = false,
         restart: RestartType = .permanent,
         isSignificant: Bool = false,
         onDemand: OnDemand? = nil,
@@ -86,6 +94,7 @@ public struct WorkerSpecification: Sendable, Hashable {
             ),
             subscribes: subscribes.map { $0.eventName },
             publishes: publishes.map { $0.map { $0.eventName } },
+            mayImport: mayImport,
             limits: limits,
             pool: pool,
             box: box,
@@ -98,6 +107,7 @@ public struct WorkerSpecification: Sendable, Hashable {
         child: ChildSpecification,
         subscribes: [String],
         publishes: [String]? = nil,
+        mayImport: Bool = false,
         limits: WorkerLimits = WorkerLimits(),
         pool: WorkerPool? = nil,
         box: WorkerBox? = nil,
@@ -109,6 +119,7 @@ public struct WorkerSpecification: Sendable, Hashable {
         self.child = child
         self.subscribes = subscribes
         self.publishes = publishes
+        self.mayImport = mayImport
         self.limits = limits
     }
 

@@ -16,6 +16,7 @@ public struct InMemoryWorker: Sendable {
     ///   - name: the worker's name.
     ///   - subscribes: the events that the worker subscribes to; the host keeps them while the worker is down.
     ///   - publishes: the events that the worker may publish; nil for any.
+    ///   - mayImport: whether the worker may import events of other machines.
     ///   - restart: after which kinds of exit the host starts the worker again.
     ///   - isSignificant: whether the worker's end may end all workers.
     ///   - onDemand: whether and how the worker runs only while there are events for it.
@@ -29,6 +30,7 @@ public struct InMemoryWorker: Sendable {
         _ name: String = "worker",
         subscribes: [any DomainEvent.Type] = [],
         publishes: [any DomainEvent.Type]? = nil,
+        mayImport: Bool = false,
         restart: RestartType = .permanent,
         isSignificant: Bool = false,
         onDemand: OnDemand? = nil,
@@ -44,6 +46,7 @@ public struct InMemoryWorker: Sendable {
             executable: .path("in memory"),
             subscribes: subscribes,
             publishes: publishes,
+            mayImport: mayImport,
             restart: restart,
             isSignificant: isSignificant,
             onDemand: onDemand,

@@ -26,6 +26,7 @@ extension Peer {
         renew(after: ended)
         let suspects = known ?? ended.unfinished
         let (verdict, event, retired): (CrashLedger.Verdict, UndeliveredEvent?, Link?) = lock.withLock {
+            guard ledger.strikesEvents else { return (.worker, nil, nil) }
             let finding = current.predecessorCrashed(suspects: suspects, because: reason)
             let verdict = ledger.crashed(finding)
             guard verdict == .deadLetter || verdict == .broken, case .struck(let sequence, _) = finding else {

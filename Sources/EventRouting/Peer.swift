@@ -75,7 +75,7 @@ package final class Peer: @unchecked Sendable {
         ownSource: EventSource,
         limits: LinkLimits,
         specified: Set<EventName> = [],
-        strikes: Int = 3,
+        strikes: Int? = 3,
         isRenewed: Bool,
         poller: Poller,
         first: Link? = nil,

@@ -7,7 +7,7 @@ package import DomainEvents
 ///
 /// Each link has one from its handshake on. Its peer's identity and rights decide what it takes.
 package final class PeerEvents: LinkEventSink, @unchecked Sendable {
-    // Sendable: `last` belongs to the thread that reads the link; the rest is constant.
+    // Sendable: `last` and `foreignSources` belong to the thread that reads the link; the rest is constant.
     let router: EventRouter
     let peer: Peer
     // The router's own. They are here as well because a reference that is taken from another object is counted for each
@@ -16,6 +16,10 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
     private let trace: TraceReporter
     /// The names of the events that the peer may publish; nil for any.
     private let publishable: Set<EventName>?
+    /// Whether the peer may bring events of other machines.
+    private let mayImport: Bool
+    /// Only on the thread that reads the link.
+    @exclusivity(unchecked) private var foreignSources = ForeignSources()
     private let keepsLast: Bool
     /// The last event that has come; nil if none has, and if it is not kept.
     ///
@@ -24,13 +28,21 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
 
     /// - Parameters:
     ///   - publishable: the names of the events that the peer may publish; nil for any.
+    ///   - mayImport: whether the peer may bring events of other machines, under their own identities.
     ///   - keepsLast: whether to keep the identity of the last event that has come.
-    package init(of peer: Peer, to router: EventRouter, publishable: Set<EventName>? = nil, keepsLast: Bool = false) {
+    package init(
+        of peer: Peer,
+        to router: EventRouter,
+        publishable: Set<EventName>? = nil,
+        mayImport: Bool = false,
+        keepsLast: Bool = false
+    ) {
         self.peer = peer
         self.router = router
         names = router.names
         trace = router.trace
         self.publishable = publishable
+        self.mayImport = mayImport
         self.keepsLast = keepsLast
     }
 
@@ -43,9 +55,7 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
         in run: inout EventRun
     ) throws -> EventDisposition {
         if peer.role == .host {
-            guard case .sender = head.id else {
-                throw LinkViolation("event \(head.sequence) bears the identity of another process")
-            }
+            if case .sender = head.id {} else { try checkImport(of: head) }
             guard mayPublish(head.name) else {
                 let name = router.name(of: head.name) ?? ""
                 return forbidden(head, over: link, "worker \"\(peer.peerName)\" may not publish \(name)")
@@ -108,6 +118,24 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
 
     // MARK: - Rights
 
+    /// Checks that the peer may bring an event that is not its own.
+    private func checkImport(of head: EventHead) throws(LinkViolation) {
+        guard mayImport else {
+            throw LinkViolation(
+                "event \(head.sequence) bears the identity of another process, and the peer may not import events"
+            )
+        }
+        // No process here has such a name, so no importer speaks for one.
+        guard case .other(let origin, _, _) = head.id, EventSource.isForeign(origin) else {
+            throw LinkViolation(
+                """
+                event \(head.sequence) bears the identity of a process of this bridge; an imported event names a \
+                process of another machine, as in "berlin/host"
+                """
+            )
+        }
+    }
+
     /// Whether the peer may publish events of this name.
     private func mayPublish(_ name: WireName) -> Bool {
         guard let publishable else { return true }
@@ -131,7 +159,8 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
     ) -> EventDisposition {
         router.ensureTargets(of: topic)
         guard let source = link.peerSource else { return .handled }
-        let context = link.context(of: head, from: source)
+        var context = link.context(of: head, from: source)
+        if mayImport, context.id.isForeign { context = foreignSources.adopt(context) }
         if keepsLast { last = context.id }
         if topic.scope != .open, let text = topic.scope.refusal(of: topic.name, from: peer) {
             return forbidden(head, over: link, text)

@@ -42,17 +42,19 @@ package struct ConfigurationValue {
         return bool
     }
 
-    package func integer(in range: ClosedRange<Int>) -> Int? {
+    /// - Parameter other: what else may stand here, for the sentence; the caller has looked for it.
+    package func integer(in range: ClosedRange<Int>, or other: String? = nil) -> Int? {
+        let expected = "an integer from \(range.lowerBound) to \(range.upperBound)\(other.map { " or \($0)" } ?? "")"
         switch node.value {
         case .unsigned(let number):
             if let integer = Int(exactly: number), range.contains(integer) { return integer }
         case .negative(let number):
             if let number = Int(exactly: number), range.contains(-1 - number) { return -1 - number }
         default:
-            reportType(expected: "an integer from \(range.lowerBound) to \(range.upperBound)")
+            reportType(expected: expected)
             return nil
         }
-        report("found \(found), expected an integer from \(range.lowerBound) to \(range.upperBound)")
+        report("found \(found), expected \(expected)")
         return nil
     }
 

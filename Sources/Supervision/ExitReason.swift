@@ -2,7 +2,8 @@
 ///
 /// If the supervisor killed a child for a fault, the reason is the fault and not the signal.
 public enum ExitReason: Hashable, Sendable {
-    /// The child ended by itself with this status; 0 is a normal end.
+    /// The child ended by itself with this status; 0 is a normal end, and 78 (`EX_CONFIG` of sysexits.h) says that the
+    /// child cannot run as it is configured.
     case exited(status: Int32)
 
     /// A signal of this number killed the child; `coreDumped` says whether the child left a core.
@@ -59,11 +60,15 @@ public enum ExitReason: Hashable, Sendable {
     /// to consider whether the program ran before.
     package var isPermanent: Bool {
         switch self {
+        case .exited: isWrongConfiguration
         case .handshakeRejected, .boxUnavailable: true
         case .spawnFailed(_, let errno?): SystemConstants.permanentSpawnErrors.contains(errno)
         default: false
         }
     }
+
+    /// Whether the child said by its status that it cannot run as it is configured; that says nothing about events.
+    package var isWrongConfiguration: Bool { self == .exited(status: SystemConstants.wrongConfiguration) }
 }
 
 extension ExitReason {

@@ -28,7 +28,7 @@ extension SupervisorStateMachine {
         children[index].phase = .stopped
         // A child that ran before had a program that could run. Probably that program is just being replaced, so a few
         // more tries are worth it.
-        if reason.isPermanent, !(reason.isSpawnFailure && child.hasRun) {
+        if !isNormal, reason.isPermanent, !(reason.isSpawnFailure && child.hasRun) {
             giveUp(index, reason.description)
         } else if child.isOnDemand || child.specification.restart.restarts(afterNormalEnd: isNormal) {
             restartAfterFailure(index, reason, blame: blame)

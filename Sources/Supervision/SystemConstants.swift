@@ -12,6 +12,9 @@ import Darwin
 enum SystemConstants {
     static let permanentSpawnErrors: Set<Int32> = [ENOENT, EACCES, ENOEXEC, ENOTDIR, ENAMETOOLONG, E2BIG]
 
+    /// EX_CONFIG of sysexits.h, the same number on every system.
+    static let wrongConfiguration: Int32 = 78
+
     /// A signal's name and number, such as `SIGKILL (9)`, or `signal 40` for one without a name.
     static func signalText(_ number: Int32) -> String {
         guard let name = signalNames[number] else { return "signal \(number)" }

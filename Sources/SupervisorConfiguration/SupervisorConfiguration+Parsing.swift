@@ -100,8 +100,8 @@ extension SupervisorConfiguration {
         firstLines: inout [String: Int]
     ) -> Worker? {
         let keys = [
-            "name", "executable", "arguments", "environment", "directory", "subscribes", "publishes", "restart",
-            "backoff",
+            "name", "executable", "arguments", "environment", "directory", "subscribes", "publishes",
+            "mayImport", "restart", "backoff",
             "handshake", "heartbeat", "shutdown", "limits", "significant", "onDemand", "pool",
             "box", "control",
         ]
@@ -118,6 +118,7 @@ extension SupervisorConfiguration {
         worker.directory = object.optional("directory").flatMap { directory($0, programs) }
         worker.subscribes = object.optional("subscribes").flatMap(subscribed) ?? worker.subscribes
         worker.publishes = object.optional("publishes").flatMap(published)
+        worker.mayImport = object.optional("mayImport")?.bool() ?? worker.mayImport
         worker.pool = object.optional("pool").flatMap { [worker] in pool($0, of: worker) }
         worker.allowsControl = object.optional("control")?.bool() ?? worker.allowsControl
         readSupervision(of: &worker, from: object)
@@ -250,13 +251,21 @@ extension SupervisorConfiguration {
         worker.limits.overflow = limits.optional("overflow").flatMap(overflow) ?? worker.limits.overflow
         worker.limits.frame =
             limits.optional("frame")?.byteCount(in: leastFrame...greatestSize, example: "16MiB") ?? worker.limits.frame
-        worker.limits.strikes = limits.optional("strikes")?.integer(in: 1...1_000) ?? worker.limits.strikes
+        if let value = limits.optional("strikes") { readStrikes(of: &worker, from: value) }
         worker.limits.handlerDeadline =
             limits.optional("handlerDeadline")?.duration(in: durations, example: "30s")
         worker.limits.output =
             limits.optional("output")?.byteCount(in: 1 << 10...1 << 30, example: "1MiB") ?? worker.limits.output
         readLinkLimits(of: &worker, from: limits)
         readSystemLimits(of: &worker, from: limits)
+    }
+
+    private static func readStrikes(of worker: inout Worker, from value: ConfigurationValue) {
+        if case .string("never") = value.node.value {
+            worker.limits.strikes = nil
+        } else if let strikes = value.integer(in: 1...1_000, or: "\"never\"") {
+            worker.limits.strikes = strikes
+        }
     }
 
     /// The limits on a worker's use of its link.

@@ -85,8 +85,8 @@ extension SupervisorConfiguration {
             package var overflow: [String: OverflowPolicy] = [:]
             /// How many bytes a single frame may have.
             package var frame = 16 << 20
-            /// After how many crashes over one event the event is put aside as a dead letter.
-            package var strikes = 3
+            /// After how many crashes over one event the event is put aside as a dead letter; nil for never.
+            package var strikes: Int? = 3
             /// How long the worker's handlers may take for one event; nil for no limit.
             package var handlerDeadline: Duration?
             /// How many bytes of the worker's output are shown in a second.
@@ -127,6 +127,8 @@ extension SupervisorConfiguration {
         package var subscribes: [String] = []
         /// The names of the events that the worker may publish; nil for all.
         package var publishes: [String]?
+        /// Whether the worker may import events of other machines.
+        package var mayImport = false
         package var restart = Restart.permanent
         /// Whether the worker's end may end all workers.
         package var isSignificant = false

@@ -23,7 +23,7 @@ struct CheckCommand {
             let workers = found.workers.count == 1 ? "1 worker" : "\(found.workers.count) workers"
             let right = "\(TerminalText.harmless(configuration)): \(workers), configuration is right"
             let notes =
-                Self.lacks(of: found) + Self.neverTaken(of: found)
+                Self.lacks(of: found) + Self.neverTaken(of: found) + Self.importers(of: found)
                 + Self.open(found.control.map(programs.fromConfiguration))
             return (.success, ([right] + notes).joined(separator: "\n"))
         } catch {
@@ -38,6 +38,16 @@ struct CheckCommand {
             (worker.publishes ?? []).filter { names.contains(EventName($0)) }.map {
                 "note: worker \"\(worker.name)\" publishes \($0), which is taken from no worker: it is between a host and its clients"
             }
+        }
+    }
+
+    /// Notes about workers that may bring events of other machines under any name.
+    private static func importers(of configuration: SupervisorConfiguration) -> [String] {
+        configuration.workers.filter { $0.mayImport && $0.publishes == nil }.map {
+            """
+            note: worker "\($0.name)" may import events of any name from other machines; `publishes` would name those \
+            that it needs
+            """
         }
     }
 

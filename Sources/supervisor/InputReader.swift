@@ -108,7 +108,7 @@ final class InputReader: Sendable {
             return true
         }
         switch error.code {
-        case .eventTooLarge, .notEncodable, .nameHasType: throw InputMistake(error.description)
+        case .eventTooLarge, .notEncodable, .nameHasType, .mayNotImport: throw InputMistake(error.description)
         case .outboxFull, .workerUnavailable, .shuttingDown, .noSubscriber, .timedOut, .insideTransaction, .refused,
             .deadLettered:
             // The line is valid: only the delivery failed.

@@ -61,6 +61,7 @@ extension SupervisorConfiguration.Worker {
             ),
             subscribes: subscribes,
             publishes: publishes,
+            mayImport: mayImport,
             limits: workerLimits,
             pool: pool.map(WorkerPool.init),
             box: box.map(WorkerBox.init),

@@ -105,6 +105,48 @@ struct StrikeTests {
         reports.end()
     }
 
+    @Test("A worker whose crashes strike no event gets it as often as it crashes, and is given up with the event kept")
+    func neverStruck() async throws {
+        let reports = WorkerReports(publisher)
+        let bridge = try BridgeHost(
+            publisher: publisher,
+            workers: [
+                faulty("crash-on:poison", subscribes: [WorkRequested.self], limits: WorkerLimits(strikes: nil))
+            ],
+            intensity: Self.atMost(4)
+        )
+        try await bridge.start()
+        let id = try await publisher.send(WorkRequested(number: 1, text: "poison"))
+        await reports.gaveUp.wait { !$0.isEmpty }
+        // Each crash counts for the worker itself, though only the one event was open.
+        #expect(reports.exits.all.count == 5)
+        #expect(reports.exits.all.allSatisfy { $0.outbox?.suspects == [id.description] })
+        #expect(reports.deadLettered.all.isEmpty && bridge.deadLetters.isEmpty)
+        #expect(bridge.statistics.map(\.sent.waiting) == [1])
+        await bridge.shutdown()
+        reports.end()
+    }
+
+    @Test("A worker that ends with status 78 is given up at once, strikes no event, and its events are kept")
+    func misconfigured() async throws {
+        let reports = WorkerReports(publisher)
+        let bridge = try BridgeHost(
+            publisher: publisher,
+            workers: [
+                faulty("misconfigured-on:poison", subscribes: [WorkRequested.self], limits: WorkerLimits(strikes: 1))
+            ]
+        )
+        try await bridge.start()
+        try await publisher.send(WorkRequested(number: 1, text: "poison"))
+        await reports.gaveUp.wait { !$0.isEmpty }
+        #expect(reports.exits.all.map(\.reason) == ["exited with status 78"])
+        #expect(reports.gaveUp.all.map(\.reason) == ["exited with status 78"])
+        #expect(reports.deadLettered.all.isEmpty && bridge.deadLetters.isEmpty)
+        #expect(bridge.statistics.map(\.sent.waiting) == [1])
+        await bridge.shutdown()
+        reports.end()
+    }
+
     @Test(
         "A5: a worker that exits with 0 unasked is treated by its restart type, and the event is kept",
         .timeLimit(.minutes(5)),

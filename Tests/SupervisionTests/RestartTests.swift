@@ -455,4 +455,19 @@ import Testing
         #expect(simulation.state(0) == .gaveUp(reason: reason))
         #expect(simulation.startupResults == [StartupFailure(index: 0, name: "a", reason: reason)])
     }
+
+    @Test(arguments: RestartType.allCases)
+    func childThatCannotRunAsItIsConfiguredIsGivenUpAtOnce(_ restart: RestartType) {
+        let simulation = Simulation([child("a", restart: restart)])
+        simulation.startAll()
+        simulation.exit(0, .exited(status: 78))
+        #expect(simulation.state(0) == .gaveUp(reason: "exited with status 78"))
+    }
+
+    @Test func status78BehindAGoodbyeIsANormalEnd() {
+        let simulation = Simulation([child("a")])
+        simulation.startAll()
+        simulation.exit(0, .exited(status: 78), isOrderly: true)
+        #expect(simulation.state(0) == .backingOff(attempt: 1, until: .milliseconds(100)))
+    }
 }

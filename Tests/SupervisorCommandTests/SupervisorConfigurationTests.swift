@@ -59,7 +59,7 @@ struct SupervisorConfigurationTests {
                   shutdown: { grace: "0s" },
                   limits: { outbox: "1MiB", overflow: { "*": "drop-oldest", Moved: { latest: "id" } }, frame: 65536, strikes: 5, handlerDeadline: "30s", output: "64KiB" }
                 },
-                { name: "canvas", executable: "canvas-worker", subscribes: ["BoxOrdered"], publishes: [] }
+                { name: "canvas", executable: "canvas-worker", subscribes: ["BoxOrdered"], publishes: [], mayImport: true, limits: { strikes: "never" } }
               ]
             }
             """
@@ -89,6 +89,8 @@ struct SupervisorConfigurationTests {
         var canvas = SupervisorConfiguration.Worker(name: "canvas", executable: "canvas-worker")
         canvas.subscribes = ["BoxOrdered"]
         canvas.publishes = []
+        canvas.mayImport = true
+        canvas.limits.strikes = nil
         #expect(
             configuration
                 == SupervisorConfiguration(
@@ -109,6 +111,7 @@ struct SupervisorConfigurationTests {
         let worker = try #require(configuration.workers.first)
         #expect(worker.restart == .permanent)
         #expect(worker.publishes == nil)
+        #expect(!worker.mayImport)
         #expect(worker.backoff == .init(initial: .milliseconds(100), maximum: .seconds(30)))
         #expect(worker.handshake == .seconds(10))
         #expect(worker.heartbeat == .init(every: .seconds(1), tolerance: 3))
@@ -184,7 +187,7 @@ struct SupervisorConfigurationTests {
                 "workers[1].limits.cpuTime (17): found 1500ms, expected whole seconds",
                 "workers[1].limits.files (17): unknown key \"files\"; known here are outbox, overflow, frame, strikes, handlerDeadline, output, "
                     + "interestNames, eventNames, controlMessages, frameDeadline, memory, cpuTime, openFiles, processes, core, fileSize",
-                "workers[1].limits.strikes (17): found the number 0, expected an integer from 1 to 1000",
+                "workers[1].limits.strikes (17): found the number 0, expected an integer from 1 to 1000 or \"never\"",
                 "workers[1].limits.handlerDeadline (18): found the string \"0s\", expected from 1ms to 168h",
                 "workers[1].box.readOnly (19): found the string \"/srv\", expected an array of strings such as [\"/srv/maps\"]",
                 "workers[1].box.writable (19): found an empty path, expected one such as \"/srv/tiles\"",

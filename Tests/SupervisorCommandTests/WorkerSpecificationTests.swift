@@ -20,7 +20,7 @@ struct WorkerSpecificationTests {
               automaticShutdown: "all-significant", startOrder: "in-sequence",
               deadLetters: { letters: 7, bytes: 4096, whenFull: "evict-oldest" }, workers: [{
                 name: "a", executable: "/bin/a", arguments: ["x"], environment: { K: "v" }, directory: "/tmp",
-                subscribes: ["E"], publishes: ["F"], restart: "transient", significant: true, backoff: { initial: "50ms", maximum: "9s" },
+                subscribes: ["E"], publishes: ["F"], mayImport: true, restart: "transient", significant: true, backoff: { initial: "50ms", maximum: "9s" },
                 handshake: "2s", heartbeat: { every: "3s", tolerance: 4 }, shutdown: { grace: "6s" },
                 limits: { outbox: "128MiB", frame: "1MiB", strikes: 2, handlerDeadline: "20s",
                           output: "64KiB", interestNames: 10, eventNames: 11, controlMessages: 12, frameDeadline: "13s" },
@@ -50,6 +50,7 @@ struct WorkerSpecificationTests {
             ),
             subscribes: ["E"],
             publishes: ["F"],
+            mayImport: true,
             limits: WorkerLimits(
                 outbox: 128 << 20,
                 outboxHardLimit: 128 << 20,

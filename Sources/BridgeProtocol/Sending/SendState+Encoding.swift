@@ -24,6 +24,9 @@ extension SendState {
             if isAppended { wasAppended(name, context, attempt: attempt) }
             return isAppended
         }
+        let isForeign = context.id.source.isForeign
+        // The importer's attempt counts as well: it says that the event may be a repeat.
+        let attempt = isForeign ? max(attempt, UInt64(context.attempt)) : attempt
         var head = EventHead(
             sequence: outbox.lastSequence &+ 1,
             id: parties.written(context.id),
@@ -37,7 +40,8 @@ extension SendState {
             if context.root != cause { head.root = parties.written(context.root) }
         }
         head.traceparent = context.traceparent?.description
-        head.settledBelow = settledMark(before: context.id).map { UntrustedNumber($0) }
+        // An importer that starts again may bring any event of another machine again.
+        if !isForeign { head.settledBelow = settledMark(before: context.id).map { UntrustedNumber($0) } }
         headBuffer.removeAll()
         EventFrame.encodeHead(head, payloadBytes: payload.count, into: headBuffer)
         let headBytes = headBuffer.bytes

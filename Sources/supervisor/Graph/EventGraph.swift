@@ -61,6 +61,7 @@ extension EventGraph.Node {
         if worker.idleTime != nil { remarks.append("on demand") }
         if worker.isSignificant { remarks.append("significant") }
         if worker.publishes == nil { remarks.append("may publish anything") }
+        if worker.mayImport { remarks.append("imports events of other machines") }
         self.init(name: worker.name, remarks: remarks)
     }
 }

@@ -23,7 +23,7 @@ struct PublishFailure: Sendable, Hashable {
             status = .workerUnavailable
             let others = known.filter { !$0.hasBytes(of: name) && !WorkerReporter.reports.contains(EventName($0)) }
             sentence = "no worker wants \(ShownValue.text(name))\(NearestName.question(for: name, among: others))"
-        case .refused, .notEncodable, .eventTooLarge, .nameHasType:
+        case .refused, .notEncodable, .eventTooLarge, .nameHasType, .mayNotImport:
             (status, sentence) = (.badInput, description)
         case .workerUnavailable:
             (status, sentence) = (.workerUnavailable, description)

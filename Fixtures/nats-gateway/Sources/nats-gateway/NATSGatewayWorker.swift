@@ -79,7 +79,7 @@ struct NATSGatewayWorker {
             switch error.code {
             case .notEncodable, .eventTooLarge, .nameHasType: return .refused("\(error)")
             case .outboxFull, .workerUnavailable, .shuttingDown, .noSubscriber, .refused, .deadLettered, .timedOut,
-                .insideTransaction:
+                .insideTransaction, .mayNotImport:
                 return .ended
             }
         } catch {

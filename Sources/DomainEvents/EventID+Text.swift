@@ -1,10 +1,8 @@
-package import DomainEvents
-
-extension EventID {
+extension EventID: LosslessStringConvertible {
     /// Parses what ``description`` writes: `origin-incarnation-number`; nil for any other text.
     ///
     /// The parsing begins at the text's end, because an origin may have hyphens.
-    package init?(_ text: String) {
+    public init?(_ text: String) {
         guard let second = text.utf8.lastIndex(of: UInt8(ascii: "-")),
             let first = text.utf8[..<second].lastIndex(of: UInt8(ascii: "-")), first > text.startIndex,
             let number = UInt64(text[text.utf8.index(after: second)...]),

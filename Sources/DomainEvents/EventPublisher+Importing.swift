@@ -1,0 +1,59 @@
+/// Events of other machines, which a gateway brings.
+///
+/// The event has the identity, the time, the cause and the place in a trace that it had there, so that a handler knows
+/// a repeat. Otherwise each call is like the one for untyped events. Events of one origin arrive in the order in which
+/// they are imported.
+///
+/// A worker may import only if its specification says so (`mayImport`), and an attached client never. Without that
+/// right these calls throw a ``DeliveryError`` with the code `mayNotImport`, and publish nothing.
+extension EventPublisher {
+    /// Whether this publisher may import events.
+    public var mayImport: Bool { importRight.isGranted }
+
+    /// The host of this publisher's process takes no events of other machines from it.
+    package func withdrawImportRight() { importRight.withdraw() }
+
+    /// Publishes an event of another machine; otherwise like ``publish(_:)-(UntypedEvent)``.
+    public func publish(importing imported: ImportedEvent) throws(DeliveryError) {
+        let (event, context, channel) = try importing(imported)
+        let publish = { [self] in
+            guard let subscribers = channel.currentSubscribers() else { return }
+            _ = channel.publish(event, context: context, to: subscribers, from: self, ifFull: .drop)
+        }
+        if let transaction = Transaction.current(of: self), transaction.hold(publish) { return }
+        publish()
+    }
+
+    /// Waits for room, then publishes an event of another machine; otherwise like ``send(_:)-(UntypedEvent)``.
+    ///
+    /// When this has returned, the event outlives the process: its host has it, or finds it in the process's outbox.
+    public func send(importing imported: ImportedEvent) async throws {
+        let (event, context, channel) = try importing(imported)
+        if Transaction.current(of: self) != nil { return try publish(importing: imported) }
+        let reserved = try await reserveRoom(for: event, in: channel) { context.id }
+        defer { for room in reserved { room.giveBack() } }
+        guard let subscribers = channel.currentSubscribers() else {
+            return try refuseAfterShutdown(channel.name, context)
+        }
+        let outcome = channel.publish(event, context: context, to: subscribers, from: self, ifFull: .fail)
+        if case .failed(let failure) = outcome { throw failure.identified(by: context.id) }
+    }
+
+    private func importing(
+        _ imported: ImportedEvent
+    ) throws(DeliveryError) -> (UntypedEvent, EventContext, EventChannel<UntypedEvent>) {
+        let event = imported.event
+        guard mayImport else {
+            throw DeliveryError(
+                .mayNotImport,
+                of: event.name,
+                id: imported.context.id,
+                """
+                \(event.name) of \(imported.context.id.origin) was not imported: this process may not import events \
+                of other machines; a worker may if its specification says `mayImport`
+                """
+            )
+        }
+        return (event, importRight.adopt(imported.context), try untypedChannel(named: event.name))
+    }
+}
