@@ -391,6 +391,17 @@ let package = Package(
             path: "Fixtures/journal-writer"
         ),
         .executableTarget(
+            name: "numbered-importer",
+            dependencies: [
+                "BridgePlatform",
+                "BridgeWorker",
+                "DomainEvents",
+                "EventBridge",
+                "Journal",
+            ],
+            path: "Fixtures/numbered-importer"
+        ),
+        .executableTarget(
             name: "provisioning-worker",
             dependencies: [
                 "BridgeWorker",
@@ -617,12 +628,14 @@ let package = Package(
             dependencies: [
                 "DomainEvents",
                 "JournalFormat",
+                "TestSupport",
             ]
         ),
         .testTarget(
             name: "JournalTests",
             dependencies: [
                 "BridgePlatform",
+                "BridgeWorker",
                 "CBOR",
                 "DomainEvents",
                 "EventBridge",
@@ -630,7 +643,9 @@ let package = Package(
                 "Journal",
                 "JournalFormat",
                 "Locks",
+                "TestSupport",
                 "journal-writer",
+                "numbered-importer",
                 "shelf-keeper",
             ]
         ),

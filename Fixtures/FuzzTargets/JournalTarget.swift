@@ -93,6 +93,9 @@ package final class JournalTarget: FuzzTarget {
                 position = record.position
                 said.append("\(record.position) \(record.name) \(record.origin) \(record.byteCount)")
                 try checkWriting(record)
+            case .bookmarks(let record):
+                said.append("\(record.position) \(record.bookmarks.map { "\($0)" } ?? "-")")
+                try checkTable(record)
             case .damage(let damage):
                 try require(damage.offset + damage.byteCount <= limit, "damage beyond the end: \(damage)")
                 said.append("\(damage)")
@@ -136,8 +139,28 @@ package final class JournalTarget: FuzzTarget {
         }
     }
 
+    /// Checks that a table of bookmarks is the same after it was written and read again.
+    private func checkTable(_ record: RecordView) throws {
+        guard let table = record.bookmarks, !table.isEmpty else { return }
+        var bytes = [UInt8](repeating: 0, count: table.stride)
+        let offset = SegmentHead.byteCount
+        bytes.withUnsafeMutableBytes { bytes in
+            let target = UnsafeMutableRawBufferPointer(rebasing: bytes[..<table.recordBytes])
+            let length = table.write(position: head.firstPosition - 1, into: target, seed: head.seed, at: offset)
+            target.storeBytes(of: length, as: UInt32.self)
+        }
+        var walk = SegmentWalk(of: head)
+        try bytes.withUnsafeBytes { bytes in
+            guard case .bookmarks(let copy) = walk.next(in: bytes, limit: offset + bytes.count) else {
+                throw BrokenInvariant(description: "not read again: \(table)")
+            }
+            try require(copy.bookmarks == table, "another table")
+        }
+    }
+
     private func words(_ context: EventContext) -> String {
         "\(context.id) \(context.nanosecondsSinceEpoch) \(context.attempt) \(context.root) "
-            + "\(context.cause?.description ?? "-") \(context.traceparent?.description ?? "-")"
+            + "\(context.cause?.description ?? "-") \(context.traceparent?.description ?? "-") "
+            + "\(context.bookmark?.description ?? "-")"
     }
 }

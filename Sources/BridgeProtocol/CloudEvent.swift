@@ -47,6 +47,11 @@ package struct CloudEvent: Sendable {
         if let traceparent = context.traceparent {
             attributes.append(("traceparent", .text(traceparent.description)))
         }
+        if let bookmark = context.bookmark?.bookmark {
+            attributes.append(
+                bookmark.text.map { ("bookmark", .text($0)) } ?? ("bookmark_base64", .bytes(bookmark.bytes))
+            )
+        }
         switch payload {
         case .value(let value):
             attributes.append(("data", value))

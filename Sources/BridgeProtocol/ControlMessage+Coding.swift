@@ -29,7 +29,8 @@ extension ControlMessage {
             writer.unsigned(hello.frameBytes)
             if !hello.features.isEmpty { writer.unsigned(hello.features.rawValue) }
         case .welcome(let welcome):
-            begin(.welcome, welcome.name != nil ? 10 : welcome.features.isEmpty ? 8 : 9)
+            let (isNamed, isMarked) = (welcome.name != nil, welcome.bookmark != nil)
+            begin(.welcome, isMarked ? 11 : isNamed ? 10 : welcome.features.isEmpty ? 8 : 9)
             writer.unsigned(welcome.version)
             writer.text(welcome.library)
             writer.unsigned(welcome.hostIncarnation)
@@ -38,8 +39,9 @@ extension ControlMessage {
             writer.unsigned(welcome.windowEvents)
             writer.unsigned(welcome.frameBytes)
             writer.unsigned(welcome.heartbeatMilliseconds)
-            if !welcome.features.isEmpty || welcome.name != nil { writer.unsigned(welcome.features.rawValue) }
-            if let name = welcome.name { writer.text(name) }
+            if !welcome.features.isEmpty || isNamed || isMarked { writer.unsigned(welcome.features.rawValue) }
+            if let name = welcome.name { writer.text(name) } else if isMarked { writer.null() }
+            if let bookmark = welcome.bookmark { writer.bytes(bookmark) }
         case .reject(let reject):
             begin(.reject, reject.report == nil ? 2 : 3)
             writer.unsigned(reject.reason)
@@ -223,8 +225,15 @@ extension ControlMessage {
             frameBytes: try reader.readUnsigned(),
             heartbeatMilliseconds: try reader.readUnsigned(),
             features: try decodeFeatures(&reader, &rest),
-            name: try decodeName(&reader, &rest, limits: limits)
+            name: try decodeName(&reader, &rest, limits: limits),
+            bookmark: try decodeBookmark(&reader, &rest)
         )
+    }
+
+    private static func decodeBookmark(_ reader: inout CBORReader, _ rest: inout Int) throws -> [UInt8]? {
+        guard rest > 0, reader.nextMajorType == .bytes else { return nil }
+        rest -= 1
+        return try EventFrame.decodeBookmark(&reader)
     }
 
     private static func decodeName(
@@ -232,7 +241,12 @@ extension ControlMessage {
         _ rest: inout Int,
         limits: LinkLimits
     ) throws -> String? {
-        guard rest > 0, reader.nextMajorType == .text else { return nil }
+        guard rest > 0 else { return nil }
+        if try reader.readNull() {
+            rest -= 1
+            return nil
+        }
+        guard reader.nextMajorType == .text else { return nil }
         rest -= 1
         let name = try reader.readText()
         try EventFrame.checkName(name, limits: limits)

@@ -32,6 +32,8 @@ package struct EventHead: Sendable, Hashable {
     package var settledBelow: UntrustedNumber?
     /// Whether the event's publisher waits for a receipt from every process.
     package var wantsReceipt = false
+    /// The worker's mark, which the host keeps with the event; only from a worker to a host that keeps bookmarks.
+    package var bookmark: [UInt8]?
 
     package init(sequence: UInt64, id: WireID, nanosecondsSinceEpoch: UInt64, name: WireName) {
         self.sequence = UntrustedNumber(sequence)
@@ -53,6 +55,7 @@ package enum EventFrame {
         static let traceparent: UInt64 = 4
         static let settledBelow: UInt64 = 5
         static let flags: UInt64 = 6
+        static let bookmark: UInt64 = 7
     }
 
     private enum Flag {
@@ -93,6 +96,7 @@ package enum EventFrame {
         if head.traceparent != nil { count += 1 }
         if head.settledBelow != nil { count += 1 }
         if head.wantsReceipt { count += 1 }
+        if head.bookmark != nil { count += 1 }
         guard count > 0 else {
             writer.null()
             return
@@ -121,6 +125,10 @@ package enum EventFrame {
         if head.wantsReceipt {
             writer.unsigned(Option.flags)
             writer.unsigned(Flag.wantsReceipt)
+        }
+        if let bookmark = head.bookmark {
+            writer.unsigned(Option.bookmark)
+            writer.bytes(bookmark)
         }
     }
 
@@ -330,9 +338,19 @@ package enum EventFrame {
             case Option.traceparent: head.traceparent = try reader.readText()
             case Option.settledBelow: head.settledBelow = try reader.readNumber()
             case Option.flags: head.wantsReceipt = try reader.readUnsigned() & Flag.wantsReceipt != 0
+            case Option.bookmark: head.bookmark = try decodeBookmark(&reader)
             default: try reader.skipItem()
             }
         }
+    }
+
+    /// Reads a bookmark, in an event or in a welcome.
+    static func decodeBookmark(_ reader: inout CBORReader) throws -> [UInt8] {
+        let bytes = try reader.readBytes()
+        guard bytes.count <= EventBookmark.longest else {
+            throw LinkViolation("a bookmark has \(bytes.count) bytes; \(EventBookmark.longest) are the most")
+        }
+        return Array(bytes)
     }
 
     static func decodeID(_ reader: inout CBORReader, limits: LinkLimits) throws -> WireID {

@@ -37,9 +37,9 @@ extension EventHead {
     /// The event's number if the event is the sender's own, with no cause, trace or earlier attempt; nil for other
     /// events.
     package var plainNumber: UInt64? {
-        guard case .sender(let number) = id, attempt == 1, cause == nil, root == nil, traceparent == nil else {
-            return nil
-        }
+        guard case .sender(let number) = id, attempt == 1, cause == nil, root == nil, traceparent == nil,
+            bookmark == nil
+        else { return nil }
         return number
     }
 
@@ -66,7 +66,8 @@ extension EventHead {
             root: root.map { $0.identity(from: sender, to: receiver) },
             // A text that is no trace context is ignored; it is no violation.
             traceparent: traceparent.flatMap { Traceparent($0) },
-            settledBelow: settledBelow?.asWritten
+            settledBelow: settledBelow?.asWritten,
+            bookmark: bookmark.map { WorkerBookmark(EventBookmark($0), of: sender.origin) }
         )
     }
 }

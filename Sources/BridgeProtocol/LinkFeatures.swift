@@ -12,8 +12,11 @@ package struct LinkFeatures: OptionSet, Sendable, Hashable {
     /// This side acknowledges nothing: an event for it counts as settled once it is written, and is never sent again.
     package static let acknowledgesNothing = LinkFeatures(rawValue: 2)
 
+    /// This worker wants to put bookmarks on its events, or, in a welcome, this host keeps them.
+    package static let bookmarks = LinkFeatures(rawValue: 4)
+
     /// This side takes events that keep the identity of another machine's event; only a host does.
-    package static let takesImportedEvents = LinkFeatures(rawValue: 4)
+    package static let takesImportedEvents = LinkFeatures(rawValue: 8)
 
     /// This side, the host, reads in the worker's shared outbox how often the worker has shown that it lives.
     package static let readsHeartbeats = LinkFeatures(rawValue: 16)

@@ -54,6 +54,8 @@ package struct Welcome: Sendable, Hashable {
     package var features: LinkFeatures
     /// The name that the host gives a peer that it has not started; nil for a worker, which knows its name.
     package var name: String?
+    /// The bookmark of the worker's last event that the host has kept; nil if there is none.
+    package var bookmark: [UInt8]?
 
     package init(
         version: UInt64,
@@ -65,7 +67,8 @@ package struct Welcome: Sendable, Hashable {
         frameBytes: UInt64,
         heartbeatMilliseconds: UInt64,
         features: LinkFeatures = [],
-        name: String? = nil
+        name: String? = nil,
+        bookmark: [UInt8]? = nil
     ) {
         self.version = version
         self.library = library
@@ -77,6 +80,7 @@ package struct Welcome: Sendable, Hashable {
         self.heartbeatMilliseconds = UntrustedNumber(heartbeatMilliseconds)
         self.features = features
         self.name = name
+        self.bookmark = bookmark
     }
 
     /// How many milliseconds lie between two heartbeats of the worker, at most a day; 0 for no heartbeats.

@@ -76,7 +76,7 @@ package final class WorkerSession: GuestSession.Owner, @unchecked Sendable {
     package func begin(over stream: any ByteStream) async throws -> EventPublisher {
         let guest = GuestSession(over: link, stream, poller: poller, owner: self)
         lock.withLock { self.guest = guest }
-        try guest.begin(as: name, cookie: cookie, limits: limits)
+        try guest.begin(as: name, cookie: cookie, limits: limits, features: .bookmarks)
         let outcome = await withCheckedContinuation { continuation in
             let known = lock.withLock {
                 if handshake == nil { handshakeWaiter = continuation }
@@ -125,6 +125,14 @@ package final class WorkerSession: GuestSession.Owner, @unchecked Sendable {
     /// Ends the link without a goodbye; to the host this looks like a crash.
     package func abandon() {
         link.close()
+    }
+
+    /// What the host has said in its welcome of this worker's bookmarks.
+    var keptBookmark: KeptBookmark {
+        guard let welcome = lock.withLock({ guest })?.welcome, welcome.features.contains(.bookmarks) else {
+            return .notKept
+        }
+        return .last(welcome.bookmark.map { EventBookmark($0) })
     }
 
     // MARK: - What the link brings

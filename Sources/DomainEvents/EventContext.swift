@@ -30,6 +30,11 @@ public struct EventContext: Sendable {
     /// A store that keeps the identifiers of handled events may forget those with a lower number.
     public let settledBelow: UInt64?
 
+    /// The bookmark that the event's worker has put on it; nil in most events.
+    ///
+    /// Only in the worker, on its link to the host, and from there into the journal: it is not passed on.
+    package let bookmark: WorkerBookmark?
+
     package init(
         id: EventID,
         nanosecondsSinceEpoch: UInt64,
@@ -37,7 +42,8 @@ public struct EventContext: Sendable {
         cause: EventID? = nil,
         root: EventID? = nil,
         traceparent: Traceparent? = nil,
-        settledBelow: UInt64? = nil
+        settledBelow: UInt64? = nil,
+        bookmark: WorkerBookmark? = nil
     ) {
         self.id = id
         self.nanosecondsSinceEpoch = nanosecondsSinceEpoch
@@ -46,6 +52,7 @@ public struct EventContext: Sendable {
         knownRoot = root
         self.traceparent = traceparent
         self.settledBelow = settledBelow
+        self.bookmark = bookmark
     }
 
     /// The context of the event that the calling handler, synchronous or asynchronous, is handling; nil outside

@@ -30,12 +30,13 @@ extension EventPublisher {
     /// Holds an event until the calling task's transaction is saved.
     ///
     /// - Returns: The event's identity; nil if no open transaction holds the event; then it was not published.
-    private func sendInTransaction<E: DomainEvent>(
+    func sendInTransaction<E: DomainEvent>(
         _ event: E,
-        to channel: EventChannel<E>
+        to channel: EventChannel<E>,
+        bookmark: WorkerBookmark? = nil
     ) throws(DeliveryError) -> EventID? {
         guard let transaction = Transaction.current(of: self) else { return nil }
-        let context = makeContext(causedBy: EventContext.current)
+        let context = makeContext(causedBy: EventContext.current, bookmark: bookmark)
         if channel.currentSubscribers() == nil { try refuseAfterShutdown(channel.name, context) }
         let publish = { [self] in
             guard let subscribers = channel.currentSubscribers() else { return }
@@ -45,11 +46,15 @@ extension EventPublisher {
     }
 
     /// Waits for room and publishes; a separate function, so that ``send(_:)-(E)`` takes no memory for a rare wait.
-    private func sendWhenRoom<E: DomainEvent>(_ event: E, to channel: EventChannel<E>) async throws -> EventID {
+    func sendWhenRoom<E: DomainEvent>(
+        _ event: E,
+        to channel: EventChannel<E>,
+        bookmark: WorkerBookmark? = nil
+    ) async throws -> EventID {
         // The event gets its context after the wait, because the context has the time of publication.
         let reserved = try await reserveRoom(for: event, in: channel) { makeContext(causedBy: nil).id }
         defer { for room in reserved { room.giveBack() } }
-        let context = makeContext(causedBy: EventContext.current)
+        let context = makeContext(causedBy: EventContext.current, bookmark: bookmark)
         guard let subscribers = channel.currentSubscribers() else {
             // The bridge may have shut down while the caller waited for room.
             try refuseAfterShutdown(channel.name, context)
@@ -340,5 +345,18 @@ extension EventPublisher {
             of: name,
             "\(call) of \(name) inside a transaction would wait for what the transaction holds; publish or send it"
         )
+    }
+}
+
+/// What a bridge needs to publish its reports on its own thread.
+extension EventPublisher {
+    /// Whether any subscriber, here or elsewhere, gets the events of this type.
+    package func isReached<E: DomainEvent>(by type: E.Type) -> Bool { channel(of: type).isReached }
+
+    /// Publishes an event that was made earlier, with the identity, time and cause that it got when it was made.
+    package func publish<E: DomainEvent>(_ event: E, as context: EventContext) {
+        let channel = channel(of: E.self)
+        guard let subscribers = channel.currentSubscribers() else { return }
+        _ = channel.publish(event, context: context, to: subscribers, from: self, ifFull: .drop)
     }
 }

@@ -44,6 +44,8 @@ public final class EventPublisher: @unchecked Sendable {
     /// The names that belong to types of the bridge which this process may not have used yet.
     private var reserved = EventNames.ofReports
     private let wanted = WantedNames()
+    /// Keeps the bookmarks of workers' events; of use in a host.
+    package let bookmarkKeeper = BookmarkKeeper()
     private var forwarders: [EventName: [(owner: ObjectIdentifier, forwarder: any EventForwarder)]] = [:]
     private var observers: [any InterestObserver] = []
     /// Stays true once a bridge has carried this publisher's events; while it is false, ``hasLostItsBridge`` takes no
@@ -148,7 +150,10 @@ public final class EventPublisher: @unchecked Sendable {
     }
 
     func publish<E: DomainEvent>(_ event: E, to channel: EventChannel<E>, traceparent: Traceparent) {
-        let context = makeContext(causedBy: EventContext.current, traceparent: traceparent)
+        publish(event, to: channel, makeContext(causedBy: EventContext.current, traceparent: traceparent))
+    }
+
+    func publish<E: DomainEvent>(_ event: E, to channel: EventChannel<E>, _ context: EventContext) {
         let publish = { [self] in
             guard let subscribers = channel.currentSubscribers() else { return }
             _ = channel.publish(event, context: context, to: subscribers, from: self, ifFull: .drop)
@@ -200,9 +205,10 @@ public final class EventPublisher: @unchecked Sendable {
     package func makeContext(
         causedBy cause: EventContext?,
         isRoot: Bool = false,
-        traceparent: Traceparent? = nil
+        traceparent: Traceparent? = nil,
+        bookmark: WorkerBookmark? = nil
     ) -> EventContext {
-        if cause == nil, traceparent == nil { return makeContext() }
+        if cause == nil, traceparent == nil, bookmark == nil { return makeContext() }
         let number = offered.pointee.wrappingAdd(1, ordering: .relaxed).newValue
         let id = EventID(source: source, number: number)
         return EventContext(
@@ -210,7 +216,8 @@ public final class EventPublisher: @unchecked Sendable {
             nanosecondsSinceEpoch: WallTime.now(),
             cause: cause?.id,
             root: isRoot ? id : cause?.root,
-            traceparent: traceparent ?? cause?.traceparent
+            traceparent: traceparent ?? cause?.traceparent,
+            bookmark: bookmark
         )
     }
 

@@ -137,6 +137,9 @@ package protocol EventRecording: AnyObject, Sendable {
 
     /// Called without any lock, after an event was recorded.
     func wasRecorded()
+
+    /// A worker's last bookmark whose event is as safe as this recorder promises; the calling thread waits for that.
+    func lastBookmark(of worker: String) -> KeptBookmark
 }
 
 extension EventPublisher {

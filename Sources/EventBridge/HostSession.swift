@@ -57,6 +57,16 @@ extension HostSession {
 
     private func welcome(_ hello: Hello, _ version: UInt64, _ router: EventRouter) {
         let ownIncarnation = router.publisher.source.incarnation
+        // Only a worker has the same name at each start.
+        let isMarking = hello.features.contains(.bookmarks) && !peer.isAttached
+        let kept = isMarking ? router.publisher.bookmarkKeeper.last(of: peer.peerName) : .notKept
+        var features = peer.isAttached ? [] : link.features
+        if mayImport { features.insert(.takesImportedEvents) }
+        var bookmark: [UInt8]?
+        if case .last(let last) = kept {
+            features.insert(.bookmarks)
+            bookmark = last?.bytes
+        }
         link.queue(
             .welcome(
                 Welcome(
@@ -68,12 +78,21 @@ extension HostSession {
                     windowEvents: UInt64(peer.limits.windowEvents),
                     frameBytes: UInt64(peer.limits.frameBytes),
                     heartbeatMilliseconds: heartbeat.every.milliseconds,
-                    features: peer.isAttached ? [] : link.features.union(mayImport ? .takesImportedEvents : []),
-                    name: peer.isAttached ? peer.peerName : nil
+                    features: features,
+                    name: peer.isAttached ? peer.peerName : nil,
+                    bookmark: bookmark
                 )
             )
         )
-        link.bringEvents(to: PeerEvents(of: peer, to: router, publishable: publishable, mayImport: mayImport))
+        link.bringEvents(
+            to: PeerEvents(
+                of: peer,
+                to: router,
+                publishable: publishable,
+                mayImport: mayImport,
+                takesBookmarks: features.contains(.bookmarks)
+            )
+        )
         link.established(
             peerSource: EventSource(origin: peer.peerName, incarnation: incarnation),
             ownIncarnation: ownIncarnation,

@@ -47,8 +47,14 @@ package final class GuestSession: LinkControlSink, @unchecked Sendable {
 
     /// Begins to read, and introduces the guest.
     ///
+    /// - Parameter features: the guest's features besides those of its link.
     /// - Throws: If no thread can be had; the link can then be used for another session.
-    package func begin(as name: String, cookie: String, limits: LinkLimits) throws(SystemError) {
+    package func begin(
+        as name: String,
+        cookie: String,
+        limits: LinkLimits,
+        features: LinkFeatures = []
+    ) throws(SystemError) {
         guard let stream = lock.withLock({ stream }) else { return }
         try link.start(over: stream, control: self)
         // The hello follows the start: if the start fails, the next session uses the same link, which must not hold a
@@ -63,7 +69,7 @@ package final class GuestSession: LinkControlSink, @unchecked Sendable {
                     windowBytes: UInt64(limits.windowBytes),
                     windowEvents: UInt64(limits.windowEvents),
                     frameBytes: UInt64(limits.frameBytes),
-                    features: link.features
+                    features: link.features.union(features)
                 )
             )
         )

@@ -21,6 +21,8 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
     /// Only on the thread that reads the link.
     @exclusivity(unchecked) private var foreignSources = ForeignSources()
     private let keepsLast: Bool
+    /// Whether the peer's events may have bookmarks.
+    private let takesBookmarks: Bool
     /// The last event that has come; nil if none has, and if it is not kept.
     ///
     /// Only on the thread that reads the link.
@@ -30,12 +32,14 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
     ///   - publishable: the names of the events that the peer may publish; nil for any.
     ///   - mayImport: whether the peer may bring events of other machines, under their own identities.
     ///   - keepsLast: whether to keep the identity of the last event that has come.
+    ///   - takesBookmarks: whether the peer's events may have bookmarks.
     package init(
         of peer: Peer,
         to router: EventRouter,
         publishable: Set<EventName>? = nil,
         mayImport: Bool = false,
-        keepsLast: Bool = false
+        keepsLast: Bool = false,
+        takesBookmarks: Bool = false
     ) {
         self.peer = peer
         self.router = router
@@ -44,6 +48,7 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
         self.publishable = publishable
         self.mayImport = mayImport
         self.keepsLast = keepsLast
+        self.takesBookmarks = takesBookmarks
     }
 
     // MARK: - What the link brings
@@ -60,6 +65,9 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
                 let name = router.name(of: head.name) ?? ""
                 return forbidden(head, over: link, "worker \"\(peer.peerName)\" may not publish \(name)")
             }
+        }
+        if head.bookmark != nil, !takesBookmarks {
+            throw LinkViolation("event \(head.sequence) has a bookmark, but the host has not said that it keeps any")
         }
         // Topics are never taken out of the names, so none of them has to be counted here.
         let topic: Unmanaged<Topic>

@@ -97,12 +97,14 @@ extension JournalCore {
     ///
     /// - Parameters:
     ///   - head: the head, which the file has before it gets its name; nil for a segment that is made ahead.
+    ///   - bookmarks: the bookmarks behind that head.
     ///   - isReplacement: whether the new file replaces a complete file of the same name.
     static func prepare(
         _ number: UInt64,
         _ storage: any JournalStorage,
         _ settings: Settings,
         head: SegmentHead? = nil,
+        bookmarks: BookmarkTable = BookmarkTable(),
         isReplacement: Bool = false
     ) throws(SystemError) -> SegmentWriter {
         let name = SegmentCatalog.unfinishedName
@@ -112,7 +114,7 @@ extension JournalCore {
             // The room is written, not only reserved: later stores into its pages change nothing in the file system.
             try file.fillWithZeros(settings.segmentBytes)
             let writer = try SegmentWriter(file, segmentBytes: settings.segmentBytes, isMapped: storage.writesInPlace)
-            if let head { try writer.begin(head) }
+            if let head { try writer.begin(head, bookmarks) }
             let synchronizes = if case .machine = settings.durability { true } else { false }
             // Without this synchronization, a power cut could leave an empty file in place of the old one.
             if synchronizes || isReplacement { try file.synchronize() }

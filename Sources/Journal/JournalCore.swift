@@ -23,6 +23,8 @@ final class JournalCore: @unchecked Sendable {
     var catalog: SegmentCatalog
     var writer: SegmentWriter
     var spare: SegmentWriter?
+    /// The last bookmark of each worker, up to the last accepted event.
+    var bookmarks: BookmarkTable
     /// The segments whose records are not all safe, except the segment that is being written.
     var unsynchronized: [any JournalFile] = []
     var waiters: [(position: UInt64, body: @Sendable ((any Error)?) -> Void)] = []
@@ -67,10 +69,21 @@ final class JournalCore: @unchecked Sendable {
             segmentBytes: settings.segmentBytes,
             firstPosition: opening.lastPosition + 1,
             begunAt: WallClock.now(),
-            previousEnd: opening.lastEnd
+            previousEnd: opening.lastEnd,
+            bookmarkBytes: opening.bookmarks.recordBytes
         )
+        bookmarks = opening.bookmarks
+        guard Self.hasRoom(for: bookmarks, settings) else {
+            throw JournalError(
+                .unsuitableDirectory,
+                """
+                the journal \(path) has bookmarks of up to \(bookmarks.longestStride()) bytes, for which segments of \
+                \(settings.segmentBytes) bytes are too small
+                """
+            )
+        }
         do throws(SystemError) {
-            writer = try Self.first(head, &catalog, storage, settings, isReplacement: opening.isReplacement)
+            writer = try Self.first(head, &catalog, storage, settings, opening)
         } catch {
             throw JournalError(error, at: path)
         }
@@ -87,11 +100,18 @@ final class JournalCore: @unchecked Sendable {
         _ catalog: inout SegmentCatalog,
         _ storage: any JournalStorage,
         _ settings: Settings,
-        isReplacement: Bool
+        _ opening: JournalOpening
     ) throws(SystemError) -> SegmentWriter {
         while true {
             do throws(SystemError) {
-                return try prepare(head.number, storage, settings, head: head, isReplacement: isReplacement)
+                return try prepare(
+                    head.number,
+                    storage,
+                    settings,
+                    head: head,
+                    bookmarks: opening.bookmarks,
+                    isReplacement: opening.isReplacement
+                )
             } catch {
                 guard error.isFullDisk, settings.whenFull == .removeOldest, catalog.segments.count > 1 else {
                     throw error
@@ -148,6 +168,9 @@ final class JournalCore: @unchecked Sendable {
                     Result { () throws(SystemError) in try writer.append(record, bytes) }
                 }
                 if case .failure(let error) = written { throw noRoom(error) ?? fail(error) }
+                if let bookmark = context.bookmark {
+                    bookmarks.note(bookmark.bookmark.bytes, of: bookmark.worker, at: position)
+                }
                 let isSafe = state.eventWritten(
                     end: writer.offset,
                     isAwaited: whenSettled != nil,
@@ -168,9 +191,13 @@ final class JournalCore: @unchecked Sendable {
         _ payloadBytes: Int
     ) throws(JournalError) -> EventRecord {
         let mistake: String
-        do {
+        do throws(EventRecord.Mistake) {
+            try check(context.bookmark)
             let record = try EventRecord(position: position, name: name, context: context, payloadBytes: payloadBytes)
-            let longest = SegmentWriter.longestStride(inSegmentOf: settings.segmentBytes)
+            // The next segment begins with the bookmarks.
+            let longest =
+                SegmentWriter.longestStride(inSegmentOf: settings.segmentBytes)
+                - bookmarks.longestStride(with: context.bookmark?.worker)
             if record.stride <= longest { return record }
             mistake = "it takes \(record.stride) bytes; a segment has room for \(longest)"
         } catch {
@@ -199,10 +226,12 @@ final class JournalCore: @unchecked Sendable {
             segmentBytes: settings.segmentBytes,
             firstPosition: state.accepted.position + 1,
             begunAt: WallClock.now(),
-            previousEnd: state.accepted.offset
+            previousEnd: state.accepted.offset,
+            bookmarkBytes: bookmarks.recordBytes,
+            isBegunSafe: state.safe.position >= state.accepted.position
         )
         do throws(SystemError) {
-            try spare.begin(head)
+            try spare.begin(head, bookmarks)
         } catch {
             throw noRoom(error) ?? fail(error)
         }

@@ -1,4 +1,5 @@
 import BridgePlatform
+import DomainEvents
 import JournalFormat
 
 /// What a reader finds next; an event is not yet decoded as its type.
@@ -33,6 +34,12 @@ final class JournalCursor: @unchecked Sendable {
     private var finished: UInt64?
     /// The position after the last event of the last segment that was read to its end; 1 if there is none yet.
     private(set) var reached: UInt64 = 1
+    /// Whether to gather the bookmarks of the events that are read.
+    var notesBookmarks = false
+    /// The last bookmark of each worker, up to the first place where events are missing.
+    private(set) var bookmarks = BookmarkTable()
+    /// Whether the first segment that was read began with a record of bookmarks.
+    private(set) var hasTable = false
     private var buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 0, alignment: 8)
 
     /// A segment that is being read.
@@ -191,9 +198,11 @@ final class JournalCursor: @unchecked Sendable {
     private func tell(upTo next: UInt64?, _ reason: JournalGap.Reason, _ steps: inout [StoredStep]) {
         guard let next else {
             lacksEnd = true
+            notesBookmarks = false
             return steps.append(.gap(JournalGap(positions: nil, reason: reason)))
         }
         guard next > position, next - 1 > position else { return }
+        notesBookmarks = false
         steps.append(.gap(JournalGap(positions: (position + 1)..<next, reason: reason)))
         position = next - 1
     }
@@ -225,6 +234,9 @@ final class JournalCursor: @unchecked Sendable {
                 here.goBack()
             case .record(let record):
                 take(record, &steps)
+                here.wasTold()
+            case .bookmarks(let record):
+                takeBookmarks(record)
                 here.wasTold()
             case .damage(let damage):
                 if isLiving, here.doubts(.damage(damage)) { continue }
@@ -285,6 +297,9 @@ final class JournalCursor: @unchecked Sendable {
         position = record.position
         last = RecordMark(record)
         lacksEnd = false
+        if notesBookmarks, let bookmark = record.bookmark {
+            bookmarks.note(bookmark.bookmark.bytes, of: bookmark.worker, at: position)
+        }
         guard filter.wants(record) else { return }
         guard let (context, payload) = record.event() else {
             steps.append(.gap(JournalGap(at: position, .undecodable(why: "its parts do not fit"))))
@@ -295,6 +310,12 @@ final class JournalCursor: @unchecked Sendable {
                 JournalRecord(position: position, name: record.name, context: context, payload: Array(payload))
             )
         )
+    }
+
+    /// Takes the bookmarks with which the first segment begins; those of later segments follow from its events.
+    private func takeBookmarks(_ record: RecordView) {
+        guard notesBookmarks, !hasTable, bookmarks.isEmpty, let table = record.bookmarks else { return }
+        (bookmarks, hasTable) = (table, true)
     }
 
     /// Adds a gap for damage within a segment; `next` is the position of the event after the damage.

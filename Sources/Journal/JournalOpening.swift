@@ -14,6 +14,8 @@ struct JournalOpening {
     /// Where the records of the last segment end; 0 if there is no segment.
     let lastEnd: Int
     let recovery: JournalRecovery
+    /// The last bookmark of each worker.
+    let bookmarks: BookmarkTable
 
     /// The bound for numbers and positions in files, so that counting on from them cannot overflow.
     private static let highest: UInt64 = 1 << 62
@@ -33,6 +35,7 @@ struct JournalOpening {
         guard let last = catalog.segments.last else {
             self.catalog = catalog
             journal = Randomness.nextIncarnation()
+            bookmarks = BookmarkTable()
             (nextNumber, lastPosition, lastEnd, isReplacement) = (1, 0, 0, false)
             recovery = JournalRecovery(lastPosition: 0, wasClosed: true, tornBytes: 0, gaps: [])
             return
@@ -41,6 +44,7 @@ struct JournalOpening {
         guard let head = catalog.segments.lazy.compactMap(\.head).last, last.number < Self.highest, last.isReadable
         else { throw Self.damaged(last, at: path) }
         let cursor = JournalCursor(storage, at: path, after: head.firstPosition - 1, filter: .nothing)
+        cursor.notesBookmarks = true
         var gaps: [JournalGap] = []
         repeat {
             for case .gap(let gap) in try cursor.read(to: .init(catalog: catalog, end: nil)) { gaps.append(gap) }
@@ -51,6 +55,7 @@ struct JournalOpening {
         let isEmpty = cursor.position < (last.head?.firstPosition ?? cursor.reached)
         // The segment may have held events, whose positions no later event may get.
         if isEmpty, case .damaged = last.reading { throw Self.damaged(last, at: path) }
+        bookmarks = try BookmarkRecovery.read(storage, at: path, catalog, last: cursor)
         catalog.removeLast()
         journal = head.journal
         lastPosition = cursor.position

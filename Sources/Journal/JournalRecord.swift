@@ -15,6 +15,9 @@ public struct JournalRecord: Sendable {
     /// The event in CBOR.
     public let payload: [UInt8]
 
+    /// The bookmark that the event's worker had put on it; nil if it had none.
+    public var bookmark: EventBookmark? { context.bookmark?.bookmark }
+
     package init(position: UInt64, name: String, context: EventContext, payload: [UInt8]) {
         self.position = position
         self.name = name

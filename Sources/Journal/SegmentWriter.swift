@@ -29,11 +29,18 @@ final class SegmentWriter {
 
     deinit { scratch.deallocate() }
 
-    /// Writes the head, which makes the file a segment.
-    func begin(_ head: SegmentHead) throws(SystemError) {
+    /// Writes the head, which makes the file a segment, and then the bookmarks.
+    ///
+    /// A kill between the two leaves a head that says that bookmarks are missing: then those of the segment before
+    /// count, which is still there.
+    func begin(_ head: SegmentHead, _ bookmarks: BookmarkTable) throws(SystemError) {
         try store(head.encodedWithoutMark)
         self.head = head
         seed = head.seed
+        guard !bookmarks.isEmpty else { return }
+        try place(byteCount: bookmarks.recordBytes, stride: bookmarks.stride) { target in
+            bookmarks.write(position: head.firstPosition - 1, into: target, seed: seed, at: offset)
+        }
     }
 
     /// Whether a record of this length fits, with room left for the end record.

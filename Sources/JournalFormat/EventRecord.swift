@@ -14,6 +14,8 @@ package struct EventRecord {
     /// Why an event does not fit into a record, as the end of a sentence.
     package struct Mistake: Error, Sendable, Hashable {
         package let text: String
+
+        package init(text: String) { self.text = text }
     }
 
     /// How many bytes a name or an origin may have at most.
@@ -40,7 +42,22 @@ package struct EventRecord {
             flags |= RecordLayout.hasTraceparent
             size += RecordLayout.traceparentBytes
         }
-        for text in [name, context.id.origin, context.cause?.origin ?? "", root?.origin ?? ""]
+        if let bookmark = context.bookmark {
+            guard bookmark.bookmark.bytes.count <= BookmarkTable.longestBookmark else {
+                throw Mistake(
+                    text: """
+                        its bookmark has \(bookmark.bookmark.bytes.count) bytes; \(BookmarkTable.longestBookmark) are \
+                        the most
+                        """
+                )
+            }
+            flags |= RecordLayout.hasBookmark
+            size += RecordLayout.bookmarkHeadBytes + bookmark.bookmark.bytes.count
+            size += Self.spelled(bookmark, in: context).utf8.count
+        }
+        for text in [
+            name, context.id.origin, context.cause?.origin ?? "", root?.origin ?? "", context.bookmark?.worker ?? "",
+        ]
         where text.utf8.count > Self.longestText {
             throw Mistake(text: "a name or an origin has \(text.utf8.count) bytes; \(Self.longestText) are the most")
         }
@@ -49,6 +66,11 @@ package struct EventRecord {
         }
         self.flags = flags
         byteCount = size + payloadBytes
+    }
+
+    /// The name of the bookmark's worker as the record spells it: empty if the event's identity has it.
+    private static func spelled(_ bookmark: WorkerBookmark, in context: EventContext) -> String {
+        bookmark.worker == context.id.origin ? "" : bookmark.worker
     }
 
     /// How far after the beginning of this record the next one begins.
@@ -82,8 +104,11 @@ package struct EventRecord {
         if let cause = context.cause { writer.append(cause) }
         if let root { writer.append(root) }
         if let traceparent = context.traceparent { writer.append(traceparent.description) }
+        if let bookmark = context.bookmark {
+            writer.append(bookmark.bookmark.bytes, of: Self.spelled(bookmark, in: context))
+        }
         writer.append(payload)
-        return sealed(target, seed: seed, at: offset)
+        return RecordLayout.sealed(target, seed: seed, at: offset)
     }
 
     private struct Writer {
@@ -98,6 +123,14 @@ package struct EventRecord {
         mutating func append(_ text: String) {
             var text = text
             text.withUTF8 { append(UnsafeRawBufferPointer($0)) }
+        }
+
+        mutating func append(_ bookmark: [UInt8], of worker: String) {
+            target.store(UInt16(clamping: worker.utf8.count), at: offset)
+            target.store(UInt16(clamping: bookmark.count), at: offset + 2)
+            offset += RecordLayout.bookmarkHeadBytes
+            append(worker)
+            bookmark.withUnsafeBytes { append($0) }
         }
 
         mutating func append(_ id: EventID) {
@@ -128,13 +161,6 @@ package enum EndRecord {
         target.store(RecordLayout.Kind.end.rawValue, at: RecordLayout.kind)
         target.store(position, at: RecordLayout.position)
         target.store(time, at: RecordLayout.time)
-        return sealed(target, seed: seed, at: offset)
+        return RecordLayout.sealed(target, seed: seed, at: offset)
     }
-}
-
-/// Stores the checksum, and returns the value of the length field.
-private func sealed(_ record: UnsafeMutableRawBufferPointer, seed: UInt32, at offset: Int) -> UInt32 {
-    let checksum = RecordLayout.checksum(UnsafeRawBufferPointer(record), seed: seed, at: offset)
-    record.store(checksum, at: RecordLayout.checksum)
-    return (RecordLayout.lengthMark | UInt32(clamping: record.count)).littleEndian
 }

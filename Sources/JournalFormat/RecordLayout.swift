@@ -26,21 +26,32 @@ enum RecordLayout {
     static let hasCause: UInt8 = 1
     static let hasRoot: UInt8 = 2
     static let hasTraceparent: UInt8 = 4
-    static let allFlags: UInt8 = 7
+    static let hasBookmark: UInt8 = 32
+    static let allFlags: UInt8 = 39
 
     /// How many bytes of a cause or a root come before its origin: incarnation, number, and the length of the origin.
     static let identityBytes = 18
     /// The text of a traceparent always has this length.
     static let traceparentBytes = 55
+    /// How many bytes of a bookmark come before its texts: the lengths of the worker's name and of the bookmark.
+    static let bookmarkHeadBytes = 4
 
     enum Kind: UInt8 {
         case event = 1
         /// The journal was closed here, or was recovered up to here: the file ends after this record.
         case end = 2
+        /// The last bookmark of each worker, up to here.
+        case bookmarks = 3
     }
 
     /// How far after the beginning of a record of this length the next one begins.
     static func next(after byteCount: Int) -> Int { (byteCount + 7) & ~7 }
+
+    /// Stores the checksum, and returns the value of the length field.
+    static func sealed(_ record: UnsafeMutableRawBufferPointer, seed: UInt32, at offset: Int) -> UInt32 {
+        record.store(checksum(UnsafeRawBufferPointer(record), seed: seed, at: offset), at: checksum)
+        return (lengthMark | UInt32(clamping: record.count)).littleEndian
+    }
 
     static func checksum(_ record: UnsafeRawBufferPointer, seed: UInt32, at offset: Int) -> UInt32 {
         let place = Checksum.crc32c(of: UInt64(offset), UInt64(record.count), after: seed)

@@ -7,9 +7,9 @@ package struct RecordView {
     private let nameBytes: Int
     private let originBytes: Int
     private let flags: UInt8
-    let isEnd: Bool
+    let kind: RecordLayout.Kind
 
-    /// The event's place among all events of the journal; in an end record, the place of the event before it.
+    /// The event's place among all events of the journal; in another record, the place of the event before it.
     package var position: UInt64 { bytes.number(at: RecordLayout.position) }
 
     /// When the event was published, in nanoseconds since 1970-01-01 00:00 UTC.
@@ -25,14 +25,16 @@ package struct RecordView {
 
     /// Checks that untrusted bytes are one record of `bytes.count` bytes; nil if they are not a record of this segment.
     init?(_ bytes: UnsafeRawBufferPointer, seed: UInt32, at offset: Int) {
-        guard Self.isPlausible(bytes, byteCount: bytes.count) else { return nil }
+        guard Self.isPlausible(bytes, byteCount: bytes.count),
+            let kind = RecordLayout.Kind(rawValue: bytes[RecordLayout.kind])
+        else { return nil }
         let checksum = RecordLayout.checksum(bytes, seed: seed, at: offset)
         guard checksum == bytes.number(at: RecordLayout.checksum, as: UInt32.self) else { return nil }
         self.bytes = bytes
         nameBytes = Int(bytes.number(at: RecordLayout.nameBytes, as: UInt16.self))
         originBytes = Int(bytes.number(at: RecordLayout.originBytes, as: UInt16.self))
         flags = bytes[RecordLayout.flags]
-        isEnd = bytes[RecordLayout.kind] == RecordLayout.Kind.end.rawValue
+        self.kind = kind
     }
 
     /// Whether bytes may be the head of a record of this length; quick, as a search checks this at every place.
@@ -101,6 +103,13 @@ package struct RecordView {
             traceparent = Traceparent(String(decoding: text, as: UTF8.self))
             offset += RecordLayout.traceparentBytes
         }
+        var bookmark: WorkerBookmark?
+        if flags & RecordLayout.hasBookmark != 0 {
+            bookmark = readBookmark(at: offset)
+            guard let bookmark else { return nil }
+            let worker = bytes.number(at: offset, as: UInt16.self)
+            offset += RecordLayout.bookmarkHeadBytes + Int(worker) + bookmark.bookmark.bytes.count
+        }
         guard let payload = part(offset, bytes.count - offset) else { return nil }
         let context = EventContext(
             id: id,
@@ -108,8 +117,32 @@ package struct RecordView {
             attempt: Int(bytes.number(at: RecordLayout.attempt, as: UInt16.self)),
             cause: cause,
             root: root,
-            traceparent: traceparent
+            traceparent: traceparent,
+            bookmark: bookmark
         )
         return (context, payload)
+    }
+
+    private func readBookmark(at offset: Int) -> WorkerBookmark? {
+        guard let head = part(offset, RecordLayout.bookmarkHeadBytes) else { return nil }
+        let worker = Int(head.number(at: 0, as: UInt16.self))
+        let count = Int(head.number(at: 2, as: UInt16.self))
+        guard count <= BookmarkTable.longestBookmark,
+            let texts = part(offset + RecordLayout.bookmarkHeadBytes, worker + count)
+        else { return nil }
+        return WorkerBookmark(
+            EventBookmark(Array(texts[worker...])),
+            of: worker == 0 ? origin : String(decoding: texts[..<worker], as: UTF8.self)
+        )
+    }
+
+    /// The event's bookmark; nil if it has none, or if its parts do not fit.
+    package var bookmark: WorkerBookmark? {
+        flags & RecordLayout.hasBookmark == 0 ? nil : event()?.context.bookmark
+    }
+
+    /// The bookmarks in a record of bookmarks; nil if its parts do not fit.
+    package var bookmarks: BookmarkTable? {
+        part(RecordLayout.headBytes, bytes.count - RecordLayout.headBytes).flatMap(BookmarkTable.init(entries:))
     }
 }

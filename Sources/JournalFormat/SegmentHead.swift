@@ -5,7 +5,7 @@ package struct SegmentHead: Sendable, Hashable {
     /// How many bytes at the beginning of a segment are kept for the head.
     package static let byteCount = 4_096
     /// The version of the format that this code writes; it reads no later version.
-    package static let version: UInt32 = 1
+    package static let version: UInt32 = 2
     /// The smallest size of a segment, in bytes.
     package static let smallestSegment = 64 << 10
     /// The largest size of a segment, in bytes; far below the greatest length that a record can state.
@@ -14,6 +14,8 @@ package struct SegmentHead: Sendable, Hashable {
     /// The first bytes of a segment: `evjourn1`.
     static let mark = UInt64(littleEndian: 0x316E_7275_6F6A_7665)
     static let encodedBytes = 72
+    /// The bit that says that not all events before the segment were safe.
+    private static let begunUnsafe: UInt32 = 1
 
     /// A random number, the same in all segments of a journal.
     package let journal: UInt64
@@ -27,6 +29,11 @@ package struct SegmentHead: Sendable, Hashable {
     package let begunAt: UInt64
     /// Where the records of the previous segment end; 0 for a journal's first segment.
     package let previousEnd: Int
+    /// The length of the record of bookmarks with which the segment begins; 0 if there were no bookmarks before it.
+    package let bookmarkBytes: Int
+    /// Whether all events before the segment were safe when it was begun; if not, a power cut may have taken some of
+    /// them, and the bookmarks with which the segment begins prove nothing.
+    package let isBegunSafe: Bool
 
     package init(
         journal: UInt64,
@@ -34,7 +41,9 @@ package struct SegmentHead: Sendable, Hashable {
         segmentBytes: Int,
         firstPosition: UInt64,
         begunAt: UInt64,
-        previousEnd: Int
+        previousEnd: Int,
+        bookmarkBytes: Int = 0,
+        isBegunSafe: Bool = true
     ) {
         self.journal = journal
         self.number = number
@@ -42,6 +51,8 @@ package struct SegmentHead: Sendable, Hashable {
         self.firstPosition = firstPosition
         self.begunAt = begunAt
         self.previousEnd = previousEnd
+        self.bookmarkBytes = bookmarkBytes
+        self.isBegunSafe = isBegunSafe
     }
 
     /// What the first bytes of a segment say.
@@ -70,8 +81,10 @@ package struct SegmentHead: Sendable, Hashable {
         let checksum = Checksum.crc32c(UnsafeRawBufferPointer(rebasing: bytes[..<(encodedBytes - 4)]))
         let isSound = checksum == bytes.number(at: encodedBytes - 4, as: UInt32.self)
         guard isSound else { return .damaged("its head is damaged") }
-        guard version == Self.version else {
-            return .unreadable("it has version \(version) of the format; this program reads version \(Self.version)")
+        guard (1...Self.version).contains(version) else {
+            return .unreadable(
+                "it has version \(version) of the format; this program reads versions 1 to \(Self.version)"
+            )
         }
         guard let segmentBytes = Int(exactly: bytes.number(at: 32, as: UInt64.self)),
             (smallestSegment...largestSegment).contains(segmentBytes), segmentBytes % 8 == 0,
@@ -85,7 +98,10 @@ package struct SegmentHead: Sendable, Hashable {
                 segmentBytes: segmentBytes,
                 firstPosition: bytes.number(at: 40),
                 begunAt: bytes.number(at: 48),
-                previousEnd: previousEnd
+                previousEnd: previousEnd,
+                // Version 1 has no bookmarks, and zeros here.
+                bookmarkBytes: Int(bytes.number(at: 64, as: UInt32.self)),
+                isBegunSafe: bytes.number(at: 12, as: UInt32.self) & begunUnsafe == 0
             )
         )
     }
@@ -96,12 +112,14 @@ package struct SegmentHead: Sendable, Hashable {
         result.withUnsafeMutableBytes { bytes in
             bytes.store(Self.mark, at: 0)
             bytes.store(Self.version, at: 8)
+            bytes.store(isBegunSafe ? 0 : Self.begunUnsafe, at: 12)
             bytes.store(journal, at: 16)
             bytes.store(number, at: 24)
             bytes.store(UInt64(segmentBytes), at: 32)
             bytes.store(firstPosition, at: 40)
             bytes.store(begunAt, at: 48)
             bytes.store(UInt64(previousEnd), at: 56)
+            bytes.store(UInt32(clamping: bookmarkBytes), at: 64)
             let covered = UnsafeRawBufferPointer(rebasing: bytes[..<(Self.encodedBytes - 4)])
             bytes.store(Checksum.crc32c(covered), at: Self.encodedBytes - 4)
             bytes.store(UInt64(0), at: 0)

@@ -16,6 +16,8 @@ package struct SegmentWalk {
 
     package enum Step {
         case record(RecordView)
+        /// A record with the last bookmark of each worker.
+        case bookmarks(RecordView)
         /// Before the next record, bytes cannot be read or events are missing.
         case damage(SegmentDamage)
         /// The walk needs at least this many bytes from ``offset`` on; none of them lies beyond the limit.
@@ -76,18 +78,19 @@ package struct SegmentWalk {
         return RecordView(bytes, seed: seed, at: offset).map { .found($0) } ?? .nothing(isZero: false)
     }
 
-    /// The lowest position that a record may have here: an end record has the position of the event before it.
+    /// The lowest position that a record may have here: only an event has a position of its own.
     private func lowestPosition(_ rest: UnsafeRawBufferPointer) -> UInt64 {
-        rest[RecordLayout.kind] == RecordLayout.Kind.end.rawValue ? position - 1 : position
+        rest[RecordLayout.kind] == RecordLayout.Kind.event.rawValue ? position : position - 1
     }
 
     private mutating func found(_ record: RecordView) -> Step {
-        let expected = record.isEnd ? position - 1 : position
+        let isEvent = record.kind == .event
+        let expected = isEvent ? position : position - 1
         // The position comes from the file; `look` has checked that it is at least the expected one.
         let missing = record.position - expected
         if unreadableSince != nil || missing > 0 {
             let begin = unreadableSince ?? offset
-            let first = record.isEnd ? record.position.saturatingSum(1) : record.position
+            let first = isEvent ? record.position : record.position.saturatingSum(1)
             defer {
                 unreadableSince = nil
                 position = first
@@ -101,12 +104,15 @@ package struct SegmentWalk {
             )
         }
         offset += RecordLayout.next(after: record.byteCount)
-        if record.isEnd {
+        switch record.kind {
+        case .end:
             isOver = true
             return .end(.closed)
+        case .bookmarks: return .bookmarks(record)
+        case .event:
+            position = record.position.saturatingSum(1)
+            return .record(record)
         }
-        position = record.position.saturatingSum(1)
-        return .record(record)
     }
 
     private mutating func end(limit: Int) -> Step {

@@ -100,7 +100,7 @@ struct EventFrameTests {
             writer.mapHead(3)
             writer.unsigned(1)
             writer.unsigned(4)
-            writer.unsigned(7)
+            writer.unsigned(8)
             writer.arrayHead(1)
             writer.text("later")
             writer.unsigned(.max)

@@ -127,6 +127,24 @@ struct GoldenFrameTests {
             )
         ),
         Golden(
+            "welcome-bookmark",
+            "The same from a host that keeps bookmarks (4), to a worker whose last one is \"17\"",
+            .welcome(
+                Welcome(
+                    version: 1,
+                    library: "example 1.0",
+                    hostIncarnation: 0x1111_2222_3333_4444,
+                    workerIncarnation: 0xAAAA_BBBB_CCCC_DDDD,
+                    windowBytes: 1 << 20,
+                    windowEvents: 4_096,
+                    frameBytes: 16 << 20,
+                    heartbeatMilliseconds: 1_000,
+                    features: .bookmarks,
+                    bookmark: Array("17".utf8)
+                )
+            )
+        ),
+        Golden(
             "placed",
             "Event 7 lies at byte 528400 of the memory, with 1048621 bytes",
             PlacedFrame(sequence: 7, offset: 528_400, length: 1_048_621)
@@ -203,6 +221,21 @@ struct GoldenFrameTests {
                     name: .number(2)
                 )
                 head.wantsReceipt = true
+                return head
+            }(),
+            payload: [0xA0]
+        ),
+        Golden(
+            "event-bookmark",
+            "An event of a worker with the bookmark \"18\"",
+            {
+                var head = EventHead(
+                    sequence: 12,
+                    id: .sender(number: 12),
+                    nanosecondsSinceEpoch: 1_700_000_000_000_000_000,
+                    name: .number(2)
+                )
+                head.bookmark = Array("18".utf8)
                 return head
             }(),
             payload: [0xA0]

@@ -389,4 +389,50 @@ struct LinesTranslatorTests {
         let large = #expect(throws: LinkViolation.self) { try small.say(#"{"type":"A","data":[\#(numbers)]}"#) }
         #expect(large?.description.contains("bytes in CBOR; the limit is 100 bytes") == true)
     }
+
+    @Test("A bookmark passes as a text both ways, and only a worker that has asked hears of bookmarks")
+    func bookmarks() throws {
+        func welcome(_ features: LinkFeatures, _ bookmark: [UInt8]?) -> ControlMessage {
+            .welcome(
+                Welcome(
+                    version: 1,
+                    library: "test",
+                    hostIncarnation: 0xAA,
+                    workerIncarnation: 0xBB,
+                    windowBytes: 1,
+                    windowEvents: 1,
+                    frameBytes: 500,
+                    heartbeatMilliseconds: 0,
+                    features: features,
+                    bookmark: bookmark
+                )
+            )
+        }
+        let cases: [(features: LinkFeatures, bookmark: [UInt8]?, members: String)] = [
+            ([], nil, #","bookmarks":false"#), (.bookmarks, nil, #","bookmarks":true"#),
+            (.bookmarks, Array("17 ü".utf8), #","bookmarks":true,"bookmark":"17 ü""#),
+            (.bookmarks, [0xFF, 0], #","bookmarks":true,"bookmark_base64":"/wA=""#),
+        ]
+        for (features, bookmark, members) in cases {
+            for asks in [true, false] {
+                var talk = try Conversation(hello: nil)
+                let hello = try talk.messages(#"{"bridge":"hello","bookmarks":\#(asks)}"#)
+                guard case .hello(let said) = hello[0] else { throw LinkViolation("no hello") }
+                #expect(said.features == (asks ? .bookmarks : []))
+                let line = try #require(try talk.hear(welcome(features, bookmark)).first)
+                #expect(line.hasSuffix(#""limit":500\#(asks ? members : "")}"#))
+            }
+        }
+        var talk = try Conversation()
+        let event = try decodeEvent(try #require(talk.say(#"{"type":"BoxSaved","bookmark":"17 ü"}"#).first))
+        #expect(event.head.bookmark == Array("17 ü".utf8))
+        for (line, words) in [
+            (#"{"type":"BoxSaved","bookmark":17}"#, "expected a text"),
+            (#"{"type":"BoxSaved","bookmark":"\#(String(repeating: "x", count: 257))"}"#, "256 are the most"),
+            (#"{"bridge":"hello","bookmarks":1}"#, "expected true or false"),
+        ] {
+            let violation = #expect(throws: LinkViolation.self) { try talk.say(line) }
+            #expect("\(try #require(violation))".contains(words))
+        }
+    }
 }

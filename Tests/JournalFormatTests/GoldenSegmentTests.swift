@@ -51,65 +51,108 @@ struct GoldenSegmentTests {
         ]
     }()
 
-    private static let head = SegmentHead(
-        journal: 0x0123_4567_89AB_CDEF,
-        number: 2,
-        segmentBytes: 64 << 10,
-        firstPosition: 41,
-        begunAt: 1_700_000_000_000_000_000,
-        previousEnd: 5_000
-    )
+    /// Events with bookmarks, which only version 2 has.
+    private static let marked: [(name: String, context: EventContext, payload: [UInt8])] = [
+        (
+            "BoxRead",
+            EventContext(
+                id: EventID(origin: "importer", incarnation: 7, number: 4),
+                nanosecondsSinceEpoch: 1_700_000_000_000_000_004,
+                bookmark: WorkerBookmark(EventBookmark("18"), of: "importer")
+            ),
+            [0xA0]
+        ),
+        (
+            "BoxRead",
+            EventContext(
+                id: EventID(origin: "berlin", incarnation: 8, number: 5),
+                nanosecondsSinceEpoch: 1_700_000_000_000_000_005,
+                bookmark: WorkerBookmark(EventBookmark([]), of: "importer")
+            ),
+            [0xA0]
+        ),
+    ]
 
-    @Test("J18: a segment of version 1 is read as what it was")
-    func read() throws {
-        let bytes = try Self.bytes("closed.segment")
-        #expect(bytes.withUnsafeBytes(SegmentHead.read) == .head(Self.head))
-        let reading = SegmentReading(bytes)
-        #expect(reading.end == .closed)
-        #expect(!reading.isReported)
-        let expected = Self.events.enumerated().map { index, event in
-            SegmentFixture.Event(
-                position: 41 + UInt64(index),
-                name: event.name,
-                context: "\(event.context)",
-                payload: event.payload
-            )
-        }
-        #expect(reading.events == expected)
+    private static let table: BookmarkTable = {
+        var table = BookmarkTable()
+        table.note([0xFF, 0], of: "importer", at: 39)
+        table.note(Array("17".utf8), of: "canvas", at: 40)
+        return table
+    }()
+
+    private static func head(bookmarkBytes: Int) -> SegmentHead {
+        SegmentHead(
+            journal: 0x0123_4567_89AB_CDEF,
+            number: 2,
+            segmentBytes: 64 << 10,
+            firstPosition: 41,
+            begunAt: 1_700_000_000_000_000_000,
+            previousEnd: 5_000,
+            bookmarkBytes: bookmarkBytes
+        )
     }
 
-    @Test("The same events are written as the same bytes")
+    @Test("J18: a segment of version 1, and one of version 2 with bookmarks, are read as what they were")
+    func read() throws {
+        for (name, events, table) in [
+            ("closed.segment", Self.events, BookmarkTable()),
+            ("bookmarks.segment", Self.events + Self.marked, Self.table),
+        ] {
+            let bytes = try Self.bytes(name)
+            #expect(bytes.withUnsafeBytes(SegmentHead.read) == .head(Self.head(bookmarkBytes: table.recordBytes)))
+            let reading = SegmentReading(bytes)
+            #expect(reading.end == .closed)
+            #expect(!reading.isReported)
+            #expect(reading.tables == (table.isEmpty ? [] : [table]))
+            let expected = events.enumerated().map { index, event in
+                SegmentFixture.Event(
+                    position: 41 + UInt64(index),
+                    name: event.name,
+                    context: "\(event.context)",
+                    payload: event.payload
+                )
+            }
+            #expect(reading.events == expected)
+        }
+    }
+
+    @Test("The same events and bookmarks are written as the same bytes")
     func written() throws {
+        let fixed = Self.head(bookmarkBytes: Self.table.recordBytes)
         var bytes = [UInt8](repeating: 0, count: 8_192)
         var offset = SegmentHead.byteCount
-        var head = Self.head.encodedWithoutMark
+        var head = fixed.encodedWithoutMark
         withUnsafeBytes(of: SegmentHead.encodedMark) { head.replaceSubrange(..<8, with: $0) }
         bytes.replaceSubrange(..<head.count, with: head)
         try bytes.withUnsafeMutableBytes { bytes in
-            for (index, event) in Self.events.enumerated() {
+            func place(_ byteCount: Int, _ write: (UnsafeMutableRawBufferPointer) -> UInt32) {
+                let target = UnsafeMutableRawBufferPointer(rebasing: bytes[offset..<(offset + byteCount)])
+                target.storeBytes(of: write(target), as: UInt32.self)
+            }
+            place(Self.table.recordBytes) { Self.table.write(position: 40, into: $0, seed: fixed.seed, at: offset) }
+            offset += Self.table.stride
+            for (index, event) in (Self.events + Self.marked).enumerated() {
                 let record = try EventRecord(
                     position: 41 + UInt64(index),
                     name: event.name,
                     context: event.context,
                     payloadBytes: event.payload.count
                 )
-                let target = UnsafeMutableRawBufferPointer(rebasing: bytes[offset..<(offset + record.byteCount)])
-                let length = event.payload.withUnsafeBytes {
-                    record.write($0, into: target, seed: Self.head.seed, at: offset)
+                place(record.byteCount) { target in
+                    event.payload.withUnsafeBytes { record.write($0, into: target, seed: fixed.seed, at: offset) }
                 }
-                target.storeBytes(of: length, as: UInt32.self)
                 offset += record.stride
             }
-            let target = UnsafeMutableRawBufferPointer(rebasing: bytes[offset..<(offset + EndRecord.byteCount)])
-            let length = EndRecord.write(
-                position: 43,
-                time: 1_700_000_000_000_000_009,
-                into: target,
-                seed: Self.head.seed,
-                at: offset
-            )
-            target.storeBytes(of: length, as: UInt32.self)
+            place(EndRecord.byteCount) { target in
+                EndRecord.write(
+                    position: 45,
+                    time: 1_700_000_000_000_000_009,
+                    into: target,
+                    seed: fixed.seed,
+                    at: offset
+                )
+            }
         }
-        #expect(Array(bytes[..<(offset + EndRecord.byteCount)]) == (try Self.bytes("closed.segment")))
+        #expect(Array(bytes[..<(offset + EndRecord.byteCount)]) == (try Self.bytes("bookmarks.segment")))
     }
 }

@@ -18,19 +18,34 @@ struct SegmentFixture {
     /// Where each record begins.
     private(set) var offsets: [Int] = []
 
-    init(journal: UInt64 = 7, number: UInt64 = 3, firstPosition: UInt64 = 41, bytes count: Int = 64 << 10) {
+    init(
+        journal: UInt64 = 7,
+        number: UInt64 = 3,
+        firstPosition: UInt64 = 41,
+        bytes count: Int = 64 << 10,
+        bookmarks: BookmarkTable = BookmarkTable()
+    ) {
         head = SegmentHead(
             journal: journal,
             number: number,
             segmentBytes: count,
             firstPosition: firstPosition,
             begunAt: 1_700_000_000_000_000_000,
-            previousEnd: firstPosition == 1 ? 0 : 5_000
+            previousEnd: firstPosition == 1 ? 0 : 5_000,
+            bookmarkBytes: bookmarks.recordBytes
         )
         bytes = [UInt8](repeating: 0, count: count)
         var encoded = head.encodedWithoutMark
         withUnsafeBytes(of: SegmentHead.encodedMark) { encoded.replaceSubrange(..<8, with: $0) }
         bytes.replaceSubrange(..<encoded.count, with: encoded)
+        guard !bookmarks.isEmpty else { return }
+        let (begin, seed) = (end, head.seed)
+        bytes.withUnsafeMutableBytes { bytes in
+            let target = UnsafeMutableRawBufferPointer(rebasing: bytes[begin..<(begin + bookmarks.recordBytes)])
+            let length = bookmarks.write(position: firstPosition - 1, into: target, seed: seed, at: begin)
+            target.storeBytes(of: length, as: UInt32.self)
+        }
+        end += bookmarks.stride
     }
 
     static func context(_ number: UInt64) -> EventContext {
@@ -47,10 +62,17 @@ struct SegmentFixture {
         )
     }
 
-    /// - Parameter position: nil for the next one.
-    mutating func append(payload: [UInt8], name: String = "BoxProvisioned", position: UInt64? = nil) throws {
+    /// - Parameters:
+    ///   - position: nil for the next one.
+    ///   - context: nil for one that follows from the position.
+    mutating func append(
+        payload: [UInt8],
+        name: String = "BoxProvisioned",
+        position: UInt64? = nil,
+        context: EventContext? = nil
+    ) throws {
         let position = position ?? head.firstPosition + UInt64(events.count)
-        let context = Self.context(position)
+        let context = context ?? Self.context(position)
         let record = try EventRecord(position: position, name: name, context: context, payloadBytes: payload.count)
         let offset = end
         bytes.withUnsafeMutableBytes { bytes in
@@ -89,6 +111,7 @@ struct SegmentFixture {
 struct SegmentReading: Equatable {
     var events: [SegmentFixture.Event] = []
     var damages: [SegmentDamage] = []
+    var tables: [BookmarkTable?] = []
     var end: SegmentEnd?
     /// Why the head cannot be read.
     var mistake: String?
@@ -115,6 +138,9 @@ struct SegmentReading: Equatable {
             switch walk.next(in: UnsafeRawBufferPointer(rebasing: whole[start..<stop]), limit: searched) {
             case .needsBytes(let count): length = max(count, window)
             case .damage(let damage): damages.append(damage)
+            case .bookmarks(let record):
+                length = window
+                tables.append(record.bookmarks)
             case .end(let end): self.end = end
             case .record(let record):
                 length = window

@@ -122,6 +122,8 @@ package struct LineHello: Sendable, Hashable {
     package var acknowledgesNothing: Bool
     /// How many unacknowledged events the worker takes; nil for as many as the host's limits allow.
     package var window: UntrustedNumber?
+    /// Whether the worker wants to put bookmarks on its events.
+    package var marksEvents: Bool
 
     private enum Acknowledging: String, LineWord {
         case explicit
@@ -142,6 +144,7 @@ package struct LineHello: Sendable, Hashable {
         publishes = try LineMessage.names("publishes", of: line, limits: limits).map(EventName.set)
         for name in publishes ?? [] { try EventFrame.checkEventName(name.text, limits: limits) }
         acknowledgesNothing = try line.word("acknowledge", of: Acknowledging.self) == .nothing
+        marksEvents = try line.flag("bookmarks") ?? false
         window = try line.number("window")
         if window == 0 { throw line.wrong("window", "a number of events, at least 1") }
     }
@@ -154,6 +157,8 @@ package struct LineEvent: Sendable, Hashable {
     package let time: UInt64?
     package let cause: EventID?
     package let traceparent: String?
+    /// The worker's mark, which the host keeps with the event.
+    package let bookmark: [UInt8]?
     /// The data, in CBOR.
     package let payload: [UInt8]
 
@@ -168,6 +173,12 @@ package struct LineEvent: Sendable, Hashable {
         cause = try Self.cause(of: line)
         // A text that is no trace context is ignored; it is no violation.
         traceparent = try line.text("traceparent").flatMap { Traceparent($0) }?.description
+        bookmark = try line.text("bookmark").map { Array($0.utf8) }
+        if let bookmark, bookmark.count > EventBookmark.longest {
+            throw LinkViolation(
+                "in an event, bookmark: found \(bookmark.count) bytes; \(EventBookmark.longest) are the most"
+            )
+        }
         if line.node["data_base64"] != nil {
             throw LinkViolation("in an event, data_base64: found bytes, expected the event's fields as \"data\"")
         }

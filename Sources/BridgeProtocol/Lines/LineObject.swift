@@ -28,6 +28,12 @@ struct LineObject {
         return text
     }
 
+    func flag(_ key: String) throws(LinkViolation) -> Bool? {
+        guard let member = self[key] else { return nil }
+        guard case .bool(let flag) = member.value else { throw wrong(key, "true or false") }
+        return flag
+    }
+
     func number(_ key: String) throws(LinkViolation) -> UntrustedNumber? {
         guard let member = self[key] else { return nil }
         guard case .unsigned(let number) = member.value else { throw wrong(key, "a number") }

@@ -68,7 +68,7 @@ extension LinesTranslator {
                     ("version", .unsigned(welcome.version)), ("library", .text(welcome.library)),
                     ("incarnation", .text(String(welcome.workerIncarnation, radix: 16))),
                     ("limit", .unsigned(welcome.frameBytes.asWritten)),
-                ],
+                ] + bookmarkMembers(welcome),
                 to: &lines
             )
         case .reject(let reject):
@@ -99,6 +99,19 @@ extension LinesTranslator {
         // A lines worker has no use for these frames: it neither answers them nor waits for them.
         case .hello, .ready, .moreTime, .receipt, .heartbeat: return
         }
+    }
+
+    /// What a welcome says of bookmarks to a worker that has asked for them.
+    private func bookmarkMembers(_ welcome: Welcome) -> [(String, CBORValue)] {
+        guard marksEvents else { return [] }
+        var members = [("bookmarks", CBORValue.bool(welcome.features.contains(.bookmarks)))]
+        if let bookmark = welcome.bookmark.map({ EventBookmark($0) }) {
+            // Like an event's data: bytes that are no text come in base64, under a name that says so.
+            members.append(
+                bookmark.text.map { ("bookmark", .text($0)) } ?? ("bookmark_base64", .bytes(bookmark.bytes))
+            )
+        }
+        return members
     }
 
     private func line(_ word: String, _ members: [(String, CBORValue)], to lines: inout [UInt8]) {

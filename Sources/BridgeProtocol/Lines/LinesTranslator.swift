@@ -44,6 +44,8 @@ package struct LinesTranslator: Sendable {
     private var open: [UInt64: Open] = [:]
     private var openByID: [EventID: UInt64] = [:]
     private var acknowledgesNothing = false
+    /// Whether the worker has asked for bookmarks.
+    private(set) var marksEvents = false
 
     // What comes from the worker.
     private var publishes: Set<EventName>?
@@ -116,6 +118,10 @@ package struct LinesTranslator: Sendable {
     private mutating func helloReceived(_ hello: LineHello, into frames: CBORBuffer) {
         acknowledgesNothing = hello.acknowledgesNothing
         publishes = hello.publishes
+        marksEvents = hello.marksEvents
+        var features: LinkFeatures = []
+        if hello.acknowledgesNothing { features.insert(.acknowledgesNothing) }
+        if hello.marksEvents { features.insert(.bookmarks) }
         ControlMessage.hello(
             Hello(
                 versions: hello.versions,
@@ -125,7 +131,7 @@ package struct LinesTranslator: Sendable {
                 windowBytes: UInt64(limits.windowBytes),
                 windowEvents: UInt64(hello.window?.clamped(to: 1...limits.windowEvents) ?? limits.windowEvents),
                 frameBytes: UInt64(limits.frameBytes),
-                features: hello.acknowledgesNothing ? .acknowledgesNothing : []
+                features: features
             )
         ).encode(into: frames)
         let wanted = hello.wants.map { Interest.Name(number: number(of: $0), name: $0) }
@@ -235,6 +241,7 @@ package struct LinesTranslator: Sendable {
             name: .text(event.name)
         )
         head.traceparent = event.traceparent
+        head.bookmark = event.bookmark
         if let cause = event.cause {
             head.cause = cause.spelled(from: worker, to: host)
             // The event inherits the root and the trace of its cause, as in a worker in Swift.

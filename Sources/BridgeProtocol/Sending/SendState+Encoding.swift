@@ -40,6 +40,7 @@ extension SendState {
             if context.root != cause { head.root = parties.written(context.root) }
         }
         head.traceparent = context.traceparent?.description
+        if writesBookmarks { head.bookmark = context.bookmark?.bookmark.bytes }
         // An importer that starts again may bring any event of another machine again.
         if !isForeign { head.settledBelow = settledMark(before: context.id).map { UntrustedNumber($0) } }
         headBuffer.removeAll()
@@ -73,7 +74,8 @@ extension SendState {
         number: UInt64,
         payload: UnsafeRawBufferPointer
     ) -> Bool? {
-        guard context.cause == nil, context.traceparent == nil, context.id.source === parties.own,
+        guard context.cause == nil, context.traceparent == nil, context.bookmark == nil,
+            context.id.source === parties.own,
             let peerNumber = names.number(of: name, known: number)
         else { return nil }
         let head = EventFrame.PlainHead(

@@ -17,6 +17,8 @@ package struct SendState: ~Copyable {
     package internal(set) var names: PeerNames
     /// The largest frame that the peer takes, in bytes.
     var maximumFrame: Int
+    /// Whether the peer keeps the bookmarks of this side's events.
+    var writesBookmarks = false
 
     /// Events and gaps with a link sequence, until the peer has settled them.
     package internal(set) var outbox: Outbox
@@ -92,6 +94,7 @@ package struct SendState: ~Copyable {
         if features.contains(.takesPlacedEvents) { outbox.beginPlacing() }
         unconfirmed.isEverything = features.contains(.acknowledgesNothing)
         peerReadsHeartbeats = features.contains(.readsHeartbeats)
+        writesBookmarks = !isHost && features.contains(.bookmarks)
     }
 
     /// The peer says which events it wants, and by which numbers it knows them.

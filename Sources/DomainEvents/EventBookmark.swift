@@ -1,0 +1,36 @@
+/// A mark that a worker puts on an event to say how far it has come, such as the place in the file or stream that it
+/// read the event from.
+///
+/// A host with a journal keeps the mark in the same record as the event, so it has both or neither. After a kill of
+/// both processes, the next start of the worker learns its last bookmark, and goes on behind that place.
+public struct EventBookmark: Sendable, Hashable {
+    /// How many bytes a bookmark has at most: 256.
+    public static let longest = 256
+
+    /// The mark itself; only the worker that has put it on an event knows its meaning.
+    public let bytes: [UInt8]
+
+    /// Makes a bookmark of these bytes; an event is not sent with more than ``longest``.
+    public init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+    /// Makes a bookmark of the text in UTF-8.
+    public init(_ text: String) { bytes = Array(text.utf8) }
+
+    /// The bookmark as a text; nil if its bytes are no UTF-8.
+    public var text: String? { String(validating: bytes, as: UTF8.self) }
+}
+
+/// A bookmark with the worker whose place it marks.
+///
+/// An object, because nearly all contexts have none.
+package final class WorkerBookmark: Sendable, CustomStringConvertible {
+    package let worker: String
+    package let bookmark: EventBookmark
+
+    package init(_ bookmark: EventBookmark, of worker: String) {
+        self.worker = worker
+        self.bookmark = bookmark
+    }
+
+    package var description: String { "\(worker) \(bookmark.bytes)" }
+}

@@ -1,0 +1,97 @@
+import Locks
+import Synchronization
+
+/// Publishing with a bookmark, in a worker whose host keeps bookmarks; elsewhere the event goes without its bookmark.
+extension EventPublisher {
+    /// Waits for room, then publishes an event with a bookmark; otherwise like ``send(_:)-(E)``.
+    ///
+    /// The bookmarks of a worker have to be in the order of its events, so one task at a time sends events with
+    /// bookmarks.
+    /// - Throws: What ``send(_:)-(E)`` throws. ``DeliveryError`` with the code `notEncodable` if the bookmark is longer
+    ///   than ``EventBookmark/longest``; then nothing was sent.
+    @discardableResult
+    public func send<E: DomainEvent>(_ event: E, bookmark: EventBookmark) async throws -> EventID {
+        try await send(event, to: channel(of: E.self), bookmark: bookmark)
+    }
+
+    /// Waits for room, then publishes an event without a type and with a bookmark.
+    @discardableResult
+    public func send(_ event: UntypedEvent, bookmark: EventBookmark) async throws -> EventID {
+        try await send(event, to: untypedChannel(named: event.name), bookmark: bookmark)
+    }
+
+    private func send<E: DomainEvent>(
+        _ event: E,
+        to channel: EventChannel<E>,
+        bookmark: EventBookmark
+    ) async throws -> EventID {
+        let own = try own(bookmark, of: channel.name)
+        if openTransactions.load(ordering: .relaxed) != 0,
+            let id = try sendInTransaction(event, to: channel, bookmark: own)
+        {
+            return id
+        }
+        return try await sendWhenRoom(event, to: channel, bookmark: own)
+    }
+
+    /// Publishes an event with a bookmark; otherwise like ``publish(_:)-(E)``.
+    ///
+    /// - Throws: ``DeliveryError`` with the code `notEncodable` if the bookmark is longer than
+    ///   ``EventBookmark/longest``; then nothing was published.
+    public func publish<E: DomainEvent>(_ event: E, bookmark: EventBookmark) throws(DeliveryError) {
+        try publish(event, to: channel(of: E.self), bookmark)
+    }
+
+    /// Publishes an event without a type and with a bookmark.
+    public func publish(_ event: UntypedEvent, bookmark: EventBookmark) throws(DeliveryError) {
+        try publish(event, to: untypedChannel(named: event.name), bookmark)
+    }
+
+    private func publish<E: DomainEvent>(
+        _ event: E,
+        to channel: EventChannel<E>,
+        _ bookmark: EventBookmark
+    ) throws(DeliveryError) {
+        let own = try own(bookmark, of: channel.name)
+        publish(event, to: channel, makeContext(causedBy: EventContext.current, bookmark: own))
+    }
+
+    private func own(_ bookmark: EventBookmark, of name: String) throws(DeliveryError) -> WorkerBookmark {
+        guard bookmark.bytes.count <= EventBookmark.longest else {
+            throw DeliveryError(
+                .notEncodable,
+                of: name,
+                """
+                \(name) was not sent: its bookmark has \(bookmark.bytes.count) bytes; \(EventBookmark.longest) are the \
+                most
+                """
+            )
+        }
+        return WorkerBookmark(bookmark, of: source.origin)
+    }
+}
+
+/// What a host tells a worker of the worker's bookmarks.
+package enum KeptBookmark: Sendable, Hashable {
+    /// The worker's last bookmark; nil if there is none yet.
+    case last(EventBookmark?)
+    /// No bookmarks are kept.
+    case notKept
+}
+
+/// The recorder that keeps the bookmarks of the events that pass through a publisher.
+package final class BookmarkKeeper: @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+    private let lock = Lock()
+    private weak var recorder: (any EventRecording)?
+
+    /// Makes this recorder the keeper, unless there is one.
+    package func offer(_ recorder: any EventRecording) {
+        lock.withLock { if self.recorder == nil { self.recorder = recorder } }
+    }
+
+    /// A worker's last bookmark that is as safe as the recorder promises; the calling thread waits for that.
+    package func last(of worker: String) -> KeptBookmark {
+        lock.withLock { recorder }?.lastBookmark(of: worker) ?? .notKept
+    }
+}

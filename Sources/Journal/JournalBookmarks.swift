@@ -1,0 +1,95 @@
+public import DomainEvents
+import JournalFormat
+import Locks
+
+/// Reads the last bookmark of each worker when a journal is opened.
+enum BookmarkRecovery {
+    /// The bookmarks of a journal's events, and of those that it no longer keeps.
+    ///
+    /// Bookmarks behind a place where events are missing do not count, so that a worker goes on before that place: it
+    /// may bring an event again, but leaves none out.
+    /// - Parameters:
+    ///   - catalog: all segments.
+    ///   - last: a cursor that has read the segments from the last head on, and has noted bookmarks.
+    static func read(
+        _ storage: any JournalStorage,
+        at path: String,
+        _ catalog: SegmentCatalog,
+        last: JournalCursor
+    ) throws(JournalError) -> BookmarkTable {
+        var begin = catalog.segments.lastIndex { $0.head != nil }
+        var cursor = last
+        while let index = begin, let head = catalog.segments[index].head {
+            if head.isBegunSafe, head.bookmarkBytes == 0 || cursor.hasTable { break }
+            // A power cut may have taken events before this segment, or a kill its first record.
+            begin = catalog.segments[..<index].lastIndex { $0.head != nil }
+            guard let begin, let earlier = catalog.segments[begin].head else { break }
+            cursor = JournalCursor(storage, at: path, after: earlier.firstPosition - 1, filter: .nothing)
+            cursor.notesBookmarks = true
+            repeat { _ = try cursor.read(to: .init(catalog: catalog, end: nil)) } while !cursor.isAtEnd
+        }
+        return cursor.bookmarks
+    }
+}
+
+extension JournalCore {
+    /// Which part of a segment the table at its beginning may take: the rest is for events.
+    private static let tableShare = 4
+
+    /// Whether a segment has room for these bookmarks and those of one more worker, however long they become.
+    static func hasRoom(for bookmarks: BookmarkTable, and worker: String? = nil, _ settings: Settings) -> Bool {
+        bookmarks.longestStride(with: worker) <= settings.segmentBytes / tableShare
+    }
+
+    /// Throws the reason if an event's bookmark cannot be kept; called with the lock held.
+    func check(_ bookmark: WorkerBookmark?) throws(EventRecord.Mistake) {
+        guard let bookmark, bookmarks[bookmark.worker] == nil,
+            !Self.hasRoom(for: bookmarks, and: bookmark.worker, settings)
+        else { return }
+        throw EventRecord.Mistake(
+            text: "a segment has no room for the bookmarks of another worker, \(bookmark.worker)"
+        )
+    }
+
+    /// A worker's last bookmark, once its event is as safe as the durability promises; the calling thread waits.
+    ///
+    /// An earlier bookmark would be safe at once, but the worker would then bring events again that the journal has.
+    func lastBookmark(of worker: String) -> KeptBookmark {
+        let (entry, isKept, isSafe) = lock.withLock {
+            let entry = bookmarks[worker]
+            let isKept = if case .open = state.phase { true } else { false }
+            return (entry, isKept, state.safe.position >= entry?.position ?? 0)
+        }
+        guard isKept else { return .notKept }
+        if !isSafe {
+            let baton = Baton()
+            let failed = Flag()
+            whenSafe { error in
+                if error != nil { failed.raise() }
+                baton.handOver()
+            }
+            baton.take()
+            if failed.isRaised { return .notKept }
+        }
+        return .last(entry.map { EventBookmark($0.bookmark) })
+    }
+}
+
+/// A flag that one thread raises before it hands over to the thread that reads the flag.
+private final class Flag: @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+    private let lock = Lock()
+    private var raised = false
+
+    func raise() { lock.withLock { raised = true } }
+    var isRaised: Bool { lock.withLock { raised } }
+}
+
+extension EventJournal {
+    /// The bookmark of a worker's last recorded event that had one; nil if there was none.
+    ///
+    /// With `durability: .machine` the event may not be safe yet; a worker is told its bookmark only when it is safe.
+    public func bookmark(ofWorker name: String) -> EventBookmark? {
+        core.lock.withLock { core.bookmarks[name] }.map { EventBookmark($0.bookmark) }
+    }
+}
