@@ -1,8 +1,8 @@
 /// First-in, first-out memory for encoded frames; a frame's address never changes.
 ///
 /// Frames lie one after the other in chunks, so that many leave in one write; no frame straddles two chunks. When no
-/// frame of a chunk is left, the chunk is given back or used again. Either all chunks lie in a shared outbox, or they
-/// are this process's own memory. A store without a shared outbox may have a shelf for large frames.
+/// frame of a chunk is left, the chunk is given back or used again. Either all chunks lie in a shared outbox; or they
+/// are this process's own memory, and large frames may lie on a shelf instead, which the peer reads.
 struct FrameStore: ~Copyable {
     private struct Chunk {
         let base: UnsafeMutableRawPointer
@@ -15,7 +15,7 @@ struct FrameStore: ~Copyable {
     /// The usual size of a chunk: a burst leaves in few writes, and an idle link holds little memory.
     private static let chunkBytes = OutboxLayout.slotBytes
 
-    /// The shared outbox in which the chunks lie; nil if they are this process's own memory.
+    /// The shared outbox in which all chunks lie; nil if they are this process's own memory or lie on the shelf.
     let region: OutboxRegion?
     /// The shelf, which holds large frames as far as it has room; nil if the store has no shelf.
     var shelf: FrameShelf?

@@ -49,8 +49,8 @@ package struct StrandExecutor: Sendable {
 /// The one strand of a publisher's deliveries on one queue; subscribers of different event types see the events in the
 /// order in which they were published.
 ///
-/// The strand schedules itself when it goes from idle to busy, and then works until it is empty: one block on the queue
-/// for a whole burst. Its handlers run one at a time, also on a concurrent queue.
+/// The strand is scheduled when it goes from idle to busy. One block on the queue then works until the strand is empty
+/// or a burst of events is handled. The handlers run one at a time, also on a concurrent queue.
 final class DeliveryStrand: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let executor: StrandExecutor

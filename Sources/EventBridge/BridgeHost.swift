@@ -150,9 +150,9 @@ public final class BridgeHost: Sendable {
     ///
     /// A worker that crashes before it is ready is restarted as its specification says. A worker that never becomes
     /// ready is given up after as many restarts as the `intensity` allows: the time of a failed start does not count
-    /// towards the window. With the defaults this call returns within 70 s: six times the ten seconds of
-    /// `handshakeTimeout`, the ends of these processes, and the pauses between. It takes longer if a worker asks for
-    /// more time, or if pauses are longer than the window.
+    /// towards the intensity's time, `within`. With the defaults this call returns within 70 s: six times the ten
+    /// seconds of `handshakeTimeout`, the ends of these processes, and the pauses between. It takes longer if a worker
+    /// asks for more time, or if pauses are longer than `within`.
     /// - Throws: ``BridgeError`` that names the worker that did not become ready, and why; the others run on until
     ///   ``shutdown(drainingWithin:)``. ``BridgeError`` if the control socket cannot be made: then nothing was started,
     ///   and the caller may try again. ``BridgeError`` if the bridge was shut down before a worker was started.

@@ -38,12 +38,12 @@ struct WorkerCommandWatch: Sendable {
             if now.starts > startsBefore {
                 return .failed("was started again meanwhile, by another request")
             }
-            // When an update shows the worker at rest, all that follows from this rest is done. But the update may be
-            // about an earlier rest.
+            // The update, not the supervisor, shows that the bridge takes no more events for the stopped worker. But
+            // the update may show a rest from before the command, so the supervisor has to know the worker at rest too.
             return status.state.isAtRest && status.starts == startsBefore && now.state.isAtRest ? .done : .goesOn
         case .start, .restart:
-            // The update may be about a start before the command. But no other update follows if the worker came to
-            // rest before it was started again: then the supervisor's status counts.
+            // An update that shows a start from before the command decides nothing. But if the worker has come to rest
+            // without the requested start, no update about that start follows: the supervisor's status decides.
             let isNews = status.starts > startsBefore
             if isNews, status.state == .ready { return .done }
             guard isNews ? status.state.isAtRest : now.state.isAtRest && now.starts == startsBefore else {

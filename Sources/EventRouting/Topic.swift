@@ -56,9 +56,9 @@ final class Topic: @unchecked Sendable {
 
     /// Puts other receivers in the place of the present ones; called under `lock`.
     ///
-    /// - Returns: The former receivers, which the caller releases without the lock. If they were released before the
-    ///   topic has another address, new receivers could get their address, and a run would take the new receivers for
-    ///   the former.
+    /// - Returns: The former receivers, which the caller releases without the lock. If they were released while
+    ///   `address` is still theirs, another topic's receivers could be made at that address. A run that holds those
+    ///   would take them for the receivers of this topic.
     func put(_ fanout: Fanout) -> Fanout {
         let former = current
         current = fanout
@@ -145,8 +145,8 @@ final class Topic: @unchecked Sendable {
         by router: EventRouter
     ) -> Forwarded {
         let refusal = router.refusal(of: name, context)
-        // Reports about the end itself still go to the attached peers, for which nothing waits. A worker could no
-        // longer handle them all.
+        // During the shutdown the bridge's reports about itself still go to the attached peers, for which the shutdown
+        // does not wait, but to no worker: a worker could no longer handle them all.
         if let refusal, !router.isSelfReport(name) { return refused(refusal, context, ifFull, by: router) }
         let start = router.trace.start(of: self)
         defer { if start != 0 { router.trace.recorder.note(.publish, of: name, context, from: start) } }

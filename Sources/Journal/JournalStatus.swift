@@ -30,6 +30,6 @@ public struct JournalRecovery: Sendable, Hashable {
     /// How many bytes at the end belong to an unfinished record.
     public let tornBytes: Int
 
-    /// The gaps of the last segment: where events, or the segment's head, are missing.
+    /// The gaps in the last segment that has a head, and in those behind it: where events, or a head, are missing.
     public let gaps: [JournalGap]
 }

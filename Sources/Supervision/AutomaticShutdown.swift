@@ -2,9 +2,9 @@
 /// them.
 ///
 /// A significant child is one for which the group exists: a job that finishes, or a leader without which the others are
-/// of no use. Its end counts if the child ended of its own accord: the normal end of a transient child, any end of a
-/// temporary child, or the giving up of either. Two kinds of ends do not count: an end that was requested, and the end
-/// of a child that is stopped because a sibling restarts.
+/// of no use. Its end counts in three cases: a transient child ends normally, a temporary child ends in any way, or the
+/// supervisor gives either up. Two kinds of ends do not count: an end that was requested, and the end of a child that
+/// is stopped because a sibling restarts.
 public enum AutomaticShutdown: String, Hashable, Sendable, CaseIterable {
     /// No child's end stops the others, and no child may be significant. The default.
     case never
