@@ -99,6 +99,11 @@ programs.
 
 SECTIONS = [
     ("The file", (), "These keys stand at the top level. `workers` is required."),
+    (
+        "The journal",
+        ("journal",),
+        "Under `journal`; see [a journal](../guide/journals.md#in-a-supervisor). `directory` and `events` are required.",
+    ),
     ("A worker", ("workers", 0), "`name` and `executable` are required."),
     (
         "A worker's limits",
@@ -220,6 +225,11 @@ def documents():
         significant = {"restart": "transient", "significant": True} if key == "automaticShutdown" else {}
         beside = {"workers": [worker | significant]}
         yield from (beside | {key: value} for value in samples(schema))
+    journal = {"directory": "journal", "events": ["A"], "durability": "machine", "within": "1s"}
+    for key, schema in at(("journal",))["properties"].items():
+        # A time for what is not done is no setting.
+        beside = journal if key != "durability" else {each: journal[each] for each in ("directory", "events")}
+        yield from ({"workers": [worker], "journal": beside | {key: value}} for value in samples(schema))
     for key, schema in at(("workers", 0))["properties"].items():
         for value in samples(schema):
             yield within(worker, (key,), value)

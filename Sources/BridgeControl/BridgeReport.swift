@@ -18,6 +18,8 @@ public struct BridgeReport: Sendable, Hashable, Codable {
     public var workers: [WorkerReport]
     /// The attached clients, in the order in which they attached.
     public var clients: [ClientReport]
+    /// The journal that records the host's events; nil if there is none.
+    public var journal: JournalReport?
 
     /// Makes a report.
     public init(
@@ -28,7 +30,8 @@ public struct BridgeReport: Sendable, Hashable, Codable {
         isStopping: Bool = false,
         residentBytes: UInt64? = nil,
         workers: [WorkerReport] = [],
-        clients: [ClientReport] = []
+        clients: [ClientReport] = [],
+        journal: JournalReport? = nil
     ) {
         self.pid = pid
         self.library = library
@@ -38,6 +41,7 @@ public struct BridgeReport: Sendable, Hashable, Codable {
         self.residentBytes = residentBytes
         self.workers = workers
         self.clients = clients
+        self.journal = journal
     }
 }
 

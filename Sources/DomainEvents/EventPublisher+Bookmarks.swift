@@ -1,4 +1,3 @@
-import Locks
 import Synchronization
 
 /// Publishing with a bookmark, in a worker whose host keeps bookmarks; elsewhere the event goes without its bookmark.
@@ -68,30 +67,5 @@ extension EventPublisher {
             )
         }
         return WorkerBookmark(bookmark, of: source.origin)
-    }
-}
-
-/// What a host tells a worker of the worker's bookmarks.
-package enum KeptBookmark: Sendable, Hashable {
-    /// The worker's last bookmark; nil if there is none yet.
-    case last(EventBookmark?)
-    /// No bookmarks are kept.
-    case notKept
-}
-
-/// The recorder that keeps the bookmarks of the events that pass through a publisher.
-package final class BookmarkKeeper: @unchecked Sendable {
-    // Sendable: everything mutable is guarded by `lock`.
-    private let lock = Lock()
-    private weak var recorder: (any EventRecording)?
-
-    /// Makes this recorder the keeper, unless there is one.
-    package func offer(_ recorder: any EventRecording) {
-        lock.withLock { if self.recorder == nil { self.recorder = recorder } }
-    }
-
-    /// A worker's last bookmark that is as safe as the recorder promises; the calling thread waits for that.
-    package func last(of worker: String) -> KeptBookmark {
-        lock.withLock { recorder }?.lastBookmark(of: worker) ?? .notKept
     }
 }

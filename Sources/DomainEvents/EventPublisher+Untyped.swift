@@ -117,4 +117,9 @@ extension EventPublisher {
     ) throws(DeliveryError) -> DeliverySequence<UntypedEvent> {
         DeliverySequence(consumers(of: try untypedChannel(named: name), buffering, file, line))
     }
+
+    // MARK: - For a program without types
+
+    /// Lets what waits for the first use of a name, such as a journal, find it: this process has no type for the name.
+    package func useUntyped(_ name: String) throws(DeliveryError) { _ = try untypedChannel(named: name) }
 }

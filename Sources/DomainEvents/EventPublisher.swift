@@ -44,8 +44,8 @@ public final class EventPublisher: @unchecked Sendable {
     /// The names that belong to types of the bridge which this process may not have used yet.
     private var reserved = EventNames.ofReports
     private let wanted = WantedNames()
-    /// Keeps the bookmarks of workers' events; of use in a host.
-    package let bookmarkKeeper = BookmarkKeeper()
+    /// The recorder of the events, for a host.
+    package let recording = PublisherRecording()
     private var forwarders: [EventName: [(owner: ObjectIdentifier, forwarder: any EventForwarder)]] = [:]
     private var observers: [any InterestObserver] = []
     /// Stays true once a bridge has carried this publisher's events; while it is false, ``hasLostItsBridge`` takes no

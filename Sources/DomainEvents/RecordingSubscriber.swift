@@ -140,6 +140,9 @@ package protocol EventRecording: AnyObject, Sendable {
 
     /// A worker's last bookmark whose event is as safe as this recorder promises; the calling thread waits for that.
     func lastBookmark(of worker: String) -> KeptBookmark
+
+    /// The present positions and sizes.
+    var report: RecordingReport { get }
 }
 
 extension EventPublisher {

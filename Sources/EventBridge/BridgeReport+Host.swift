@@ -36,7 +36,22 @@ extension BridgeReport {
                     outboxEvents: $0.outboxEvents,
                     dropped: $0.dropped
                 )
-            }
+            },
+            journal: core.publisher.recording.report.map(JournalReport.init)
+        )
+    }
+}
+
+extension JournalReport {
+    fileprivate init(_ report: RecordingReport) {
+        self.init(
+            firstPosition: report.firstPosition,
+            lastPosition: report.lastPosition,
+            safePosition: report.safePosition,
+            unsafeMilliseconds: report.unsafeNanoseconds.map { $0 / 1_000_000 },
+            segments: report.segments,
+            bytes: UInt64(clamping: report.bytes),
+            failure: report.failure
         )
     }
 }

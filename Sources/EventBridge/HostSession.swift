@@ -59,7 +59,7 @@ extension HostSession {
         let ownIncarnation = router.publisher.source.incarnation
         // Only a worker has the same name at each start.
         let isMarking = hello.features.contains(.bookmarks) && !peer.isAttached
-        let kept = isMarking ? router.publisher.bookmarkKeeper.last(of: peer.peerName) : .notKept
+        let kept = isMarking ? router.publisher.recording.lastBookmark(of: peer.peerName) : .notKept
         var features = peer.isAttached ? [] : link.features
         if mayImport { features.insert(.takesImportedEvents) }
         var bookmark: [UInt8]?

@@ -334,6 +334,20 @@ final class JournalCore: @unchecked Sendable {
         for reader in woken { reader.continuation.resume() }
     }
 
+    /// What a host reports of its journal.
+    var report: RecordingReport {
+        let (status, failure) = (status, lock.withLock { state.failure(path) })
+        return RecordingReport(
+            firstPosition: status.firstPosition,
+            lastPosition: status.lastPosition,
+            safePosition: status.safePosition,
+            unsafeNanoseconds: status.unsafeFor?.nanoseconds,
+            segments: status.segments,
+            bytes: status.bytes,
+            failure: failure?.description
+        )
+    }
+
     /// The journal's present positions and sizes.
     var status: JournalStatus {
         let now = MonotonicClock.now()

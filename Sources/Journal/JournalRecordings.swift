@@ -25,7 +25,7 @@ final class JournalRecordings: @unchecked Sendable {
 
     func record<E: DomainEvent>(_ type: E.Type, of publisher: EventPublisher, at site: SubscriptionSite) {
         guard isNew(EventName(E.eventName), of: publisher) else { return }
-        publisher.bookmarkKeeper.offer(core)
+        publisher.recording.offer(core)
         keep(publisher.record(type, by: core, at: site))
     }
 
@@ -51,7 +51,7 @@ final class JournalRecordings: @unchecked Sendable {
             return hasEnded
         }
         guard !isLate else { return }
-        publisher.bookmarkKeeper.offer(core)
+        publisher.recording.offer(core)
         publisher.addInterestObserver(watch)
         // `end()` may have run before the observer was added; it then has not removed the observer.
         if lock.withLock({ hasEnded }) { watch.end() }

@@ -77,6 +77,16 @@ struct JournalState: Sendable {
         }
     }
 
+    /// Why no event can be recorded now; nil if nothing is known to be in the way.
+    func failure(_ path: String) -> JournalError? {
+        do throws(JournalError) {
+            try check(path)
+            return noRoom
+        } catch {
+            return error
+        }
+    }
+
     /// Notes that an event was written, up to this offset of the segment.
     ///
     /// - Returns: Whether the event is as safe as the durability promises.

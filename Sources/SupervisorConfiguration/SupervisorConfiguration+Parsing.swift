@@ -50,7 +50,8 @@ extension SupervisorConfiguration {
     /// Reads the configuration; nil only after a mistake was reported, but a result that is not nil may have some, too.
     private init?(_ value: ConfigurationValue, _ programs: ProgramSearch?) {
         let keys = [
-            "strategy", "intensity", "workers", "deadLetters", "automaticShutdown", "startOrder", "control", "$schema",
+            "strategy", "intensity", "workers", "deadLetters", "journal", "automaticShutdown", "startOrder", "control",
+            "$schema",
         ]
         guard let object = value.object(keys: keys) else { return nil }
         // The key is allowed for editors, which use the schema.
@@ -68,6 +69,7 @@ extension SupervisorConfiguration {
                 value.optional("within")?.duration(in: Self.durations, example: "10s") ?? intensity.within
         }
         readDeadLetters(from: object)
+        journal = object.optional("journal").flatMap { KeptEvents($0) }
     }
 
     private mutating func readDeadLetters(from object: ConfigurationObject) {
@@ -284,7 +286,7 @@ extension SupervisorConfiguration {
 
 extension ConfigurationValue {
     /// A non-empty string without NUL, at which the kernel would cut the string off.
-    fileprivate func systemString(example: String) -> String? {
+    func systemString(example: String) -> String? {
         guard let text = nonEmptyString(example: example) else { return nil }
         return withoutNUL(text)
     }

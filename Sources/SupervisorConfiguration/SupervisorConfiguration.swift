@@ -39,6 +39,8 @@ package struct SupervisorConfiguration: Sendable, Hashable {
     package var automaticShutdown = AutomaticShutdownSetting.never
     package var startOrder = StartOrderSetting.together
     package var deadLetters = DeadLetters()
+    /// What is kept of the events; nil for no journal.
+    package var journal: KeptEvents?
     /// The path of the control socket as written, counted from the file unless absolute; nil if no process may attach.
     package var control: String?
     /// The workers in the order of the file, in which they start; never empty.

@@ -2,6 +2,7 @@ import BridgeControl
 import BridgePlatform
 import DomainEvents
 import EventBridge
+import Journal
 import SupervisorConfiguration
 
 /// `supervisor check`: reports every mistake of a configuration.
@@ -13,10 +14,11 @@ struct CheckCommand {
         do throws(SupervisorConfigurationError) {
             let programs = ProgramSearch(configuration: configuration, missing: nil)
             let found = try SupervisorConfiguration.load(file: configuration, programs: programs)
-            let mistakes = WorkerSpecification.validate(
-                found.workerSpecifications,
-                automaticShutdown: found.bridgeShutdown
-            )
+            let mistakes =
+                WorkerSpecification.validate(
+                    found.workerSpecifications,
+                    automaticShutdown: found.bridgeShutdown
+                ) + RunningJournal.mistakes(in: found.journal)
             guard mistakes.isEmpty else {
                 return (.configuration, mistakes.map { "\(configuration): \($0)" }.joined(separator: "\n"))
             }
@@ -25,6 +27,7 @@ struct CheckCommand {
             let notes =
                 Self.lacks(of: found) + Self.neverTaken(of: found) + Self.importers(of: found)
                 + Self.open(found.control.map(programs.fromConfiguration))
+                + Self.unsuitable(found.journal.map { programs.fromConfiguration($0.directory) })
             return (.success, ([right] + notes).joined(separator: "\n"))
         } catch {
             return (error.status, error.description)
@@ -63,6 +66,17 @@ struct CheckCommand {
             (\(String(mode, radix: 8))); a socket needs one that is its user's alone (700)
             """
         ]
+    }
+
+    /// A note if a journal could not be in its directory, as far as it is there already.
+    private static func unsuitable(_ directory: String?) -> [String] {
+        guard let directory, OperatingSystem.status(of: directory) != nil else { return [] }
+        do throws(JournalError) {
+            _ = try JournalPlace(at: directory, makes: false)
+            return []
+        } catch {
+            return ["note: \(TerminalText.harmless(error.description))"]
+        }
     }
 
     /// The parts of workers' boxes that this system lacks; the configuration may be meant for another system.

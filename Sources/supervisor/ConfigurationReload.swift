@@ -106,7 +106,7 @@ extension SupervisorConfiguration {
         return [
             changed("strategy", \.strategy), changed("intensity", \.intensity),
             changed("automaticShutdown", \.automaticShutdown), changed("startOrder", \.startOrder),
-            changed("deadLetters", \.deadLetters), changed("control", \.control),
+            changed("deadLetters", \.deadLetters), changed("journal", \.journal), changed("control", \.control),
         ].compactMap(\.self)
     }
 }

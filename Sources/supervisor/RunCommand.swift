@@ -3,6 +3,7 @@ import DomainEvents
 import EventBridge
 import EventRouting
 import JSONText
+import Journal
 import Supervision
 import SupervisorConfiguration
 
@@ -34,6 +35,8 @@ struct RunCommand {
             if !failure.hasNoReader { diagnostics.say(Self.sentence(of: failure), .error) }
         }
         let publisher = EventPublisher()
+        let journal = try openJournal(configuration, of: publisher)
+        for finding in journal?.findings ?? [] { diagnostics.say(finding, .warning) }
         let formatter = formatter(for: configuration)
         let bridge = try makeBridge(configuration, control, publisher: publisher) { event in
             guard !WorkerReporter.reports.contains(EventName(event.name)) else { return }
@@ -54,7 +57,27 @@ struct RunCommand {
                 diagnostics: diagnostics
             )
         )
-        return try await run.run()
+        let status = try await run.run()
+        await journal?.journal.close()
+        return status
+    }
+
+    /// Opens the journal that the configuration names; its path counts from the configuration file.
+    private func openJournal(
+        _ configuration: SupervisorConfiguration,
+        of publisher: EventPublisher
+    ) throws(RunFailure) -> RunningJournal? {
+        guard let settings = configuration.journal else { return nil }
+        func failure(_ status: ProgramStatus, _ sentence: String) -> RunFailure {
+            RunFailure(status: status, description: TerminalText.harmless("\(options.configuration): \(sentence)"))
+        }
+        if let mistake = RunningJournal.mistakes(in: settings).first { throw failure(.configuration, mistake) }
+        let programs = ProgramSearch(configuration: options.configuration, missing: nil)
+        do {
+            return try RunningJournal(settings, at: programs.fromConfiguration(settings.directory), of: publisher)
+        } catch {
+            throw failure(.system, "\(error)")
+        }
     }
 
     private func loadConfiguration(_ diagnostics: Diagnostics) throws -> SupervisorConfiguration {

@@ -30,7 +30,15 @@ struct MetricsTextTests {
                     sent: totals
                 ),
                 WorkerReport(name: "b", state: "gave up"),
-            ]
+            ],
+            journal: JournalReport(
+                firstPosition: 3,
+                lastPosition: 12,
+                safePosition: 10,
+                unsafeMilliseconds: 1_250,
+                segments: 2,
+                bytes: 131_072
+            )
         )
         lines = MetricsText.text(report).split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
     }
@@ -85,6 +93,20 @@ struct MetricsTextTests {
         #expect(samples(of: "worker_resident_memory_bytes").count == 1)
         #expect(samples(of: "worker_restarts_total").first?.hasSuffix("\"} 2") == true)
         #expect(samples(of: "worker_outbox_bytes").first?.hasSuffix("\"} 300") == true)
+    }
+
+    @Test("show the journal's positions, sizes and lag, and nothing without a journal")
+    func journal() {
+        #expect(
+            samples(of: "journal_") == [
+                "event_bridge_journal_last_position 12", "event_bridge_journal_first_position 3",
+                "event_bridge_journal_unsafe_events 2", "event_bridge_journal_unsafe_seconds 1.250",
+                "event_bridge_journal_segments 2", "event_bridge_journal_bytes 131072",
+                "event_bridge_journal_failed 0",
+            ]
+        )
+        let report = BridgeReport(pid: 1, library: "", protocolVersion: 1, uptimeMilliseconds: 0)
+        #expect(!MetricsText.text(report).contains("\nevent_bridge_journal_"))
     }
 
     @Test("count the events of both directions")

@@ -65,6 +65,21 @@ struct StatusTableTests {
         )
     }
 
+    @Test("has a line for the journal, with the events that are not safe, or why it takes no more")
+    func journal() {
+        var journal = JournalReport(firstPosition: 1, lastPosition: 12, safePosition: 12, segments: 1, bytes: 32 << 20)
+        func line() -> String {
+            var report = report([worker("a", "ready")])
+            report.journal = journal
+            return StatusTable(report: report).lines()[1]
+        }
+        #expect(line() == "journal, position 12, 1 file of 32 MiB")
+        (journal.safePosition, journal.unsafeMilliseconds, journal.segments) = (10, 40, 3)
+        #expect(line() == "journal, position 12, 3 files of 32 MiB, 2 not safe for 40 ms")
+        journal.failure = "the journal kept is closed for good"
+        #expect(line().hasSuffix(", the journal kept is closed for good"))
+    }
+
     @Test("counts events in a second, by the clock of the supervisor")
     func rates() {
         let before = report([worker("a", "ready", sent: 100, received: 5)], at: 10_000)

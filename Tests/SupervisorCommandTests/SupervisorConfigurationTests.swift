@@ -102,6 +102,38 @@ struct SupervisorConfigurationTests {
         )
     }
 
+    @Test("reads the journal, with its defaults, and says what is wrong with it")
+    func journal() throws {
+        func parse(_ journal: String) throws -> KeptEvents? {
+            let text = "{ journal: \(journal), workers: [{ name: \"a\", executable: \"b\" }] }"
+            return try SupervisorConfiguration.parse(Array(text.utf8), file: "c").journal
+        }
+        #expect(
+            try parse(#"{ directory: "kept", events: ["A"] }"#)
+                == KeptEvents(directory: "kept", events: ["A"])
+        )
+        let whole = #"""
+            { directory: "/kept", events: ["A", "B"], durability: "machine", within: "5ms", bytes: "10GiB", age: "720h",
+              whenFull: "remove-oldest" }
+            """#
+        var expected = KeptEvents(directory: "/kept", events: ["A", "B"])
+        (expected.durability, expected.within, expected.whenFull) = (.machine, .milliseconds(5), .removeOldest)
+        (expected.bytes, expected.age) = (10 << 30, .seconds(720 * 3_600))
+        #expect(try parse(whole) == expected)
+        for (journal, words) in [
+            ("{}", "the key \"directory\" is missing"),
+            (#"{ directory: "k", events: [] }"#, "expected at least one name"),
+            (#"{ directory: "k", events: ["*"] }"#, "journal.events"),
+            (#"{ directory: "k", events: ["A"], within: "1s" }"#, "expected \"durability\": \"machine\" beside it"),
+            (#"{ directory: "k", events: ["A"], bytes: "1KiB" }"#, "expected from 1MiB"),
+            (#"{ directory: "k", events: ["A"], age: 3 }"#, "journal.age"),
+            (#"{ directory: "k", events: ["A"], mode: "x" }"#, "unknown key \"mode\""),
+        ] {
+            let error = #expect(throws: SupervisorConfigurationError.self) { try parse(journal) }
+            #expect(error?.description.contains(words) == true, "\(error?.description ?? "") \(words)")
+        }
+    }
+
     @Test("fills in the defaults")
     func fillsInDefaults() throws {
         let configuration = try parse(#"{"$schema": "s.json", "workers": [{"name": "a", "executable": "x"}]}"#)

@@ -8,7 +8,7 @@ enum MetricsText {
         families.map { $0.text(report) }.joined(separator: "\n")
     }
 
-    static let families = ofSupervisor + ofWorkers + ofEvents
+    static let families = ofSupervisor + ofJournal + ofWorkers + ofEvents
 
     private static let ofSupervisor: [MetricFamily] = [
         .gauge("uptime_seconds", "Time since the start of the supervisor.") { [.seconds($0.uptimeMilliseconds)] },
@@ -17,6 +17,27 @@ enum MetricsText {
             $0.residentBytes.map { [.count($0)] } ?? []
         },
         .gauge("clients", "Processes that are attached.") { [.count(UInt64($0.clients.count))] },
+    ]
+
+    /// All of them are absent without a journal.
+    private static let ofJournal: [MetricFamily] = [
+        .gauge("journal_last_position", "Position of the journal's newest event.") {
+            $0.ofJournal { .count($0.lastPosition) }
+        },
+        .gauge("journal_first_position", "Position of the oldest event that the journal keeps.") {
+            $0.ofJournal { .count($0.firstPosition) }
+        },
+        .gauge("journal_unsafe_events", "Events of the journal that are not synchronized yet.") {
+            $0.ofJournal { .count($0.lag) }
+        },
+        .gauge("journal_unsafe_seconds", "How long the oldest of those has waited; 0 if there is none.") {
+            $0.ofJournal { .seconds($0.unsafeMilliseconds ?? 0) }
+        },
+        .gauge("journal_segments", "Files of the journal.") { $0.ofJournal { .count(UInt64(clamping: $0.segments)) } },
+        .gauge("journal_bytes", "Bytes that the journal's files take.") { $0.ofJournal { .count($0.bytes) } },
+        .gauge("journal_failed", "Whether the journal takes no more events: 1 if so.") {
+            $0.ofJournal { .flag($0.failure != nil) }
+        },
     ]
 
     private static let ofWorkers: [MetricFamily] = [
@@ -70,6 +91,11 @@ enum MetricsText {
 }
 
 extension BridgeReport {
+    /// A sample of the journal, if there is one.
+    func ofJournal(_ sample: (JournalReport) -> MetricFamily.Sample) -> [MetricFamily.Sample] {
+        journal.map { [sample($0)] } ?? []
+    }
+
     /// A sample of each worker that has one.
     func ofEachWorker(_ sample: (WorkerReport) -> MetricFamily.Sample?) -> [MetricFamily.Sample] {
         workers.compactMap { worker in

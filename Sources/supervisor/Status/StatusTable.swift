@@ -16,7 +16,7 @@ struct StatusTable {
         var head = StyledLine()
         head.append(summary)
         return
-            ([head] + table(workerColumns, isOnlyBad ? report.badWorkers : report.workers, width)
+            ([head] + journalLine + table(workerColumns, isOnlyBad ? report.badWorkers : report.workers, width)
             + table(clientColumns, others, width))
             .map { $0.text(isColoured: isColoured, width: width) }
     }
@@ -104,6 +104,21 @@ struct StatusTable {
     }
 
     // MARK: - Lines
+
+    /// What is known of the journal; nothing without one.
+    private var journalLine: [StyledLine] {
+        guard let journal = report.journal else { return [] }
+        let files = journal.segments == 1 ? "1 file" : "\(journal.segments) files"
+        var parts = ["journal, position \(journal.lastPosition)", "\(files) of \(ShownQuantity.bytes(journal.bytes))"]
+        if journal.lag > 0 {
+            let age = ShownQuantity.duration(.milliseconds(Int64(clamping: journal.unsafeMilliseconds ?? 0)))
+            parts.append("\(journal.lag) not safe for \(age)")
+        }
+        if let failure = journal.failure { parts.append(failure) }
+        var line = StyledLine()
+        line.append(TerminalText.harmless(parts.joined(separator: ", ")), style: journal.failure == nil ? nil : "31")
+        return [line]
+    }
 
     private var summary: String {
         let ready = report.workers.count { $0.state == "ready" }

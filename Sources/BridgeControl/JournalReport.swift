@@ -1,0 +1,39 @@
+/// The status of the journal that records a host's events, at one moment.
+public struct JournalReport: Sendable, Hashable, Codable {
+    /// The position of the oldest event that is kept.
+    public var firstPosition: UInt64
+    /// The position of the newest event; 0 before the first.
+    public var lastPosition: UInt64
+    /// The position up to which all events are as safe as the journal promises.
+    public var safePosition: UInt64
+    /// How long events have been waiting to become safe, in milliseconds; nil if all are safe.
+    public var unsafeMilliseconds: UInt64?
+    /// How many files there are.
+    public var segments: Int
+    /// How many bytes they take.
+    public var bytes: UInt64
+    /// Why the journal takes no more events; nil as long as it does.
+    public var failure: String?
+
+    /// Makes a report.
+    public init(
+        firstPosition: UInt64,
+        lastPosition: UInt64,
+        safePosition: UInt64,
+        unsafeMilliseconds: UInt64? = nil,
+        segments: Int,
+        bytes: UInt64,
+        failure: String? = nil
+    ) {
+        self.firstPosition = firstPosition
+        self.lastPosition = lastPosition
+        self.safePosition = safePosition
+        self.unsafeMilliseconds = unsafeMilliseconds
+        self.segments = segments
+        self.bytes = bytes
+        self.failure = failure
+    }
+
+    /// How many events are not safe yet.
+    public var lag: UInt64 { lastPosition > safePosition ? lastPosition - safePosition : 0 }
+}

@@ -1,0 +1,61 @@
+import Locks
+
+/// The recorder of a publisher's events, for a bridge: it tells workers their bookmarks, and reports on itself.
+package final class PublisherRecording: @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+    private let lock = Lock()
+    private weak var recorder: (any EventRecording)?
+
+    /// Makes this recorder the publisher's, unless there is one.
+    package func offer(_ recorder: any EventRecording) {
+        lock.withLock { if self.recorder == nil { self.recorder = recorder } }
+    }
+
+    /// A worker's last bookmark that is as safe as the recorder promises; the calling thread waits for that.
+    package func lastBookmark(of worker: String) -> KeptBookmark {
+        lock.withLock { recorder }?.lastBookmark(of: worker) ?? .notKept
+    }
+
+    /// The recorder's present positions and sizes; nil if there is no recorder.
+    package var report: RecordingReport? { lock.withLock { recorder }?.report }
+}
+
+/// What a host tells a worker of the worker's bookmarks.
+package enum KeptBookmark: Sendable, Hashable {
+    /// The worker's last bookmark; nil if there is none yet.
+    case last(EventBookmark?)
+    /// No bookmarks are kept.
+    case notKept
+}
+
+/// A recorder's positions and sizes at one moment.
+package struct RecordingReport: Sendable, Hashable {
+    package var firstPosition: UInt64
+    package var lastPosition: UInt64
+    /// The position up to which all events are as safe as the recorder promises.
+    package var safePosition: UInt64
+    /// How long events have been waiting to become safe; nil if all are safe.
+    package var unsafeNanoseconds: UInt64?
+    package var segments: Int
+    package var bytes: Int
+    /// Why no more events are recorded; nil as long as they are.
+    package var failure: String?
+
+    package init(
+        firstPosition: UInt64,
+        lastPosition: UInt64,
+        safePosition: UInt64,
+        unsafeNanoseconds: UInt64?,
+        segments: Int,
+        bytes: Int,
+        failure: String?
+    ) {
+        self.firstPosition = firstPosition
+        self.lastPosition = lastPosition
+        self.safePosition = safePosition
+        self.unsafeNanoseconds = unsafeNanoseconds
+        self.segments = segments
+        self.bytes = bytes
+        self.failure = failure
+    }
+}

@@ -1,0 +1,47 @@
+import DomainEvents
+import Journal
+import SupervisorConfiguration
+
+/// The journal that a supervisor writes as its configuration says.
+struct RunningJournal {
+    let journal: EventJournal
+
+    /// Opens the journal, and records the named events from now on.
+    ///
+    /// - Parameter directory: the configuration's directory, as a path that this process can open.
+    /// - Throws: ``JournalError``; ``DeliveryError`` if a name is one of the supervisor's own reports.
+    init(_ settings: KeptEvents, at directory: String, of publisher: EventPublisher) throws {
+        let durability: JournalDurability =
+            switch settings.durability {
+            case .process: .process
+            case .machine: .machine(within: settings.within)
+            }
+        let whenFull: JournalFullPolicy =
+            switch settings.whenFull {
+            case .refuse: .refuse
+            case .removeOldest: .removeOldest
+            }
+        journal = try EventJournal(
+            at: directory,
+            durability: durability,
+            retention: JournalRetention(bytes: settings.bytes, age: settings.age),
+            whenFull: whenFull
+        )
+        journal.record(named: Set(settings.events), of: publisher)
+        // The supervisor has no types for them.
+        for name in settings.events { try publisher.useUntyped(name) }
+    }
+
+    /// What was found missing or broken when the journal was opened, each as a sentence.
+    var findings: [String] {
+        let torn = journal.recovery.tornBytes
+        let end = torn == 0 ? [] : ["the journal ended within an event, of which \(torn) bytes were there"]
+        return end + journal.recovery.gaps.map { "the journal: \($0)" }
+    }
+
+    /// Why a journal cannot keep these events, each as a sentence with its key.
+    static func mistakes(in settings: KeptEvents?) -> [String] {
+        (settings?.events ?? []).filter { WorkerReporter.reports.contains(EventName($0)) }
+            .map { "journal.events: \($0) is a report about the bridge, and reports are not recorded" }
+    }
+}
