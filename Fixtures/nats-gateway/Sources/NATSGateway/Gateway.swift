@@ -18,11 +18,13 @@ public final class Gateway: Sendable {
     /// Begins to serve, and waits for a broker that is away.
     ///
     /// - Parameters:
+    ///   - places: the places that the host keeps, in the bookmarks of the imported events; nil if it keeps none.
     ///   - publish: gives an event to the host, and returns when the host has it or never will.
     ///   - report: is called from any thread.
     /// - Throws: ``NATSError`` if the address or the credentials cannot be used.
     public init(
         _ configuration: GatewayConfiguration,
+        places: ImportPlaces? = nil,
         publish: @escaping @Sendable (ImportedEvent) async -> Custody,
         report: @escaping @Sendable (GatewayReport) -> Void
     ) throws {
@@ -52,7 +54,15 @@ public final class Gateway: Sendable {
                 reader: node,
                 window: configuration.window,
                 connection: connection,
-                publish: publish,
+                known: places?.known[other],
+                publish: { event, place in
+                    guard let places else { return await publish(event) }
+                    return await places.give(at: place, of: other) { bookmark in
+                        var marked = event
+                        marked.bookmark = bookmark
+                        return await publish(marked)
+                    }
+                },
                 report: report
             )
         }

@@ -4,6 +4,9 @@
 /// in the stream. After each start, reconnection or doubt it looks at the floor and makes a new consumer that begins
 /// behind it: an old one would bring again, out of order, what it had sent to a process that is gone. A message is
 /// acknowledged to the broker when the host has the event. One acknowledgement counts for all messages before.
+///
+/// If the host knows the place of its last event, the first look goes by that: the host may have more than the broker
+/// knows, or may have lost what the broker was told.
 struct ImportMachine<Event: Sendable>: Machine {
     enum Input: Sendable {
         case connected
@@ -87,10 +90,14 @@ struct ImportMachine<Event: Sendable>: Machine {
     private var trouble: String?
     private var actions: [Action] = []
     private let node: Node
+    private let known: ImportPlaces.Place?
 
-    /// - Parameter node: the node that reads.
-    init(node: Node) {
+    /// - Parameters:
+    ///   - node: the node that reads.
+    ///   - known: the place of the last event that the host has; nil if it does not say.
+    init(node: Node, known: ImportPlaces.Place? = nil) {
         self.node = node
+        self.known = known
     }
 
     mutating func handle(_ input: Input) -> [Action] {
@@ -141,6 +148,7 @@ struct ImportMachine<Event: Sendable>: Machine {
             place = 0
         } else if created == nil {
             place = look.floor
+            if let known, known.created == look.created { place = known.sequence }
         }
         if place > look.last {
             actions.append(.report("the stream went back from message \(place) to \(look.last)"))

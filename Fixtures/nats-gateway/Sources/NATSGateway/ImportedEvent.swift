@@ -4,4 +4,6 @@ public struct ImportedEvent: Sendable {
     public let headers: EventHeaders
     /// One item of CBOR, if the other node's gateway did what it should.
     public let payload: [UInt8]
+    /// The places in all streams with this event; nil if the host keeps no bookmarks.
+    public var bookmark: [UInt8]?
 }

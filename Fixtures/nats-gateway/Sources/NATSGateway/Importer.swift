@@ -1,3 +1,5 @@
+import Synchronization
+
 /// Carries the events of another node to the host: a thread that does what an ``ImportMachine`` says, and a task that
 /// publishes one event after the other.
 final class Importer: Sendable {
@@ -8,8 +10,10 @@ final class Importer: Sendable {
     private let connection: NATSConnection
     private let report: @Sendable (GatewayReport) -> Void
     private let deliverySubject: String
+    /// When the stream was made that was looked at last.
+    private let created = Mutex<Int64>(0)
     private let thread = MachineThread<ImportMachine<ImportedEvent>>()
-    private let events: AsyncStream<(event: ImportedEvent, sequence: UInt64)>.Continuation
+    private let events: AsyncStream<(event: ImportedEvent, place: ImportPlaces.Place)>.Continuation
     private let publishing: Task<Void, Never>
 
     init(
@@ -18,7 +22,8 @@ final class Importer: Sendable {
         reader: Node,
         window: Int,
         connection: NATSConnection,
-        publish: @escaping @Sendable (ImportedEvent) async -> Custody,
+        known: ImportPlaces.Place?,
+        publish: @escaping @Sendable (ImportedEvent, ImportPlaces.Place) async -> Custody,
         report: @escaping @Sendable (GatewayReport) -> Void
     ) throws(NATSError) {
         self.node = node
@@ -29,13 +34,13 @@ final class Importer: Sendable {
         self.report = report
         deliverySubject = "\(connection.inbox).\(node)"
         // No more than the consumer's window wait here.
-        let (stream, continuation) = AsyncStream.makeStream(of: (event: ImportedEvent, sequence: UInt64).self)
+        let (stream, continuation) = AsyncStream.makeStream(of: (event: ImportedEvent, place: ImportPlaces.Place).self)
         events = continuation
         publishing = Task { [thread] in
-            for await (event, sequence) in stream {
-                switch await publish(event) {
-                case .taken: thread.put(.settled(sequence: sequence, refusal: nil))
-                case .refused(let reason): thread.put(.settled(sequence: sequence, refusal: reason))
+            for await (event, place) in stream {
+                switch await publish(event, place) {
+                case .taken: thread.put(.settled(sequence: place.sequence, refusal: nil))
+                case .refused(let reason): thread.put(.settled(sequence: place.sequence, refusal: reason))
                 // No later event may be taken before this one.
                 case .ended: return
                 }
@@ -47,7 +52,7 @@ final class Importer: Sendable {
                 thread.put(input)
             }
         }
-        thread.start("nats-gateway.import.\(node)", ImportMachine(node: reader)) { self.perform($0) }
+        thread.start("nats-gateway.import.\(node)", ImportMachine(node: reader, known: known)) { self.perform($0) }
     }
 
     func change(isConnected: Bool) { thread.put(isConnected ? .connected : .disconnected) }
@@ -89,7 +94,9 @@ final class Importer: Sendable {
         switch action {
         case .look:
             do {
-                return .input(.looked(try connection.look(at: node, by: reader)))
+                let look = try connection.look(at: node, by: reader)
+                created.withLock { $0 = look.created }
+                return .input(.looked(look))
             } catch {
                 return .input(.lookFailed("the stream cannot be looked at: \(error)"))
             }
@@ -109,7 +116,8 @@ final class Importer: Sendable {
             } catch {
                 return .input(.consumerNotMade("no consumer can be made: \(error)"))
             }
-        case .publish(let event, let sequence): events.yield((event, sequence))
+        case .publish(let event, let sequence):
+            events.yield((event, ImportPlaces.Place(created: created.withLock { $0 }, sequence: sequence)))
         case .acknowledge(let reply): answer(reply, "+ACK")
         case .terminate(let reply): answer(reply, "+TERM")
         case .startTimer(let duration): return .timer(duration)

@@ -27,6 +27,7 @@ struct NATSGatewayWorker {
         await BridgeWorker.main { publisher in
             let gateway = try Gateway(
                 configuration,
+                places: places(configuration, publisher),
                 publish: { await give($0, to: publisher) },
                 report: { report in
                     switch report {
@@ -48,6 +49,19 @@ struct NATSGatewayWorker {
                 }
             }
         }
+    }
+
+    /// The places that the host keeps; nil if it keeps none, or has no room for so many.
+    private static func places(_ configuration: GatewayConfiguration, _ publisher: EventPublisher) -> ImportPlaces? {
+        let nodes = Array(configuration.imports.keys)
+        guard !nodes.isEmpty, publisher.keepsBookmarks else { return nil }
+        guard nodes.count <= ImportPlaces.most else {
+            print(
+                "nats-gateway: a bookmark has room for \(ImportPlaces.most) places, but \(nodes.count) streams are read"
+            )
+            return nil
+        }
+        return ImportPlaces(of: nodes, bookmark: publisher.lastBookmark?.bytes)
     }
 
     private static func exported(_ delivery: UnsettledDelivery<UntypedEvent>, from node: Node) -> ExportedEvent {
@@ -73,7 +87,12 @@ struct NATSGatewayWorker {
     /// Gives an event to the host, whose outbox keeps it from then on, whatever becomes of this process.
     private static func give(_ event: ImportedEvent, to publisher: EventPublisher) async -> Custody {
         do {
-            try await publisher.send(UntypedEvent(name: event.headers.name, payload: event.payload))
+            let untyped = try UntypedEvent(name: event.headers.name, payload: event.payload)
+            if let bookmark = event.bookmark {
+                try await publisher.send(untyped, bookmark: EventBookmark(bookmark))
+            } else {
+                try await publisher.send(untyped)
+            }
             return .taken
         } catch let error as DeliveryError {
             switch error.code {

@@ -15,9 +15,9 @@ import Testing
         var ended: String?
         private let paris: Node
 
-        init() throws {
+        init(known: ImportPlaces.Place? = nil) throws {
             paris = try node("paris")
-            machine = ImportMachine(node: paris)
+            machine = ImportMachine(node: paris, known: known)
         }
 
         mutating func handle(_ input: ImportMachine<String>.Input) {
@@ -208,5 +208,24 @@ import Testing
         #expect(trial.ended != nil)
         trial.handle(.connected)
         #expect(trial.looks == 2)
+    }
+
+    @Test func placeThatTheHostKnowsCountsForTheSameStreamWhateverTheBrokerThinks() throws {
+        for (known, floor, start) in [(7, 3, 8), (7, 9, 8), (0, 9, 1)] as [(UInt64, UInt64, UInt64)] {
+            var trial = try Trial(known: .init(created: 5, sequence: known))
+            trial.handle(.connected)
+            trial.handle(.looked(ImportLook(created: 5, first: 1, last: 20, floor: floor)))
+            #expect(trial.made.map(\.start) == [start])
+        }
+        var trial = try Trial(known: .init(created: 5, sequence: 7))
+        trial.handle(.connected)
+        trial.handle(.looked(ImportLook(created: 6, first: 1, last: 20, floor: 3)))
+        #expect(trial.made.map(\.start) == [4])
+        // A stream from yesterday.
+        trial = try Trial(known: .init(created: 5, sequence: 7))
+        trial.handle(.connected)
+        trial.handle(.looked(ImportLook(created: 5, first: 1, last: 4, floor: 4)))
+        #expect(trial.made.map(\.start) == [5])
+        #expect(trial.said == ["the stream went back from message 7 to 4"])
     }
 }

@@ -15,7 +15,8 @@ struct ProcessTests {
         text.split(separator: " ").map(String.init) + ["--url", broker.url]
     }
 
-    @Test func killsLoseAndReorderNothingAndTheStreamHasNoRepeats() async throws {
+    @Test(arguments: [true, false])
+    func killsLoseAndReorderNothingAndOnlyAHostWithoutAJournalGetsRepeats(hasJournal: Bool) async throws {
         print("seed \(Self.seed): \(Self.kills) kills")
         var random = SeededGenerator(Self.seed)
         let broker = try Broker()
@@ -27,7 +28,8 @@ struct ProcessTests {
         let paris = try SupervisorUnderTest(
             "paris",
             gateway: arguments("--node paris --import berlin=Counted", broker),
-            in: broker.directory
+            in: broker.directory,
+            hasJournal: hasJournal
         )
         let berlin = try SupervisorUnderTest(
             "berlin",
@@ -59,13 +61,14 @@ struct ProcessTests {
         }
         #expect(Set(numbers).count == count)
         #expect(reordered == 0)
-        // At most a window for each kill.
-        #expect(numbers.count - count <= 256 * Self.kills)
+        // Without bookmarks, at most a window for each kill.
+        #expect(numbers.count - count <= (hasJournal ? 0 : 256 * Self.kills))
         let client = try NATSConnection(url: broker.url, credentials: nil, name: "test") { _ in }
         let stored = try client.look(at: try node("berlin"), by: try node("paris")).last
         client.close()
         #expect(stored == UInt64(count))
-        print("\(count) events, \(Self.kills) kills, \(numbers.count - count) repeats in paris, 0 in the stream")
+        let repeats = "\(numbers.count - count) repeats in paris \(hasJournal ? "with" : "without") a journal"
+        print("\(count) events, \(Self.kills) kills, \(repeats), 0 in the stream")
     }
 
     @Test func secondGatewayOfANodeEndsWithAStatusOfItsOwn() async throws {

@@ -18,14 +18,23 @@ final class SupervisorUnderTest: Sendable {
 
     /// Writes the configuration and starts the supervisor.
     ///
-    /// - Parameter input: the path of a file with events to publish.
-    init(_ name: String, gateway arguments: [String], in directory: String, input: String? = nil) throws {
+    /// - Parameters:
+    ///   - input: the path of a file with events to publish.
+    ///   - hasJournal: whether the supervisor keeps the events in a journal, and so the gateway's bookmarks.
+    init(
+        _ name: String,
+        gateway arguments: [String],
+        in directory: String,
+        input: String? = nil,
+        hasJournal: Bool = false
+    ) throws {
         let programs = URL(fileURLWithPath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
             .deletingLastPathComponent()
         let list = arguments.map { "\"\($0)\"" }.joined(separator: ", ")
         // Kills by this test are no reason to give the gateway up.
         let configuration = """
-            { intensity: { restarts: 10000, within: "1s" }, workers: [{
+            { intensity: { restarts: 10000, within: "1s" },
+              \(hasJournal ? "journal: { directory: \"\(name)-journal\", events: [\"Counted\"] }," : "") workers: [{
                 name: "gateway", executable: "nats-gateway", arguments: [\(list)],
                 subscribes: [\(input == nil ? "" : "\"Counted\"")], backoff: { initial: "1ms", maximum: "10ms" },
                 limits: { strikes: 1000 },

@@ -1,0 +1,79 @@
+/// The places of a gateway in the streams that it reads, as the host keeps them: in the bookmark of each event.
+///
+/// A bookmark has the places in all streams, because the host keeps the last one of this gateway only. So the events
+/// of all streams go to the host one after the other.
+public actor ImportPlaces {
+    /// A place in one stream.
+    struct Place: Sendable, Equatable {
+        /// When the stream was made, in nanoseconds since 1970; another time means another stream.
+        let created: Int64
+        /// The last message whose event the host has.
+        let sequence: UInt64
+    }
+
+    /// The places that were read from the last bookmark.
+    nonisolated let known: [Node: Place]
+    private var places: [Node: Place]
+    private var last: Task<Custody, Never>?
+
+    /// The most streams whose places a bookmark of 256 bytes can have.
+    public static let most = 10
+    /// A node's hash, the time of the stream and the place, eight bytes each.
+    private static let entryBytes = 24
+
+    /// - Parameters:
+    ///   - nodes: the nodes whose streams are read, ``most`` at most.
+    ///   - bookmark: the last bookmark of this gateway that the host has kept; nil if there is none.
+    public init(of nodes: [Node], bookmark: [UInt8]?) {
+        var known: [Node: Place] = [:]
+        let bytes = bookmark ?? []
+        for start in stride(from: 0, to: bytes.count - bytes.count % Self.entryBytes, by: Self.entryBytes) {
+            func number(_ index: Int) -> UInt64 {
+                bytes[(start + 8 * index)..<(start + 8 * index + 8)].reduce(0) { $0 << 8 | UInt64($1) }
+            }
+            guard let node = nodes.first(where: { Self.hash($0) == number(0) }),
+                let created = Int64(exactly: number(1)), let sequence = Int64(exactly: number(2))
+            else { continue }
+            known[node] = Place(created: created, sequence: UInt64(clamping: sequence))
+        }
+        self.known = known
+        places = known
+    }
+
+    /// Gives the host an event from a place in a node's stream, behind all events that were given before.
+    ///
+    /// - Parameter give: gives the event to the host with this bookmark.
+    func give(
+        at place: Place,
+        of node: Node,
+        _ give: @escaping @Sendable (_ bookmark: [UInt8]) async -> Custody
+    ) async -> Custody {
+        let before = last
+        let task = Task {
+            _ = await before?.value
+            return await self.next(place, node, give)
+        }
+        last = task
+        return await task.value
+    }
+
+    private func next(_ place: Place, _ node: Node, _ give: @Sendable ([UInt8]) async -> Custody) async -> Custody {
+        var next = places
+        next[node] = place
+        let custody = await give(Self.bookmark(next))
+        if custody == .taken { places = next }
+        return custody
+    }
+
+    static func bookmark(_ places: [Node: Place]) -> [UInt8] {
+        places.sorted { $0.key.description < $1.key.description }.flatMap { node, place in
+            [hash(node), UInt64(clamping: place.created), place.sequence]
+                .flatMap { number in withUnsafeBytes(of: number.bigEndian) { Array($0) } }
+        }
+    }
+
+    /// FNV-1a, which is the same in each process.
+    private static func hash(_ node: Node) -> UInt64 {
+        node.description.utf8.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+    }
+}
