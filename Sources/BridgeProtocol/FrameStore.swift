@@ -10,6 +10,14 @@ struct FrameStore: ~Copyable {
         var isOnShelf = false
         var used = 0
         var frames = 0
+
+        /// Takes room for a frame behind the others; nil if the chunk has no room left.
+        mutating func take(_ length: Int) -> UnsafeMutableRawPointer? {
+            guard capacity - used >= length else { return nil }
+            defer { used += length }
+            frames += 1
+            return base + used
+        }
     }
 
     /// The usual size of a chunk: a burst leaves in few writes, and an idle link holds little memory.
@@ -48,14 +56,11 @@ struct FrameStore: ~Copyable {
 
     /// Takes room for a frame of `length` bytes at the end of the queue; nil if the shared memory has no room left.
     mutating func append(_ length: Int) -> UnsafeMutableRawPointer? {
-        if let last = chunks.indices.last, last >= first, chunks[last].capacity - chunks[last].used >= length,
-            shelf == nil || length < LinkLimits.placedBytes || chunks[last].isOnShelf
+        let last = chunks.count - 1
+        if last >= first, shelf == nil || length < LinkLimits.placedBytes || chunks[last].isOnShelf,
+            let frame = chunks[last].take(length)
         {
-            defer {
-                chunks[last].used += length
-                chunks[last].frames += 1
-            }
-            return chunks[last].base + chunks[last].used
+            return frame
         }
         // `removeFirst` may have kept an empty first chunk. The new frame does not go into that chunk, and no later
         // removal would retire the chunk.
@@ -65,10 +70,9 @@ struct FrameStore: ~Copyable {
             let last = first < chunks.count ? chunks.last.map { ($0.base, $0.used, $0.capacity) } : nil
             region.append(chunk.base, capacity: chunk.capacity, behind: last)
         }
-        chunk.used = length
-        chunk.frames = 1
+        let frame = chunk.take(length)
         chunks.append(chunk)
-        return chunk.base
+        return frame
     }
 
     /// Takes room on the shelf; nil for a small frame, or if the shelf has no room.

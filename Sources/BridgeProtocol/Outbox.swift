@@ -1,4 +1,5 @@
 package import DomainEvents
+import Synchronization
 
 /// The sending side of a link: every accepted event, as an encoded frame, until the peer has acknowledged it.
 ///
@@ -56,7 +57,9 @@ package struct Outbox: ~Copyable {
 
     private var store: FrameStore
     /// The records of all kept events: a ring whose capacity is a power of two.
-    private var records: [Record?] = Array(repeating: nil, count: 64)
+    private var ring = UnsafeMutablePointer<Record>.allocate(capacity: Outbox.fewRecords)
+    private var capacity = Outbox.fewRecords
+    private static let fewRecords = 64
     /// A ring that a burst has made larger than this is not kept.
     private static let keptRecords = 4_096
 
@@ -108,11 +111,19 @@ package struct Outbox: ~Copyable {
     /// The sources of the kept events, which must stay alive as long as a record names them.
     private var sources: [EventSource] = []
 
+    /// An atomic has an address, and so has every value that contains one: the compiler passes the outbox, and the
+    /// state that the outbox is part of, by their addresses.
+    ///
+    /// Without it, each call of a method that only reads would first copy all of the state to the stack.
+    private let hasAddress = Atomic(true)
+
     package init(limits: LinkLimits, memory: ChunkMemory = .heap) {
         store = FrameStore(memory)
         windowBytes = limits.windowBytes
         windowEvents = limits.windowEvents
     }
+
+    deinit { ring.deallocate() }
 
     /// From now on, keeps the frames in memory that is shared with the host; only before the first event.
     ///
@@ -135,7 +146,7 @@ package struct Outbox: ~Copyable {
     }
 
     /// How many bytes of memory the records of all kept events take, without the frames.
-    package var bookkeepingBytes: Int { count * MemoryLayout<Record?>.stride }
+    package var bookkeepingBytes: Int { count * MemoryLayout<Record>.stride }
     /// Charged bytes of the events that the receiver has not handled.
     package var unhandledBytes: Int { chargedBytes - creditedBytes }
     package var count: Int { Int(lastSequence &+ 1 &- firstSequence) }
@@ -145,8 +156,13 @@ package struct Outbox: ~Copyable {
     /// Whether an event is left that the window lets out.
     package var hasWritable: Bool { lastComposed < lastSequence && isNextAllowed }
 
-    private func index(_ sequence: UInt64) -> Int {
-        Int(truncatingIfNeeded: sequence) & (records.count - 1)
+    private func place(of sequence: UInt64) -> UnsafeMutablePointer<Record> {
+        ring + (Int(truncatingIfNeeded: sequence) & (capacity - 1))
+    }
+
+    /// The record of a kept event; nil for any other sequence.
+    private func record(_ sequence: UInt64) -> UnsafeMutablePointer<Record>? {
+        sequence >= firstSequence && sequence <= lastSequence ? place(of: sequence) : nil
     }
 
     // MARK: - Appending
@@ -169,7 +185,7 @@ package struct Outbox: ~Copyable {
         isGap: Bool = false
     ) -> UnsafeMutableRawPointer? {
         guard let frame = store.append(frameLength) else { return nil }
-        if count == records.count { grow() }
+        if count == capacity { makeRing(of: capacity * 2) }
         lastSequence &+= 1
         store.region?.began(lastSequence)
         if sources.last !== source { remember(source) }
@@ -180,7 +196,7 @@ package struct Outbox: ~Copyable {
             source: .passUnretained(source),
             attempt: isGap ? 0 : attempt
         )
-        records[index(lastSequence)] = record
+        place(of: lastSequence).initialize(to: record)
         chargedBytes += record.charge
         if isGap {
             gaps += 1
@@ -203,25 +219,26 @@ package struct Outbox: ~Copyable {
         }
     }
 
-    private mutating func grow() {
-        var larger: [Record?] = Array(repeating: nil, count: records.count * 2)
-        var sequence = firstSequence
-        while sequence <= lastSequence {
-            larger[Int(truncatingIfNeeded: sequence) & (larger.count - 1)] = records[index(sequence)]
-            sequence += 1
+    /// Moves the records to a ring that has room for all of them.
+    private mutating func makeRing(of capacity: Int) {
+        let (former, places) = (ring, self.capacity)
+        ring = .allocate(capacity: capacity)
+        self.capacity = capacity
+        for sequence in firstSequence..<firstSequence + UInt64(count) {
+            place(of: sequence).initialize(to: former[Int(truncatingIfNeeded: sequence) & (places - 1)])
         }
-        records = larger
+        former.deallocate()
     }
 
     // MARK: - Writing
 
     private var isNextAllowed: Bool {
-        guard let next = records[index(lastComposed &+ 1)] else { return false }
+        guard let next = record(lastComposed &+ 1) else { return false }
         guard
             lastComposed &+ 1 <= LinkLimits.lastSequence(afterMark: mark, windowEvents: windowEvents)
         else { return false }
         if inFlightEvents == 0 { return true }
-        return probation.isEmpty && inFlightEvents < windowEvents && inFlightBytes + next.charge <= windowBytes
+        return probation.isEmpty && inFlightEvents < windowEvents && inFlightBytes + next.pointee.charge <= windowBytes
     }
 
     /// Whether the window would let out one more event with this charge, after all that lies here.
@@ -251,7 +268,7 @@ package struct Outbox: ~Copyable {
         var total = 0
         while lastComposed < min(lastSequence, last), isNextAllowed, total == 0 || total < maximumBytes {
             let next = lastComposed &+ 1
-            guard let record = records[index(next)] else { break }
+            let record = place(of: next).pointee
             var bytes = UnsafeRawPointer(record.frame)
             var count = record.length
             if isPlacing, count >= LinkLimits.placedBytes {
@@ -293,7 +310,7 @@ package struct Outbox: ~Copyable {
     }
 
     /// Whether an entry is a gap; only for entries that were handed out and are not settled.
-    package func isGap(_ sequence: UInt64) -> Bool { records[index(sequence)]?.isGap == true }
+    package func isGap(_ sequence: UInt64) -> Bool { record(sequence)?.pointee.isGap == true }
 
     // MARK: - Settling
 
@@ -325,15 +342,15 @@ package struct Outbox: ~Copyable {
 
     private mutating func credit(_ first: UInt64, _ last: UInt64) {
         var sequence = max(first, firstSequence)
-        while sequence <= last, let record = records[index(sequence)] {
-            if record.isCredited {
+        while sequence <= last, let record = record(sequence) {
+            if record.pointee.isCredited {
                 sequence = next(not: .credited, from: sequence, through: last)
                 continue
             }
-            records[index(sequence)]?[.credited] = 1
-            creditedBytes += record.charge
+            record.pointee[.credited] = 1
+            creditedBytes += record.pointee.charge
             inFlightEvents -= 1
-            inFlightBytes -= record.charge
+            inFlightBytes -= record.pointee.charge
             sequence += 1
         }
     }
@@ -345,11 +362,10 @@ package struct Outbox: ~Copyable {
     /// takes few steps, whatever ranges a peer announces, and however often.
     private mutating func next(not stage: Stage, from first: UInt64, through last: UInt64) -> UInt64 {
         var sequence = first
-        while sequence <= last, let known = records[index(sequence)]?[stage], known > 0 {
+        while sequence <= last, let record = record(sequence), case let known = record.pointee[stage], known > 0 {
             let next = sequence + UInt64(known)
-            // The search ends at `last`: in the ring, the oldest event follows the newest.
-            let more = next <= last ? records[index(next)]?[stage] ?? 0 : 0
-            if more > 0 { records[index(sequence)]?[stage] = known + more }
+            let more = next <= last ? self.record(next)?.pointee[stage] ?? 0 : 0
+            if more > 0 { record.pointee[stage] = known + more }
             sequence = next + UInt64(more)
         }
         return sequence
@@ -370,13 +386,13 @@ package struct Outbox: ~Copyable {
     private mutating func settle(_ first: UInt64, _ last: UInt64) -> Int {
         var settled = 0
         var sequence = max(first, firstSequence)
-        while sequence <= last, let record = records[index(sequence)] {
-            if record.isSettled {
+        while sequence <= last, let record = record(sequence) {
+            if record.pointee.isSettled {
                 sequence = next(not: .settled, from: sequence, through: last)
                 continue
             }
-            records[index(sequence)]?[.settled] = 1
-            if !record.isGap { settled += 1 }
+            record.pointee[.settled] = 1
+            if !record.pointee.isGap { settled += 1 }
             probation.settled(sequence)
             sequence += 1
         }
@@ -393,12 +409,12 @@ package struct Outbox: ~Copyable {
         guard lastComposed > 0, let sequence = refused.within(1...lastComposed) else {
             throw LinkViolation("refused event \(refused), but \(lastComposed) is the newest that was written")
         }
-        guard sequence >= firstSequence, let record = records[index(sequence)], !record.isSettled else { return nil }
-        guard !record.isGap else { throw LinkViolation("refused \(sequence), which is a gap and no event") }
-        records[index(sequence)]?[.settled] = 1
+        guard let record = record(sequence), !record.pointee.isSettled else { return nil }
+        guard !record.pointee.isGap else { throw LinkViolation("refused \(sequence), which is a gap and no event") }
+        record.pointee[.settled] = 1
         probation.settled(sequence)
         refusedEvents += 1
-        return (sequence, UnsafeRawBufferPointer(start: record.frame, count: record.length))
+        return (sequence, UnsafeRawBufferPointer(start: record.pointee.frame, count: record.pointee.length))
     }
 
     /// Frees events from the oldest on, as far as they are settled, acknowledged and written.
@@ -407,18 +423,17 @@ package struct Outbox: ~Copyable {
     /// counts it against the window.
     package mutating func release() {
         while firstSequence <= lastWritten {
-            let position = index(firstSequence)
-            guard let record = records[position], record.isSettled, record.isCredited else { break }
-            creditedBytes -= record.charge
-            chargedBytes -= record.charge
-            records[position] = nil
+            let record = place(of: firstSequence)
+            guard record.pointee.isSettled, record.pointee.isCredited else { break }
+            creditedBytes -= record.pointee.charge
+            chargedBytes -= record.pointee.charge
             probation.settled(firstSequence)
             store.removeFirst()
             firstSequence += 1
         }
         guard isEmpty else { return }
         if sources.count > 1 { sources.removeFirst(sources.count - 1) }
-        if records.count > Self.keptRecords { records = Array(repeating: nil, count: 64) }
+        if capacity > Self.keptRecords { makeRing(of: Self.fewRecords) }
     }
 
     // MARK: - What the receiver may forget
@@ -428,7 +443,8 @@ package struct Outbox: ~Copyable {
         var lowest: UInt64?
         var sequence = firstSequence
         while sequence <= lastSequence {
-            if let record = records[index(sequence)], !record.isSettled, !record.isGap,
+            let record = place(of: sequence).pointee
+            if !record.isSettled, !record.isGap,
                 record.source.toOpaque() == Unmanaged.passUnretained(source).toOpaque()
             {
                 lowest = min(lowest ?? record.number, record.number)
@@ -459,7 +475,8 @@ package struct Outbox: ~Copyable {
     package func forEachUnsettled(through last: UInt64 = .max, _ body: (Unsettled) -> Void) {
         var sequence = firstSequence
         while sequence <= min(lastSequence, last) {
-            if let record = records[index(sequence)], !record.isSettled {
+            let record = place(of: sequence).pointee
+            if !record.isSettled {
                 let wasHandedOut = sequence <= lastComposed
                 body(
                     Unsettled(

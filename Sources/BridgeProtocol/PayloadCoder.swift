@@ -3,10 +3,13 @@ package import DomainEvents
 
 /// Encodes and decodes the events of one type: by their layout if they have one, else through `Codable`.
 ///
+/// The payload of an untyped event is encoded already, and goes out as it is.
+///
 /// Any thread may use it, each with coders and buffers of its own.
 package final class PayloadCoder<E: DomainEvent>: Sendable {
     /// The coder of a type that has a layout; this object owns it unmanaged, so that its use counts no reference.
     private let layout: Unmanaged<LaidOutCoder<E>>?
+    private let isUntyped = E.self == UntypedEvent.self
 
     package init() {
         layout = (E.self as? any LaidOutEvent.Type).map { type in
@@ -23,6 +26,7 @@ package final class PayloadCoder<E: DomainEvent>: Sendable {
         if let layout {
             return try layout._withUnsafeGuaranteedRef { try $0.encode(event, into: buffer, with: encoder) }
         }
+        if isUntyped, let event = event as? UntypedEvent { return buffer.append(event.payload) }
         try encoder.encode(event, into: buffer)
     }
 

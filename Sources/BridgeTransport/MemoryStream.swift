@@ -82,10 +82,10 @@ private final class MemoryPipe: @unchecked Sendable {
     private let lock = Lock()
     private let changed: Condition
     private let capacity: Int
-    private var bytes: [UInt8] = []
-    private var isEnded = false
-    private var isReaderGone = false
-    private var waiting: (@Sendable () -> Void)?
+    @exclusivity(unchecked) private var bytes: [UInt8] = []
+    @exclusivity(unchecked) private var isEnded = false
+    @exclusivity(unchecked) private var isReaderGone = false
+    @exclusivity(unchecked) private var waiting: (@Sendable () -> Void)?
 
     init(capacity: Int) {
         self.capacity = capacity

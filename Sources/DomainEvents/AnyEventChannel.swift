@@ -35,7 +35,7 @@ package class AnyEventChannel: @unchecked Sendable {
         self.eventType = eventType
         isUntyped = eventType == UntypedEvent.self
         self.isMuted = isMuted
-        subscribers = SubscriberList(forwarders: isUntyped ? forwarders.map(\.untyped) : forwarders)
+        subscribers = SubscriberList(forwarders: forwarders)
         if !subscribers.isEmpty { current.store(subscribers.address, ordering: .sequentiallyConsistent) }
     }
 
@@ -183,7 +183,7 @@ package class AnyEventChannel: @unchecked Sendable {
     }
 
     func setForwarders(_ forwarders: [any EventForwarder]) -> [AnyObject] {
-        change { $0.with(forwarders: isUntyped ? forwarders.map(\.untyped) : forwarders) }
+        change { $0.with(forwarders: forwarders) }
     }
 
     func publisherWasReleased() {

@@ -12,10 +12,9 @@ extension EventChannel {
         from publisher: EventPublisher,
         ifFull: FullOutboxAction
     ) -> Forwarded {
-        if subscribers.links.isEmpty, !subscribers.hasSubscribers, subscribers.forwarders.count == 1 {
+        if let forwarder = subscribers.onlyForwarder {
             var atOnce: [any HeldEvent]?
-            return subscribers.forwarders[0]
-                .forward(event, context: context, ifFull: ifFull, receipts: nil, held: &atOnce)
+            return forwarder.forward(event, context: context, ifFull: ifFull, receipts: nil, held: &atOnce)
         }
         let destinations = destinations(
             from: Destination(channel: self, subscribers: subscribers, publisher: publisher)

@@ -144,7 +144,7 @@ extension EventChannel {
         from publisher: EventPublisher,
         causedBy cause: EventContext?
     ) {
-        let context = publisher.makeContext(causedBy: cause ?? EventContext.current)
+        let context = cause.map { publisher.makeContext(causedBy: $0) } ?? publisher.makeContext()
         _ = publish(event, context: context, to: subscribers, from: publisher, ifFull: .drop)
     }
 }

@@ -1,3 +1,5 @@
+import Synchronization
+
 /// What is known about the event being handled, besides its content.
 ///
 /// Read it inside a handler with ``current``, or get it together with the event. An event published inside a handler
@@ -63,6 +65,27 @@ public struct EventContext: Sendable {
         } ?? handledByTask
     }
 
+    /// Whether the calling code runs in a handler, and so has a ``current`` context.
+    static var isCurrent: Bool {
+        DeliveryThread.unmanaged._withUnsafeGuaranteedRef { $0.isDelivering } || handledByTask != nil
+    }
+
     /// The context of the event that an asynchronous handler is handling; the handler may change threads.
-    @TaskLocal package static var handledByTask: EventContext?
+    package static var handledByTask: EventContext? { areTasksHandling.load(ordering: .relaxed) ? ofTask : nil }
+
+    @TaskLocal private static var ofTask: EventContext?
+
+    /// Whether an asynchronous handler has ever run in this process: until then no event is published by one, and none
+    /// pays for the look into the task.
+    private static let areTasksHandling = Atomic(false)
+
+    /// Runs an asynchronous handler on its actor.
+    static func handle(
+        _ context: EventContext,
+        isolation: isolated (any Actor)?,
+        _ handler: () async throws -> Void
+    ) async throws {
+        if !areTasksHandling.load(ordering: .relaxed) { areTasksHandling.store(true, ordering: .relaxed) }
+        try await $ofTask.withValue(context, operation: handler, isolation: isolation)
+    }
 }

@@ -27,11 +27,6 @@ package protocol EventForwarder: AnyObject, Sendable {
 
     /// Whether another process wants the events.
     var isWantedElsewhere: Bool { get }
-
-    /// The forwarder of the same name for untyped events, whose payload it passes on as it is.
-    ///
-    /// This is a forwarder of its own, so that forwarding an event with a type does not ask which of the two it is.
-    var untyped: any EventForwarder { get }
 }
 
 /// An event that lies in outboxes and does not leave them yet.

@@ -36,7 +36,7 @@ extension EventPublisher {
         bookmark: WorkerBookmark? = nil
     ) throws(DeliveryError) -> EventID? {
         guard let transaction = Transaction.current(of: self) else { return nil }
-        let context = makeContext(causedBy: EventContext.current, bookmark: bookmark)
+        let context = bookmark.map { makeContext(causedBy: EventContext.current, bookmark: $0) } ?? makeContext()
         if channel.currentSubscribers() == nil { try refuseAfterShutdown(channel.name, context) }
         let publish = { [self] in
             guard let subscribers = channel.currentSubscribers() else { return }
@@ -54,7 +54,7 @@ extension EventPublisher {
         // The event gets its context after the wait, because the context has the time of publication.
         let reserved = try await reserveRoom(for: event, in: channel) { makeContext(causedBy: nil).id }
         defer { for room in reserved { room.giveBack() } }
-        let context = makeContext(causedBy: EventContext.current, bookmark: bookmark)
+        let context = bookmark.map { makeContext(causedBy: EventContext.current, bookmark: $0) } ?? makeContext()
         guard let subscribers = channel.currentSubscribers() else {
             // The bridge may have shut down while the caller waited for room.
             try refuseAfterShutdown(channel.name, context)
@@ -84,15 +84,15 @@ extension EventPublisher {
     }
 
     private func sendNow<E: DomainEvent>(_ event: E, to channel: EventChannel<E>) throws(DeliveryError) -> EventID? {
-        let cause = EventContext.current
+        let isHandling = EventContext.isCurrent
         guard let subscribers = channel.currentSubscribers() else {
-            let context = makeContext(causedBy: cause)
+            let context = makeContext(inHandler: isHandling)
             try refuseAfterShutdown(channel.name, context)
             return context.id
         }
         // A handler never waits for room: room comes only when handlers return.
         var ifFull = FullOutboxAction.fail
-        if cause == nil, !DeliveryThread.unmanaged._withUnsafeGuaranteedRef({ $0.isDelivering }) {
+        if !isHandling {
             guard subscribers.deferred.isEmpty, subscribers.links.isEmpty else { return nil }
             if subscribers.forwarders.count == 1 {
                 ifFull = .wait
@@ -100,7 +100,7 @@ extension EventPublisher {
                 for forwarder in subscribers.forwarders where !forwarder.hasRoom { return nil }
             }
         }
-        let context = makeContext(causedBy: cause)
+        let context = makeContext(inHandler: isHandling)
         switch channel.publish(event, context: context, to: subscribers, from: self, ifFull: ifFull) {
         case .taken: return context.id
         case .failed(let failure): throw failure.identified(by: context.id)
@@ -116,7 +116,7 @@ extension EventPublisher {
         id: () -> EventID
     ) async throws -> [Room] {
         // A handler never waits for room: room comes only when handlers return.
-        if DeliveryThread.current.isDelivering || EventContext.handledByTask != nil { return [] }
+        if EventContext.isCurrent { return [] }
         guard let subscribers = channel.currentSubscribers() else { return [] }
         for forwarder in subscribers.forwarders where !forwarder.hasRoom {
             do {
@@ -170,7 +170,7 @@ extension EventPublisher {
     ) async throws -> DeliveryReceipt {
         try refuseInTransaction("deliver", channel.name)
         let wait = DeliveryWait<DeliveryReceipt>()
-        let context = makeContext(causedBy: EventContext.current)
+        let context = makeContext()
         let ledger = receiptLedger(of: channel.name, context, for: wait)
         let unfinished = UnfinishedHandlers()
         return try await deliver(event, context: context, to: channel, ledger, unfinished, wait, limit, clock) {

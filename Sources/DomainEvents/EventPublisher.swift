@@ -199,6 +199,18 @@ public final class EventPublisher: @unchecked Sendable {
         channel(of: HandlerFailed.self).publishFully(failure, from: self, causedBy: context)
     }
 
+    /// Makes the context of an event that the calling code publishes: its cause is the event that this code handles.
+    ///
+    /// - Parameter inHandler: whether the code handles an event.
+    func makeContext(inHandler: Bool = EventContext.isCurrent) -> EventContext {
+        if inHandler { return makeContext(causedBy: EventContext.current) }
+        return EventContext(id: makeID(), nanosecondsSinceEpoch: WallTime.now())
+    }
+
+    private func makeID() -> EventID {
+        EventID(source: source, number: offered.pointee.wrappingAdd(1, ordering: .relaxed).newValue)
+    }
+
     /// - Parameters:
     ///   - isRoot: whether the event begins a new chain of causes.
     ///   - traceparent: used instead of the causing event's.
@@ -208,9 +220,7 @@ public final class EventPublisher: @unchecked Sendable {
         traceparent: Traceparent? = nil,
         bookmark: WorkerBookmark? = nil
     ) -> EventContext {
-        if cause == nil, traceparent == nil, bookmark == nil { return makeContext() }
-        let number = offered.pointee.wrappingAdd(1, ordering: .relaxed).newValue
-        let id = EventID(source: source, number: number)
+        let id = makeID()
         return EventContext(
             id: id,
             nanosecondsSinceEpoch: WallTime.now(),
@@ -219,12 +229,6 @@ public final class EventPublisher: @unchecked Sendable {
             traceparent: traceparent ?? cause?.traceparent,
             bookmark: bookmark
         )
-    }
-
-    /// Makes the context of an event that nothing has caused.
-    private func makeContext() -> EventContext {
-        let number = offered.pointee.wrappingAdd(1, ordering: .relaxed).newValue
-        return EventContext(id: EventID(source: source, number: number), nanosecondsSinceEpoch: WallTime.now())
     }
 
     /// What ``makeContext(causedBy:isRoot:traceparent:)`` makes, in its smallest form.

@@ -11,6 +11,8 @@ final class SubscriberList: @unchecked Sendable {
     let inline: [AnySubscriber]
     let deferred: [DeferredSubscriber]
     let forwarders: [any EventForwarder]
+    /// The only receiver, if it is a forwarder; nil otherwise.
+    let onlyForwarder: (any EventForwarder)?
     /// Other publishers that get these events too.
     let links: [PublisherLink]
 
@@ -41,6 +43,8 @@ final class SubscriberList: @unchecked Sendable {
         hasKeys = deferred.contains { $0.hasKeys }
         isLocal = forwarders.isEmpty && links.isEmpty
         isPlain = isLocal && deferred.isEmpty
+        let isForwarded = forwarders.count == 1 && inline.isEmpty && deferred.isEmpty && links.isEmpty
+        onlyForwarder = isForwarded ? forwarders[0] : nil
     }
 
     deinit {

@@ -97,7 +97,7 @@ final class TaskSubscriber: DeferredSubscriber, @unchecked Sendable {
                 room.leave()
                 var failure: (any Error)?
                 do {
-                    try await EventContext.$handledByTask.withValue(place.context) {
+                    try await EventContext.handle(place.context, isolation: isolation) {
                         // A closure inherits an isolated parameter only if the closure mentions it.
                         _ = isolation
                         try await call(place.event)

@@ -111,15 +111,11 @@ package final class EventRouter: @unchecked Sendable {
 
     /// The error for an event of this process that the router does not take; nil if the router takes the event.
     func refusal(of name: String, _ context: EventContext) -> DeliveryError? {
-        context.cause == nil ? refusalOfWaiting(name)?.identified(by: context.id) : nil
+        hasClosedIntake && context.cause == nil ? shutdownError(of: name).identified(by: context.id) : nil
     }
 
-    /// The error for a caller that waited for room, if the bridge is shutting down; nil otherwise.
-    ///
-    /// A handler never waits, so the event has no cause.
-    func refusalOfWaiting(_ name: String) -> DeliveryError? {
-        guard hasClosedIntake else { return nil }
-        return DeliveryError(.shuttingDown, of: name, "\(name) was not taken: the bridge is shutting down")
+    func shutdownError(of name: String) -> DeliveryError {
+        DeliveryError(.shuttingDown, of: name, "\(name) was not taken: the bridge is shutting down")
     }
 
     /// Calls `body` when all reports and losses so far have been delivered, or after ``ReportStrand/waitLimit``; at

@@ -27,13 +27,43 @@ final class PayloadScratch {
         return .passUnretained(made)
     }
 
-    /// Encodes an event and calls `body` with its bytes, which are valid only during the call.
-    static func withEncoded<E: DomainEvent, R>(
-        _ event: E,
-        by coder: PayloadCoder<E>,
-        _ body: (UnsafeRawBufferPointer) -> R
-    ) throws -> R {
-        try current._withUnsafeGuaranteedRef { try $0.withEncoded(event, by: coder, body) }
+    /// An encoded event in a scratch, which is taken until ``giveBack()``.
+    struct Encoded {
+        let bytes: UnsafeRawBufferPointer
+        fileprivate let scratch: Unmanaged<PayloadScratch>
+        fileprivate let isTemporary: Bool
+
+        /// Ends the use of ``bytes``; called once.
+        func giveBack() {
+            scratch._withUnsafeGuaranteedRef { $0.endEncoding() }
+            if isTemporary { scratch.release() }
+        }
+    }
+
+    /// Encodes an event; the caller gives back the bytes.
+    static func encode<E: DomainEvent>(_ event: E, by coder: Unmanaged<PayloadCoder<E>>) throws -> Encoded {
+        var scratch = current
+        let isTemporary = scratch._withUnsafeGuaranteedRef { $0.isEncoding }
+        if isTemporary { scratch = .passRetained(PayloadScratch()) }
+        do {
+            let bytes = try scratch._withUnsafeGuaranteedRef { scratch in
+                scratch.isEncoding = true
+                try coder._withUnsafeGuaranteedRef {
+                    try $0.encode(event, into: scratch.buffer, with: scratch.encoder)
+                }
+                return scratch.buffer.bytes
+            }
+            return Encoded(bytes: bytes, scratch: scratch, isTemporary: isTemporary)
+        } catch {
+            scratch._withUnsafeGuaranteedRef { $0.endEncoding() }
+            if isTemporary { scratch.release() }
+            throw error
+        }
+    }
+
+    private func endEncoding() {
+        buffer.removeAll(keepingCapacity: buffer.capacity <= Self.keptBytes)
+        isEncoding = false
     }
 
     /// Decodes an event from its payload.
@@ -41,21 +71,6 @@ final class PayloadScratch {
     /// - Throws: `CBORError`.
     static func decode<E: DomainEvent>(_ payload: UnsafeRawBufferPointer, by coder: PayloadCoder<E>) throws -> E {
         try current._withUnsafeGuaranteedRef { try $0.decode(payload, by: coder) }
-    }
-
-    private func withEncoded<E: DomainEvent, R>(
-        _ event: E,
-        by coder: PayloadCoder<E>,
-        _ body: (UnsafeRawBufferPointer) -> R
-    ) throws -> R {
-        guard !isEncoding else { return try PayloadScratch().withEncoded(event, by: coder, body) }
-        isEncoding = true
-        defer {
-            buffer.removeAll(keepingCapacity: buffer.capacity <= Self.keptBytes)
-            isEncoding = false
-        }
-        try coder.encode(event, into: buffer, with: encoder)
-        return body(buffer.bytes)
     }
 
     private func decode<E: DomainEvent>(_ payload: UnsafeRawBufferPointer, by coder: PayloadCoder<E>) throws -> E {

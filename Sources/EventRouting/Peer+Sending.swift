@@ -15,7 +15,9 @@ extension Peer {
     }
 
     private func taker(of name: String) -> Taker {
-        lock.withLock {
+        // A worker's link to its host is never replaced, and the host is never closed to it.
+        if role == .worker, !isRenewed { return .link(current) }
+        return lock.withLock {
             // The answer is the same if the peer is down for good by now.
             if hasLeftNow(name) { return .left }
             return closure.map { .closed($0.reason) } ?? .link(current)

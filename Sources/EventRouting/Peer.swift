@@ -46,7 +46,7 @@ package final class Peer: @unchecked Sendable {
     /// The link of the process that will take the present process's place; no event leaves over this link yet.
     var successor: Link?
     /// Links that ended while a thread was putting an event into them and other outboxes: see ``releaseEvents(over:)``.
-    private(set) var departed: [Link] = []
+    @exclusivity(unchecked) private(set) var departed: [Link] = []
     private var specifiedNow: Set<EventName>
 
     /// Whether the peer is leaving for good, and so gets no more of the events in its specification.
@@ -57,7 +57,7 @@ package final class Peer: @unchecked Sendable {
     @exclusivity(unchecked) private var leftNames: LeftNames?
     /// The peers that wait for an answer of this peer; the recovery of this peer's events does not wait for room at
     /// these peers (see `RecoveryGate`).
-    var requesters: Set<ObjectIdentifier> = []
+    @exclusivity(unchecked) var requesters: Set<ObjectIdentifier> = []
 
     /// The names that the peer wants, and the names that it was asked for.
     var interest = PeerInterest()

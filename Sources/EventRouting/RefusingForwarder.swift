@@ -23,6 +23,4 @@ final class RefusingForwarder: EventForwarder {
     func waitForRoom<E: DomainEvent>(for event: E) async throws { throw error }
 
     var isWantedElsewhere: Bool { false }
-
-    var untyped: any EventForwarder { self }
 }

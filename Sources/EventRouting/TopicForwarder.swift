@@ -1,6 +1,9 @@
+import BridgeProtocol
+import BridgeTransport
+import CBOR
 import DomainEvents
 
-/// Carries the events of one name from the publisher to its router.
+/// Carries the events of one name from the publisher to the outboxes of the peers that want them.
 ///
 /// The publisher holds the forwarder as long as the name is forwarded, and a publishing thread holds the forwarder
 /// until its event is published. The forwarder owns the router, and the router does not own the forwarder. So a delayed
@@ -25,29 +28,135 @@ final class TopicForwarder: EventForwarder {
         receipts: ReceiptLedger?,
         held: inout [any HeldEvent]?
     ) -> Forwarded {
-        topic.forward(
-            event,
-            to: fanout,
-            context: context,
-            ifFull: ifFull,
-            receipts: receipts,
-            held: &held,
-            by: router
+        let refusal = router.refusal(of: topic.name, context)
+        // During the shutdown the bridge's reports about itself still go to the attached peers, for which the shutdown
+        // does not wait, but to no worker: a worker could no longer handle them all.
+        if let refusal, !router.isSelfReport(topic.name) { return refused(refusal, context, ifFull) }
+        let start = router.trace.start(of: topic)
+        defer { if start != 0 { router.trace.recorder.note(.publish, of: topic.name, context, from: start) } }
+        let encoded: PayloadScratch.Encoded
+        do {
+            encoded = try PayloadScratch.encode(event, by: topic.coder(of: E.self))
+        } catch {
+            let failure = DeliveryError(
+                .notEncodable,
+                of: topic.name,
+                id: context.id,
+                "\(topic.name) cannot be encoded: \(CBORError.sentence(of: error))",
+                field: (error as? CBORError)?.field
+            )
+            return refused(failure, context, ifFull)
+        }
+        defer { encoded.giveBack() }
+        var triesAlone = true
+        if receipts == nil, held == nil, refusal == nil, router.tap == nil, let sole = fanout.sole {
+            let sent = sole._withUnsafeGuaranteedRef { send(encoded.bytes, context, ifFull, to: $0) }
+            if let sent { return sent }
+            triesAlone = false
+        }
+        let targets =
+            refusal == nil
+            ? fanout.pooled?.targets(of: event, encoded.bytes, isPublished: true) ?? fanout.targets : []
+        return forward(
+            encoded.bytes,
+            context,
+            ifFull,
+            receipts,
+            to: targets,
+            triesAlone: triesAlone,
+            held: &held
         )
     }
+
+    /// Puts an event into the outbox of the only peer that gets it.
+    ///
+    /// - Returns: The outcome; nil if the caller has to use the method for several peers, which also reports losses.
+    private func send(
+        _ payload: UnsafeRawBufferPointer,
+        _ context: EventContext,
+        _ ifFull: FullOutboxAction,
+        to sole: Peer
+    ) -> Forwarded? {
+        let sent = sole.send(context, name: topic, payload: payload, ifThereIsRoom: ifFull == .wait)
+        if ifFull == .drop { if case .taken? = sent { return sent } else { return nil } }
+        return sent
+    }
+
+    /// - Parameter triesAlone: whether the method for one peer may be tried; false if that method has just failed.
+    private func forward(
+        _ payload: UnsafeRawBufferPointer,
+        _ context: EventContext,
+        _ ifFull: FullOutboxAction,
+        _ receipts: ReceiptLedger?,
+        to targets: [Peer],
+        triesAlone: Bool,
+        held: inout [any HeldEvent]?
+    ) -> Forwarded {
+        let attached =
+            topic.scope == .answer ? topic.scope.requesters(context, among: fanout.attached) : fanout.attached
+        if let tap = router.tap {
+            tap(PassingEvent(name: topic.name, context: context, payload: payload, sender: nil))
+        }
+        switch ifFull {
+        case .wait, .fail:
+            return topic.sendToAll(
+                payload,
+                context: context,
+                receipts: receipts,
+                to: targets,
+                attached: attached,
+                ifThereIsRoom: ifFull == .wait,
+                held: &held,
+                by: router
+            )
+        case .drop:
+            if triesAlone, receipts == nil, held == nil, let alone = Fanout.sole(among: targets, attached),
+                let sent = send(payload, context, ifFull, to: alone)
+            {
+                return sent
+            }
+            let sent = topic.send(
+                payload,
+                context: context,
+                wantsReceipt: false,
+                to: targets,
+                attached: attached,
+                held: &held,
+                by: router
+            )
+            return sent.losses.first.map { .failed($0.error) } ?? .taken
+        }
+    }
+
+    private func refused(_ failure: DeliveryError, _ context: EventContext, _ ifFull: FullOutboxAction) -> Forwarded {
+        if case .drop = ifFull {
+            router.losses.add(event: topic.name, id: context.id, link: "every link", reason: failure.description)
+        }
+        return .failed(failure)
+    }
+
+    // MARK: - Room
 
     var hasRoom: Bool { topic.hasRoom }
 
     func waitForRoom<E: DomainEvent>(for event: E) async throws {
         do {
-            try await topic.waitForRoom(for: event)
+            for target in targets(of: event) { try await target.waitForRoom(for: topic.name) }
         } catch let failure as DeliveryError {
             // The workers stop because the bridge stops, so the end of the bridge is the reason.
-            throw router.refusalOfWaiting(topic.name) ?? failure
+            throw router.hasClosedIntake ? router.shutdownError(of: topic.name) : failure
         }
     }
 
-    var isWantedElsewhere: Bool { fanout.isWanted }
+    /// The peers that will get an event; for a pool without keys, the member that would get it now.
+    private func targets<E: DomainEvent>(of event: E) -> [Peer] {
+        let fanout = topic.fanout
+        guard let pooled = fanout.pooled else { return fanout.targets }
+        // An event that cannot be encoded is refused when it is published.
+        guard let encoded = try? PayloadScratch.encode(event, by: topic.coder(of: E.self)) else { return [] }
+        defer { encoded.giveBack() }
+        return pooled.targets(of: event, encoded.bytes, isPublished: false)
+    }
 
-    var untyped: any EventForwarder { UntypedForwarder(topic, to: fanout, of: router) }
+    var isWantedElsewhere: Bool { fanout.isWanted }
 }

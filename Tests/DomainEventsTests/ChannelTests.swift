@@ -185,8 +185,6 @@ private final class Carrier: EventForwarder {
     }
 
     var isWantedElsewhere: Bool { true }
-
-    var untyped: any EventForwarder { self }
 }
 
 /// What a carrier holds.

@@ -180,7 +180,6 @@ struct WantedEventNamesTests {
 
         var hasRoom: Bool { true }
         func waitForRoom<E: DomainEvent>(for event: E) async throws {}
-        var untyped: any EventForwarder { self }
     }
 
     private func set(_ name: String, _ wish: Wish?, of publisher: EventPublisher) {

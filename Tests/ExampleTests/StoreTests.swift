@@ -225,6 +225,4 @@ private final class SpyingLink: EventForwarder, @unchecked Sendable {
     func waitForRoom<E: DomainEvent>(for event: E) async throws {}
 
     var isWantedElsewhere: Bool { true }
-
-    var untyped: any EventForwarder { self }
 }

@@ -7,6 +7,8 @@ extension SendState {
 
     /// Encodes an event into the outbox.
     ///
+    /// Most events are this side's own, have no cause and a number for their name: their head is written in place.
+    ///
     /// - Parameter number: this process's number for the name; 0 if it has none.
     /// - Returns: False if the memory that is shared with the host has no room for the event.
     mutating func append(
@@ -18,39 +20,71 @@ extension SendState {
         strikes: [String]? = nil,
         payload: UnsafeRawBufferPointer
     ) -> Bool {
-        if attempt == 1, !wantsReceipt, strikes == nil,
-            let isAppended = appendPlain(context, name: name, number: number, payload: payload)
-        {
-            if isAppended { wasAppended(name, context, attempt: attempt) }
-            return isAppended
-        }
+        let peerNumber = names.number(of: name, known: number)
         let isForeign = context.id.source.isForeign
         // The importer's attempt counts as well: it says that the event may be a repeat.
         let attempt = isForeign ? max(attempt, UInt64(context.attempt)) : attempt
-        var head = EventHead(
-            sequence: outbox.lastSequence &+ 1,
-            id: parties.written(context.id),
-            nanosecondsSinceEpoch: context.nanosecondsSinceEpoch,
-            name: names.number(of: name, known: number).map(WireName.number) ?? .text(name)
-        )
-        head.attempt = UntrustedNumber(attempt)
-        head.wantsReceipt = wantsReceipt
-        if let cause = context.cause {
-            head.cause = parties.written(cause)
-            if context.root != cause { head.root = parties.written(context.root) }
-        }
-        head.traceparent = context.traceparent?.description
-        if writesBookmarks { head.bookmark = context.bookmark?.bookmark.bytes }
         // An importer that starts again may bring any event of another machine again.
-        if !isForeign { head.settledBelow = settledMark(before: context.id).map { UntrustedNumber($0) } }
+        let settledBelow = isForeign ? nil : settledMark(before: context.id)
+        if attempt == 1, !wantsReceipt, strikes == nil, context.cause == nil, context.traceparent == nil,
+            context.bookmark == nil, context.id.source === parties.own, let peerNumber
+        {
+            let head = EventFrame.PlainHead(
+                sequence: outbox.lastSequence &+ 1,
+                number: context.id.number,
+                nanosecondsSinceEpoch: context.nanosecondsSinceEpoch,
+                name: peerNumber,
+                settledBelow: settledBelow
+            )
+            let length = head.length + payload.count
+            guard let frame = outbox.append(frameLength: length, source: parties.own, number: context.id.number) else {
+                return false
+            }
+            head.encode(at: frame, payloadBytes: payload.count)
+            if let start = payload.baseAddress {
+                (frame + head.length).copyMemory(from: start, byteCount: payload.count)
+            }
+            outbox.frameWasWritten(frameLength: length)
+        } else {
+            var head = EventHead(
+                sequence: outbox.lastSequence &+ 1,
+                id: parties.written(context.id),
+                nanosecondsSinceEpoch: context.nanosecondsSinceEpoch,
+                name: peerNumber.map(WireName.number) ?? .text(name)
+            )
+            head.attempt = UntrustedNumber(attempt)
+            head.wantsReceipt = wantsReceipt
+            if let cause = context.cause {
+                head.cause = parties.written(cause)
+                if context.root != cause { head.root = parties.written(context.root) }
+            }
+            head.traceparent = context.traceparent?.description
+            if writesBookmarks { head.bookmark = context.bookmark?.bookmark.bytes }
+            head.settledBelow = settledBelow.map { UntrustedNumber($0) }
+            guard append(head, of: context.id, attempt: attempt, strikes: strikes, payload: payload) else {
+                return false
+            }
+        }
+        let sequence = outbox.lastSequence
+        note(name, .appended(sequence: sequence, name: name, context, attempt: Int(clamping: attempt)))
+        return true
+    }
+
+    private mutating func append(
+        _ head: EventHead,
+        of id: EventID,
+        attempt: UInt64,
+        strikes: [String]?,
+        payload: UnsafeRawBufferPointer
+    ) -> Bool {
         headBuffer.removeAll()
         EventFrame.encodeHead(head, payloadBytes: payload.count, into: headBuffer)
         let headBytes = headBuffer.bytes
-        let frameLength = headBytes.count + payload.count
+        let length = headBytes.count + payload.count
         let place = outbox.append(
-            frameLength: frameLength,
-            source: context.id.source,
-            number: context.id.number,
+            frameLength: length,
+            source: id.source,
+            number: id.number,
             attempt: UInt32(clamping: attempt),
             strikes: strikes
         )
@@ -59,47 +93,8 @@ extension SendState {
         if let start = payload.baseAddress {
             (frame + headBytes.count).copyMemory(from: start, byteCount: payload.count)
         }
-        outbox.frameWasWritten(frameLength: frameLength)
-        wasAppended(name, context, attempt: attempt)
+        outbox.frameWasWritten(frameLength: length)
         return true
-    }
-
-    /// Encodes an event of this side's own that has no cause and whose name has a number, like most events; its head is
-    /// written in place.
-    ///
-    /// - Returns: Whether there was room; nil, with nothing encoded, for any other event.
-    private mutating func appendPlain(
-        _ context: EventContext,
-        name: String,
-        number: UInt64,
-        payload: UnsafeRawBufferPointer
-    ) -> Bool? {
-        guard context.cause == nil, context.traceparent == nil, context.bookmark == nil,
-            context.id.source === parties.own,
-            let peerNumber = names.number(of: name, known: number)
-        else { return nil }
-        let head = EventFrame.PlainHead(
-            sequence: outbox.lastSequence &+ 1,
-            number: context.id.number,
-            nanosecondsSinceEpoch: context.nanosecondsSinceEpoch,
-            name: peerNumber,
-            settledBelow: settledMark(before: context.id)
-        )
-        let frameLength = head.length + payload.count
-        guard let frame = outbox.append(frameLength: frameLength, source: parties.own, number: context.id.number) else {
-            return false
-        }
-        head.encode(at: frame, payloadBytes: payload.count)
-        if let start = payload.baseAddress {
-            (frame + head.length).copyMemory(from: start, byteCount: payload.count)
-        }
-        outbox.frameWasWritten(frameLength: frameLength)
-        return true
-    }
-
-    private mutating func wasAppended(_ name: String, _ context: EventContext, attempt: UInt64) {
-        let sequence = outbox.lastSequence
-        note(name, .appended(sequence: sequence, name: name, context, attempt: Int(clamping: attempt)))
     }
 
     mutating func append(_ event: OverflowQueue.Waiting) -> Bool {

@@ -30,9 +30,10 @@ extension SendState {
     ///   - now: returns the time on the monotonic clock, in nanoseconds; called only if an event is to be timed.
     package mutating func leave(in batch: inout WriteBatch, atMost bytes: Int, at now: () -> UInt64) {
         guard gate.isOpen else { return }
-        promote(atMost: bytes)
+        if !queue.isEmpty { promote(atMost: bytes) }
         let before = outbox.lastComposed
-        batch.takeEvents(from: &outbox, maximumBytes: bytes, through: gate.last)
+        if before == outbox.lastSequence { return }
+        outbox.compose(into: &batch.pieces, maximumBytes: bytes, through: gate.last)
         guard outbox.lastComposed > before else { return }
         if settling.isIdle, isHost, !unconfirmed.isEverything, !outbox.isGap(before &+ 1) {
             settling.began(before &+ 1, at: now())
@@ -88,7 +89,6 @@ extension SendState {
 
     /// Moves what the window lets out into the outbox, about as many bytes as one write takes.
     private mutating func promote(atMost bytes: Int) {
-        guard !queue.isEmpty else { return }
         var moved = 0
         while moved < bytes, let entry = queue.first, mayLeave(entry) {
             switch entry {

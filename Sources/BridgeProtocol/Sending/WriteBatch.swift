@@ -12,7 +12,8 @@ package struct WriteBatch: ~Copyable {
     private var control = CBORBuffer(minimumCapacity: 512)
     private var controlInFlight = CBORBuffer(minimumCapacity: 512)
 
-    private var pieces: [UnsafeRawBufferPointer] = []
+    /// Empty between two batches; filled by ``SendState/leave(in:atMost:at:)`` as well.
+    var pieces: [UnsafeRawBufferPointer] = []
     private var firstPiece = 0
 
     package init() {}
@@ -37,22 +38,11 @@ package struct WriteBatch: ~Copyable {
 
     // MARK: - Making a batch
 
-    /// Begins a batch with the announcements that wait.
+    /// Begins a batch with the announcements that wait; only if none is under way.
     package mutating func begin() {
-        pieces.removeAll(keepingCapacity: true)
-        firstPiece = 0
         guard !announcements.isEmpty else { return }
         swap(&announcements, &announcementsInFlight)
         pieces.append(announcementsInFlight.bytes)
-    }
-
-    /// Adds what the window lets out of `outbox`.
-    ///
-    /// - Parameters:
-    ///   - maximumBytes: about how many bytes are added; at least one frame is.
-    ///   - last: the newest event that may leave now.
-    package mutating func takeEvents(from outbox: inout Outbox, maximumBytes: Int, through last: UInt64) {
-        outbox.compose(into: &pieces, maximumBytes: maximumBytes, through: last)
     }
 
     /// Whether the batch carries anything, the control frames that close it included.
@@ -88,7 +78,8 @@ package struct WriteBatch: ~Copyable {
             firstPiece += 1
         }
         guard !isUnderWay else { return false }
-        pieces.removeAll(keepingCapacity: true)
+        // Nearly every batch has one piece.
+        while pieces.popLast() != nil {}
         firstPiece = 0
         announcementsInFlight.removeAll()
         controlInFlight.removeAll()

@@ -1,7 +1,8 @@
-import BridgeProtocol
 import DomainEvents
 import TestSupport
 import Testing
+
+@testable import BridgeProtocol
 
 /// A batch with the outbox that it takes events out of.
 ///
@@ -23,7 +24,7 @@ private final class Writer {
     /// Makes a batch; returns whether it carries frames before it is closed, and whether it has anything afterwards.
     func compose(through last: UInt64 = .max) -> (carriesFrames: Bool, isAnything: Bool) {
         batch.begin()
-        batch.takeEvents(from: &outbox, maximumBytes: .max, through: last)
+        outbox.compose(into: &batch.pieces, maximumBytes: .max, through: last)
         return (batch.carriesFrames, batch.close())
     }
 
