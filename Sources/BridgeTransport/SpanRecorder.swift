@@ -1,13 +1,14 @@
 import BridgePlatform
 package import DomainEvents
 import Locks
-import Synchronization
+public import Synchronization
 
 /// Records which part of its way an event was on, and when, while a subscriber or a peer wants to know.
 ///
 /// A thread that has an event in hand asks ``isOn`` first, which reads memory that changes only when recording begins
 /// or ends. Notes go into a buffer of bounded size; notes without room are counted. Any thread may use the recorder,
 /// which makes no call out.
+@usableFromInline
 package final class SpanRecorder: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
@@ -34,13 +35,13 @@ package final class SpanRecorder: @unchecked Sendable {
     /// How many spans are kept at most until they are taken.
     package static let capacity = 2_000
 
-    private let flag = Atomic<Bool>(false)
+    @usableFromInline let flag = Atomic<Bool>(false)
     private let lock = Lock()
     @exclusivity(unchecked) private var notes = Notes()
 
     package init() {}
 
-    package var isOn: Bool { flag.load(ordering: .relaxed) }
+    @inlinable package var isOn: Bool { flag.load(ordering: .relaxed) }
 
     /// Begins or ceases to note; what was noted before is forgotten.
     package func turn(on isOn: Bool) {

@@ -12,10 +12,11 @@ extension EventChannel {
         from publisher: EventPublisher,
         ifFull: FullOutboxAction
     ) -> Forwarded {
-        if let forwarder = subscribers.onlyForwarder {
-            var atOnce: [any HeldEvent]?
-            return forwarder.forward(event, context: context, ifFull: ifFull, receipts: nil, held: &atOnce)
-        }
+        // A constant for the forwarder would count a reference to it.
+        var atOnce: [any HeldEvent]?
+        let only = subscribers.onlyForwarder?
+            .forward(event, context: context, ifFull: ifFull, receipts: nil, held: &atOnce)
+        if let only { return only }
         let destinations = destinations(
             from: Destination(channel: self, subscribers: subscribers, publisher: publisher)
         )

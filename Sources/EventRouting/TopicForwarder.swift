@@ -28,7 +28,7 @@ final class TopicForwarder: EventForwarder {
         receipts: ReceiptLedger?,
         held: inout [any HeldEvent]?
     ) -> Forwarded {
-        let refusal = router.refusal(of: topic.name, context)
+        let refusal = router.refusal(of: topic, context)
         // During the shutdown the bridge's reports about itself still go to the attached peers, for which the shutdown
         // does not wait, but to no worker: a worker could no longer handle them all.
         if let refusal, !router.isSelfReport(topic.name) { return refused(refusal, context, ifFull) }
