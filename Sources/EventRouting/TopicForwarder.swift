@@ -14,11 +14,14 @@ final class TopicForwarder: EventForwarder {
     /// The receivers of the events; if they change, the publisher gets another forwarder.
     private let fanout: Fanout
     private let router: EventRouter
+    /// The router's reporter: a look at it through the router would count a reference for each event.
+    private let trace: TraceReporter
 
     init(_ topic: Topic, to fanout: Fanout, of router: EventRouter) {
         self.topic = topic
         self.fanout = fanout
         self.router = router
+        trace = router.trace
     }
 
     func forward<E: DomainEvent>(
@@ -32,8 +35,8 @@ final class TopicForwarder: EventForwarder {
         // During the shutdown the bridge's reports about itself still go to the attached peers, for which the shutdown
         // does not wait, but to no worker: a worker could no longer handle them all.
         if let refusal, !router.isSelfReport(topic.name) { return refused(refusal, context, ifFull) }
-        let start = router.trace.start(of: topic)
-        defer { if start != 0 { router.trace.recorder.note(.publish, of: topic.name, context, from: start) } }
+        let start = trace.start(of: topic)
+        defer { if start != 0 { trace.recorder.note(.publish, of: topic.name, context, from: start) } }
         let encoded: PayloadScratch.Encoded
         do {
             encoded = try PayloadScratch.encode(event, by: topic.coder(of: E.self))
