@@ -153,14 +153,9 @@ private final class Peer: ByteStream, LinkEventSink, LinkControlSink, @unchecked
 
     // MARK: - What the link brings
 
-    func link(
-        _ link: Link,
-        received head: EventHead,
-        payload: UnsafeRawBufferPointer,
-        in run: inout EventRun
-    ) -> EventDisposition {
+    func link(_ link: Link, received run: inout EventRun) -> EventDisposition {
         let choice = nextStep(over: link)
-        _ = link.peerSource.map { link.context(of: head, from: $0) }?.attempt.advanced(by: 1)
+        _ = run.context.context.attempt.advanced(by: 1)
         switch choice & 3 {
         case 0: return .handled
         case 1: return .unwanted

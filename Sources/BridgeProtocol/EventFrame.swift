@@ -224,15 +224,15 @@ package enum EventFrame {
         _ body: UnsafeRawBufferPointer,
         limits: LinkLimits
     ) throws -> (head: EventHead, payloadOffset: Int) {
-        if let (sequence, number, time, name, settledBelow, payloadOffset) = decodePlain(body) {
+        if let (event, name) = decodePlain(body, at: 0) {
             var head = EventHead(
-                sequence: sequence,
-                id: .sender(number: number),
-                nanosecondsSinceEpoch: time,
+                sequence: event.sequence.asWritten,
+                id: .sender(number: event.number),
+                nanosecondsSinceEpoch: event.nanosecondsSinceEpoch,
                 name: .number(name)
             )
-            if let settledBelow { head.settledBelow = UntrustedNumber(settledBelow) }
-            return (head, payloadOffset)
+            if let settledBelow = event.settledBelow { head.settledBelow = UntrustedNumber(settledBelow) }
+            return (head, event.payloadOffset - FrameDecoder.headBytes)
         }
         var reader = CBORReader(body)
         let count = try reader.readArrayHead()
@@ -265,55 +265,106 @@ package enum EventFrame {
         return (head, reader.position)
     }
 
+    /// Takes apart the whole frames at the beginning of `bytes`, as long as each has a ``PlainHead`` and all have the
+    /// same name.
+    ///
+    /// - Parameters:
+    ///   - decoder: finds the frames.
+    ///   - events: gets the events.
+    /// - Returns: How many events there are, and their name.
+    package static func decodeRun(
+        _ bytes: UnsafeRawBufferPointer,
+        with decoder: FrameDecoder,
+        into events: UnsafeMutableBufferPointer<ArrivedEvent>
+    ) -> (count: Int, name: UInt64) {
+        var (count, start, runName) = (0, 0, UInt64(0))
+        while count < events.count, start < longestRun {
+            let rest = UnsafeRawBufferPointer(rebasing: bytes[start...])
+            // If the next bytes are no frame, they are an error only when the events before them are handled.
+            guard case .frame(let length)? = try? decoder.next(in: rest) else { break }
+            let body = UnsafeRawBufferPointer(rebasing: rest[FrameDecoder.headBytes..<length])
+            guard let (event, name) = decodePlain(body, at: start), count == 0 || name == runName else { break }
+            events.initializeElement(at: count, to: event)
+            runName = name
+            count &+= 1
+            start &+= length
+        }
+        return (count, runName)
+    }
+
+    /// How many bytes the frames of a run have before its last one: much less than a window, so that the sender learns
+    /// in time what is handled.
+    private static let longestRun = 64 << 10
+
     /// Takes apart a frame that begins with a ``PlainHead``; nil for any other frame, valid or not.
     ///
-    /// Returns bare numbers: an ``EventHead`` is so large that each call that passes it on costs.
+    /// - Parameter start: where the frame begins in its run.
+    @inline(__always)
     private static func decodePlain(
-        _ body: UnsafeRawBufferPointer
-    ) -> (sequence: UInt64, number: UInt64, time: UInt64, name: UInt64, settledBelow: UInt64?, payloadOffset: Int)? {
+        _ body: UnsafeRawBufferPointer,
+        at start: Int
+    ) -> (event: ArrivedEvent, name: UInt64)? {
         // 40 bytes hold four numbers of at most nine bytes each, the bytes around them, and a byte of payload.
         guard body.count >= 40, body[0] == 0x80 | UInt8(elements), body[1] == UInt8(FrameKind.event.rawValue) else {
             return nil
         }
         var position = 2
-        func number() -> UInt64? {
-            let initial = body[position]
-            switch initial {
-            case 0..<24:
-                position += 1
-                return UInt64(initial)
-            case 24:
-                position += 2
-                return UInt64(body[position - 1])
-            case 25:
-                position += 3
-                return UInt64(UInt16(bigEndian: body.loadUnaligned(fromByteOffset: position - 2, as: UInt16.self)))
-            case 26:
-                position += 5
-                return UInt64(UInt32(bigEndian: body.loadUnaligned(fromByteOffset: position - 4, as: UInt32.self)))
-            case 27:
-                position += 9
-                return UInt64(bigEndian: body.loadUnaligned(fromByteOffset: position - 8, as: UInt64.self))
-            default: return nil
-            }
-        }
-        guard let sequence = number() else { return nil }
+        guard let sequence = number(in: body, at: &position) else { return nil }
         var id = sequence
         if body[position] == 0xF6 {
-            position += 1
+            position &+= 1
         } else {
-            guard let number = number() else { return nil }
+            guard let number = number(in: body, at: &position) else { return nil }
             id = number
         }
-        guard let time = number(), let name = number() else { return nil }
-        if body[position] == 0xF6 { return (sequence, id, time, name, nil, position + 1) }
-        // 12 bytes hold the option's head and key, a number of at most nine bytes, and a byte of payload.
-        guard body.count - position >= 12,
-            UInt16(bigEndian: body.loadUnaligned(fromByteOffset: position, as: UInt16.self)) == onlySettledBelow
-        else { return nil }
-        position += 2
-        guard let settledBelow = number() else { return nil }
-        return (sequence, id, time, name, settledBelow, position)
+        guard let time = number(in: body, at: &position), let name = number(in: body, at: &position) else { return nil }
+        var settledBelow: UInt64?
+        if body[position] == 0xF6 {
+            position &+= 1
+        } else {
+            // 12 bytes hold the option's head and key, a number of at most nine bytes, and a byte of payload.
+            guard body.count &- position >= 12,
+                UInt16(bigEndian: body.loadUnaligned(fromByteOffset: position, as: UInt16.self)) == onlySettledBelow
+            else { return nil }
+            position &+= 2
+            settledBelow = number(in: body, at: &position)
+            guard settledBelow != nil else { return nil }
+        }
+        let event = ArrivedEvent(
+            sequence: sequence,
+            number: id,
+            nanosecondsSinceEpoch: time,
+            settledBelow: settledBelow,
+            start: start,
+            frameLength: FrameDecoder.headBytes &+ body.count,
+            payloadOffset: FrameDecoder.headBytes &+ position
+        )
+        return (event, name)
+    }
+
+    /// The number at `position`, which moves behind it; nil if another item begins there.
+    ///
+    /// Nine bytes must be left.
+    @inline(__always)
+    private static func number(in body: UnsafeRawBufferPointer, at position: inout Int) -> UInt64? {
+        let initial = body[position]
+        position &+= 1
+        switch initial {
+        case 0..<24: return UInt64(initial)
+        case 24:
+            position &+= 1
+            return UInt64(body[position &- 1])
+        case 25:
+            position &+= 2
+            return UInt64(UInt16(bigEndian: body.loadUnaligned(fromByteOffset: position &- 2, as: UInt16.self)))
+        case 26:
+            position &+= 4
+            return UInt64(UInt32(bigEndian: body.loadUnaligned(fromByteOffset: position &- 4, as: UInt32.self)))
+        case 27:
+            position &+= 8
+            return UInt64(bigEndian: body.loadUnaligned(fromByteOffset: position &- 8, as: UInt64.self))
+        default: return nil
+        }
     }
 
     private static func decodeOptions(

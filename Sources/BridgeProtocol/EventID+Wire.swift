@@ -34,24 +34,6 @@ extension EventID {
 }
 
 extension EventHead {
-    /// The event's number if the event is the sender's own, with no cause, trace or earlier attempt; nil for other
-    /// events.
-    package var plainNumber: UInt64? {
-        guard case .sender(let number) = id, attempt == 1, cause == nil, root == nil, traceparent == nil,
-            bookmark == nil
-        else { return nil }
-        return number
-    }
-
-    /// The context of an event that has a ``plainNumber``.
-    package func plainContext(_ number: UInt64, from sender: consuming EventSource) -> EventContext {
-        EventContext(
-            id: EventID(source: sender, number: number),
-            nanosecondsSinceEpoch: nanosecondsSinceEpoch.asWritten,
-            settledBelow: settledBelow?.asWritten
-        )
-    }
-
     /// The identity, causes and trace of the event in a frame from `sender` to `receiver`.
     ///
     /// This is no initializer of the context, because an initializer would copy the head.

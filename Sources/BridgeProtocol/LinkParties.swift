@@ -49,9 +49,7 @@ package struct LinkParties: Sendable {
 
     /// The identity, causes and trace of an event whose head the peer has written; nil before the handshake.
     package func received(_ head: EventHead) -> EventContext? {
-        peer.map { peer in
-            head.plainNumber.map { head.plainContext($0, from: peer) } ?? head.context(from: peer, to: own)
-        }
+        peer.map { head.context(from: $0, to: own) }
     }
 
     /// The gap in a frame that the peer has written; nil before the handshake.

@@ -96,6 +96,36 @@ package struct ReceiveWindow: Sendable {
         return sequence
     }
 
+    /// Notes the frames of events that have arrived together, one behind the other.
+    ///
+    /// - Returns: How many of them were taken: those before the first one that must not come.
+    /// - Throws: What is wrong with the first event, if that one must not come.
+    package mutating func eventsReceived(_ events: UnsafeBufferPointer<ArrivedEvent>) throws(LinkViolation) -> Int {
+        var taken = 0
+        while taken < events.count {
+            do throws(LinkViolation) {
+                try eventReceived(sequence: events[taken].sequence, frameLength: events[taken].frameLength)
+            } catch {
+                if taken == 0 { throw error }
+                break
+            }
+            taken += 1
+        }
+        return taken
+    }
+
+    /// Forgets the events behind this one, as if they had not come; none of them is handled.
+    ///
+    /// - Parameter frameBytes: how many bytes their frames have together.
+    package mutating func giveBack(behind sequence: UInt64, frameBytes: Int) {
+        while lastReceived > sequence {
+            openEvents -= 1
+            openBytes -= Int(slots[slotIndex(lastReceived)].charge)
+            lastReceived -= 1
+        }
+        receivedBytes &-= UInt64(clamping: frameBytes)
+    }
+
     private mutating func grow() {
         var larger = Array(repeating: Slot(), count: slots.count * 2)
         var sequence = mark + 1
@@ -107,6 +137,7 @@ package struct ReceiveWindow: Sendable {
     }
 
     /// Notes that the last handler of an event has returned.
+    @discardableResult
     package mutating func eventHandled(sequence: UInt64, wasUnwanted: Bool = false) -> Urgency {
         guard sequence > mark, sequence <= lastReceived else { return .none }
         let index = slotIndex(sequence)
@@ -120,6 +151,12 @@ package struct ReceiveWindow: Sendable {
         } else {
             handledAboveMark += 1
         }
+        return urgency
+    }
+
+    /// How soon to acknowledge what is handled.
+    package var urgency: Urgency {
+        if unannouncedEvents == 0 { return .none }
         // Events that did not fit into the ranges can be named only when the oldest holes are filled, so these events
         // do not count here.
         let isMuch =

@@ -5,7 +5,7 @@ import CBOR
 /// It has no arithmetic and converts to no integer by itself, so no number of a peer reaches an operation that traps.
 /// The receiver compares it, looks it up, passes it on as it came, or asks for it within bounds of its own: `within`
 /// and `clamped`. Sums of such numbers saturate: ``saturatingSum(_:)``.
-package struct UntrustedNumber: Hashable, Sendable {
+package struct UntrustedNumber: Hashable, Sendable, BitwiseCopyable {
     /// The bits as they came: to be compared, looked up, shown, stored or passed on, and never computed with.
     ///
     /// `.ci/peer-numbers.py` checks every line that reads it.

@@ -1,47 +1,98 @@
+package import BridgeProtocol
 package import DomainEvents
 
-/// What a thread that reads a link keeps from one event to the next, while there are events in its buffer.
+/// Events of one name that a link has brought together: the one in hand, and those behind it in the buffer.
 ///
-/// A flood brings hundreds of events of one name with each read. The first event's receivers are looked up. For each
-/// later event a comparison shows that they are still right: no lock is taken and no reference counted. The link notes
-/// a handled event when the next one arrives, in one turn of the lock for both.
-///
-/// The run belongs to the thread's call and not to the link. A thread that is held up in a slow handler keeps what it
-/// uses, while the thread that reads on looks up the receivers again.
+/// A run belongs to the call of the thread that reads. A thread that is held up in a slow handler keeps the event that
+/// it has in hand. The thread that reads on takes over the events behind that one, in a run of its own.
 package struct EventRun {
-    /// The receivers of the last name's events, as the router knows them.
-    private var receivers: AnyObject?
-    /// The address of ``receivers``; 0 for none.
-    package private(set) var receiversAddress: UInt = 0
-    /// The subscribers of this process that the last event had.
-    package var subscribers = KeptSubscribers()
+    package let name: WireName
+    /// Whether the events are the peer's own.
+    package let isOfPeer: Bool
+    /// Whether the publisher of the event waits for a receipt; then the run has no other event.
+    package let wantsReceipt: Bool
+    /// Whether the event has a bookmark; then the run has no other event.
+    package let hasBookmark: Bool
+    /// Where the inline handlers of the events run.
+    package let strand: LinkStrand
 
-    /// The last event whose handlers have returned, until the link has noted it; 0 for none.
-    private(set) var handled: UInt64 = 0
-    /// Whether the event in ``handled`` found no receiver.
-    private(set) var wasUnwanted = false
+    /// The sequence of the event in hand.
+    package private(set) var sequence: UInt64 = 0
+    /// The payload of the event in hand; valid while it is in hand.
+    package private(set) var payload = UnsafeRawBufferPointer(start: nil, count: 0)
+    /// What is known of the event in hand; valid while it is in hand.
+    package private(set) var context: IncomingContext
 
-    package init() {}
+    private let source: Unmanaged<EventSource>
+    /// Has the events, and outlives the run; nil if the run has only one event.
+    private let reader: Unmanaged<FrameReader>?
+    /// The turn to read in which the run began.
+    private let turn: Int
 
-    /// The handlers of an event have returned.
-    mutating func wasHandled(_ sequence: UInt64, wasUnwanted: Bool = false) {
-        (handled, self.wasUnwanted) = (sequence, wasUnwanted)
+    /// The events that `reader` has; none of them is in hand yet.
+    ///
+    /// - Parameter source: the origin of the events, which the link keeps.
+    init(of reader: FrameReader, from source: Unmanaged<EventSource>, strand: LinkStrand, turn: Int) {
+        name = .number(reader.runName)
+        (isOfPeer, wantsReceipt, hasBookmark) = (true, false, false)
+        context = IncomingContext(source: source, number: 0, nanosecondsSinceEpoch: 0, settledBelow: nil)
+        (self.source, self.reader, self.strand, self.turn) = (source, .passUnretained(reader), strand, turn)
     }
 
-    /// The link has noted what was handled.
-    mutating func wasNoted() { handled = 0 }
-
-    /// Keeps the receivers of another name's events, in place of all that was looked up before.
-    package mutating func hold(_ receivers: AnyObject) {
-        self.receivers = receivers
-        receiversAddress = UInt(bitPattern: ObjectIdentifier(receivers))
-        subscribers = KeptSubscribers()
+    /// One event with a head of its own, which is in hand.
+    ///
+    /// - Parameters:
+    ///   - sequence: the event's sequence, which was checked.
+    ///   - context: lies where it is as long as the run is used.
+    init(
+        of head: borrowing EventHead,
+        sequence: UInt64,
+        context: UnsafePointer<EventContext>,
+        payload: UnsafeRawBufferPointer,
+        strand: LinkStrand
+    ) {
+        name = head.name
+        if case .sender = head.id { isOfPeer = true } else { isOfPeer = false }
+        (wantsReceipt, hasBookmark) = (head.wantsReceipt, head.bookmark != nil)
+        self.context = IncomingContext(context)
+        source = .passUnretained(context.pointee.id.source)
+        (self.sequence, self.payload, self.strand) = (sequence, payload, strand)
+        (reader, turn) = (nil, strand.turn)
     }
 
-    /// Releases what was looked up: something other than an event follows, and may take long.
-    mutating func letGo() {
-        receivers = nil
-        receiversAddress = 0
-        subscribers = KeptSubscribers()
+    /// Whether the calling thread still reads: if not, another thread has taken over the events behind the one in hand.
+    var isMine: Bool { !strand.isLost(turn) }
+
+    /// How many bytes the frames have that this thread would take in hand after the present one.
+    var bytesBehind: Int { isMine ? reader?._withUnsafeGuaranteedRef { $0.restBytes } ?? 0 : 0 }
+
+    /// Takes the next event in hand, in place of the one before; returns false if there is none for this thread.
+    mutating func takeNext() -> Bool {
+        guard let reader, isMine else { return false }
+        let next = reader._withUnsafeGuaranteedRef { reader in
+            reader.takeNext().map { (event: $0, payload: reader.payload(of: $0)) }
+        }
+        guard let (event, payload) = next else { return false }
+        sequence = event.sequence.asWritten
+        self.payload = payload
+        context = IncomingContext(
+            source: source,
+            number: event.number,
+            nanosecondsSinceEpoch: event.nanosecondsSinceEpoch,
+            settledBelow: event.settledBelow
+        )
+        strand.eventArrived(sequence)
+        return true
+    }
+
+    /// From now on the event in hand is known by `context`, which lies where it is as long as the run is used.
+    package mutating func bears(_ context: UnsafePointer<EventContext>) { self.context = IncomingContext(context) }
+
+    /// Notes the event in hand as handled and takes the next one; returns false, and does neither, if there is no next
+    /// one for this thread.
+    package mutating func handledTakesNext() -> Bool {
+        guard let reader, isMine, reader._withUnsafeGuaranteedRef({ $0.hasRest }) else { return false }
+        strand.eventHandled(sequence)
+        return takeNext()
     }
 }

@@ -8,7 +8,8 @@ final class FrameReader: @unchecked Sendable {
     @exclusivity(unchecked) var decoder: FrameDecoder
     /// Whether anything has been read.
     var hasBegun = false
-    /// The length of the frame in hand.
+    /// How many bytes at the front of ``buffer`` are in hand or done with: the frame in hand, with those before it in
+    /// its run.
     @exclusivity(unchecked) private var length = 0
     /// When the unfinished frame last made progress, and how many of its bytes were there at that time.
     private var progress = (bytes: 0, at: UInt64(0))
@@ -22,6 +23,59 @@ final class FrameReader: @unchecked Sendable {
     init(limit: Int) {
         decoder = FrameDecoder(limit: limit)
     }
+
+    /// The events of the run in hand, and how many there are.
+    private let events = UnsafeMutableBufferPointer<ArrivedEvent>.allocate(capacity: 64)
+    @exclusivity(unchecked) private var count = 0
+    /// How many events of the run are in hand or done with.
+    @exclusivity(unchecked) private var taken = 0
+    /// Where the run began, counted from the front of ``buffer``: below 0 when its first frames have left the buffer.
+    @exclusivity(unchecked) private var origin = 0
+    /// The number of the name of the run's events.
+    @exclusivity(unchecked) private(set) var runName: UInt64 = 0
+
+    deinit { events.deallocate() }
+
+    // MARK: - Runs
+
+    /// Takes the plain events of one name at the front of the buffer as a run; none of them is in hand yet.
+    ///
+    /// - Returns: The events; empty if there is another frame in front, or no whole one.
+    func takeRun() -> UnsafeBufferPointer<ArrivedEvent> {
+        (count, runName) = EventFrame.decodeRun(buffer.readable, with: decoder, into: events)
+        (taken, origin) = (0, 0)
+        return UnsafeBufferPointer(rebasing: events[..<count])
+    }
+
+    /// The run has only its first `count` events.
+    func shorten(to count: Int) { self.count = count }
+
+    /// Whether the run has events that are not in hand yet.
+    var hasRest: Bool { taken < count }
+
+    /// The last event of the run that was taken in hand.
+    var inHand: ArrivedEvent { events[taken - 1] }
+
+    /// How many bytes the frames of the events have that are not in hand yet.
+    var restBytes: Int { events[count - 1].end - inHand.end }
+
+    /// Takes the run's next event in hand; nil if there is none.
+    func takeNext() -> ArrivedEvent? {
+        guard taken < count else { return nil }
+        let event = events[taken]
+        taken &+= 1
+        length = origin &+ event.end
+        return event
+    }
+
+    func payload(of event: ArrivedEvent) -> UnsafeRawBufferPointer {
+        let start = origin &+ event.start
+        return UnsafeRawBufferPointer(
+            rebasing: buffer.readable[start &+ event.payloadOffset..<start &+ event.frameLength]
+        )
+    }
+
+    // MARK: - Frames
 
     /// The next whole frame, which stays where it is until ``finishFrame()``; nil if more has to be read first.
     func next() throws(FrameError) -> UnsafeRawBufferPointer? {
@@ -61,12 +115,13 @@ final class FrameReader: @unchecked Sendable {
         next.wasFilled(by: rest.count)
         swap(&buffer, &next)
         left = consume next
+        origin -= length
         length = 0
     }
 
-    /// The frame in hand is not needed any more.
+    /// The frame in hand, or the run, is not needed any more.
     func finishFrame() {
         buffer.consume(length)
-        length = 0
+        (length, count, taken) = (0, 0, 0)
     }
 }

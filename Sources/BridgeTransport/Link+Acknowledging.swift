@@ -8,7 +8,13 @@ import Synchronization
 extension Link {
     /// Notes that the last handler of an event has returned.
     package func eventHandled(_ sequence: UInt64, wasUnwanted: Bool = false) {
-        let urgency = lock.withLock { note(handled: sequence, wasUnwanted: wasUnwanted) }
+        let urgency = lock.withLock {
+            let isQuietAwaited = waiters.isQuietAwaited
+            return noted(
+                sequence,
+                receiving.handled(sequence, wasUnwanted: wasUnwanted, isQuietAwaited: isQuietAwaited)
+            )
+        }
         act(on: urgency)
     }
 
@@ -24,19 +30,15 @@ extension Link {
         pump()
     }
 
-    /// Notes a handled event, with the lock held; returns whether to write now, to set the timer, or neither.
-    func note(handled sequence: UInt64, wasUnwanted: Bool = false) -> ReceiveWindow.Urgency {
-        let isQuietAwaited = waiters.isQuietAwaited
-        return noted(
-            sequence,
-            receiving.handled(sequence, wasUnwanted: wasUnwanted, isQuietAwaited: isQuietAwaited)
-        )
-    }
-
     /// With the lock held; `urgency` says how soon to tell the peer.
     func noted(_ sequence: UInt64, _ urgency: ReceiveWindow.Urgency) -> ReceiveWindow.Urgency {
         sharedHead?.closed(sequence)
-        return urgency == .soon && !watch.set(watching: 0) ? .none : urgency
+        return watched(urgency)
+    }
+
+    /// Whether to write now, to set the timer, or neither; with the lock held.
+    func watched(_ urgency: ReceiveWindow.Urgency) -> ReceiveWindow.Urgency {
+        urgency == .soon && !watch.set(watching: 0) ? .none : urgency
     }
 
     func act(on urgency: ReceiveWindow.Urgency) {

@@ -93,19 +93,30 @@ extension Link {
     private func takeFrames(from reader: FrameReader, _ turn: Int) -> TurnEnd? {
         // The link holds the control sink weakly. The sink is gone only if the link is being torn down.
         guard let control = sinks.control else { return .ended(.closed) }
-        var events: (any LinkEventSink)?
-        var run = EventRun()
-        defer { settle(&run) }
+        var isHandling = false
+        defer { if isHandling { settle() } }
         do {
-            while let frame = try reader.next() {
-                if let end = try frameReceived(frame, for: control, &events, in: &run) { return .ended(end) }
+            while true {
+                if reader.hasRest {
+                    // The other thread says what becomes of the event that it has in hand.
+                    lock.withLock { receiving.isPending(reader.inHand.sequence.asWritten) }
+                    isHandling = true
+                    try handleRun(of: reader, turn)
+                } else if case let events = reader.takeRun(), !events.isEmpty {
+                    reader.shorten(to: try eventsArrived(events))
+                    isHandling = true
+                    try handleRun(of: reader, turn)
+                } else if let frame = try reader.next() {
+                    if let end = try frameReceived(frame, for: control, isHandling: &isHandling) { return .ended(end) }
+                } else {
+                    return nil
+                }
                 if strand.isLost(turn) { return .handedOver }
                 reader.finishFrame()
                 if reader.decoder.limit != limits.frameBytes, lock.withLock({ receiving.isEstablished }) {
                     reader.decoder.limit = limits.frameBytes
                 }
             }
-            return nil
         } catch {
             let text = String(describing: error)
             guard strand.isLost(turn) else { return .ended(violated(text)) }
@@ -119,11 +130,12 @@ extension Link {
         }
     }
 
-    /// Notes what has been handled, without waiting for the next event: it may be a while before one arrives.
-    private func settle(_ run: inout EventRun) {
-        guard run.handled != 0 else { return }
-        eventHandled(run.handled, wasUnwanted: run.wasUnwanted)
-        run.wasNoted()
+    /// Tells the peer in time what has been handled: it may be a while before another event arrives.
+    private func settle() {
+        let urgency = lock.withLock {
+            watched(receiving.urgency(isQuietAwaited: waiters.isQuietAwaited))
+        }
+        act(on: urgency)
     }
 
     private func endOfStream(_ stream: any ByteStream, _ reader: FrameReader) -> LinkEnd {
@@ -163,29 +175,26 @@ extension Link {
 
     // MARK: - Frames
 
+    /// - Parameter isHandling: becomes true if the frame was of an event.
     private func frameReceived(
         _ frame: UnsafeRawBufferPointer,
         for control: any LinkControlSink,
-        _ events: inout (any LinkEventSink)?,
-        in run: inout EventRun
+        isHandling: inout Bool
     ) throws -> LinkEnd? {
         let body = UnsafeRawBufferPointer(rebasing: frame[FrameDecoder.headBytes...])
-        if ControlMessage.kind(of: body) == FrameKind.event.rawValue {
-            // Looked up only now, because a handshake frame just before this event may have set the sink.
-            if events == nil { events = sinks.events }
-            try eventReceived(body, frameLength: frame.count, for: events, in: &run)
+        switch ControlMessage.kind(of: body) {
+        case FrameKind.event.rawValue:
+            isHandling = true
+            try eventReceived(body, frameLength: frame.count)
             return nil
-        }
-        if ControlMessage.kind(of: body) == FrameKind.placed.rawValue {
-            try placedReceived(body, for: sinks.events, in: &run)
+        case FrameKind.placed.rawValue:
+            isHandling = true
+            try placedReceived(body)
             return nil
-        }
-        // What a control message asks for may depend on which events are handled, so those are noted first.
-        settle(&run)
-        run.letGo()
-        if ControlMessage.kind(of: body) == FrameKind.gap.rawValue {
+        case FrameKind.gap.rawValue:
             try gapReceived(try GapFrame(decoding: body, limits: limits), frameLength: frame.count)
             return nil
+        default: break
         }
         let decoded = try ControlMessage(decoding: body, limits: limits)
         let now = MonotonicClock.now()
@@ -214,51 +223,82 @@ extension Link {
         return nil
     }
 
-    func eventReceived(
-        _ body: UnsafeRawBufferPointer,
-        frameLength: Int,
-        for events: (any LinkEventSink)?,
-        in run: inout EventRun
-    ) throws {
-        let (head, payloadOffset) = try EventFrame.decode(body, limits: limits)
-        let (sequence, settled, starts, urgency) = try lock.withLock {
-            () throws(LinkViolation) -> (UInt64, [@Sendable () -> Void]?, Bool, ReceiveWindow.Urgency) in
-            let sequence = try receiving.eventReceived(sequence: head.sequence, frameLength: frameLength)
-            let starts = watch.set(watching: sequence)
-            var urgency = ReceiveWindow.Urgency.none
-            if run.handled != 0 {
-                urgency = note(handled: run.handled, wasUnwanted: run.wasUnwanted)
-                run.wasNoted()
-            }
-            return (sequence, mayOthersGoOn ? settlePending() : nil, starts, urgency)
+    // MARK: - Events
+
+    /// Notes that events have arrived, as a run.
+    ///
+    /// - Returns: How many of them were taken; the others have not arrived yet.
+    private func eventsArrived(_ events: UnsafeBufferPointer<ArrivedEvent>) throws(LinkViolation) -> Int {
+        let (count, settled, starts, urgency) = try lock.withLock {
+            () throws(LinkViolation) -> (Int, [@Sendable () -> Void]?, Bool, ReceiveWindow.Urgency) in
+            // Each arrival may end a wait, and an event of a run arrives only in its turn.
+            let isAwaited = mayOthersGoOn
+            let urgency = receiving.urgency(isQuietAwaited: waiters.isQuietAwaited)
+            let arriving = isAwaited ? UnsafeBufferPointer(rebasing: events[..<1]) : events
+            let count = try receiving.eventsReceived(arriving)
+            let starts = watch.set(watching: events[0].sequence.asWritten)
+            return (count, isAwaited ? settlePending() : nil, starts, urgency == .now ? .now : .none)
         }
         if starts { startWatch() }
         act(on: urgency)
         if let settled { for body in settled { body() } }
-        let payload = UnsafeRawBufferPointer(rebasing: body[payloadOffset...])
-        strand.eventArrived(sequence)
+        return count
+    }
+
+    /// Hands the events of a run to the sink that are not in hand yet.
+    private func handleRun(of reader: FrameReader, _ turn: Int) throws {
+        // Without a source or a sink the link is being torn down, and the events stay unacknowledged.
+        guard let source = parties.peer, let sink = sinks.events else {
+            while reader.takeNext() != nil {}
+            return
+        }
+        var run = EventRun(of: reader, from: .passUnretained(source), strand: strand, turn: turn)
+        while run.takeNext() { try handle(&run, with: sink) }
+    }
+
+    /// Hands the event in hand to the sink, and acts on what becomes of it or of later events of its run.
+    private func handle(_ run: inout EventRun, with sink: any LinkEventSink) throws {
         let disposition: EventDisposition
         do {
-            // Without a sink the link is being torn down, and the event stays unacknowledged.
-            disposition = try events?.link(self, received: head, payload: payload, in: &run) ?? .pending
+            disposition = try sink.link(self, received: &run)
         } catch {
-            lock.withLock { receiving.eventBroke() }
+            let isMine = run.isMine
+            lock.withLock {
+                // Another thread handles the events behind this one, if it has taken them over.
+                receiving.eventBroke(isMine ? run.sequence : receiving.lastReceived, frameBytes: run.bytesBehind)
+            }
             throw error
         }
         switch disposition {
-        case .handled: run.wasHandled(sequence)
-        case .unwanted: run.wasHandled(sequence, wasUnwanted: true)
-        case .pending: return
-        case .refused(let reason, let text): refuse(sequence, reason, text: text)
+        case .handled where run.isMine: strand.eventHandled(run.sequence)
+        case .handled: eventHandled(run.sequence)
+        case .unwanted: eventHandled(run.sequence, wasUnwanted: true)
+        case .pending: lock.withLock { receiving.isPending(run.sequence) }
+        case .refused(let reason, let text): refuse(run.sequence, reason, text: text)
+        }
+    }
+
+    /// An event that has a head of its own has arrived: a run of one.
+    private func eventReceived(_ body: UnsafeRawBufferPointer, frameLength: Int) throws {
+        let (head, payloadOffset) = try EventFrame.decode(body, limits: limits)
+        let event = ArrivedEvent(sequence: head.sequence, frameLength: frameLength)
+        _ = try withUnsafePointer(to: event) { event throws(LinkViolation) in
+            try eventsArrived(UnsafeBufferPointer(start: event, count: 1))
+        }
+        let sequence = head.sequence.asWritten
+        guard let context = parties.received(head), let sink = sinks.events else {
+            return lock.withLock { receiving.isPending(sequence) }
+        }
+        strand.eventArrived(sequence)
+        try withUnsafePointer(to: context) { context in
+            let payload = UnsafeRawBufferPointer(rebasing: body[payloadOffset...])
+            var run = EventRun(of: head, sequence: sequence, context: context, payload: payload, strand: strand)
+            try handle(&run, with: sink)
         }
     }
 
     /// An event lies in memory that the peer shares: it is copied out, and then handled like any other.
-    func placedReceived(
-        _ body: UnsafeRawBufferPointer,
-        for events: (any LinkEventSink)?,
-        in run: inout EventRun
-    ) throws {
+    private func placedReceived(_ body: UnsafeRawBufferPointer) throws {
         try lock.withLock { () throws(LinkViolation) in try receiving.placeReceived() }
         let placed = try PlacedFrame(decoding: body)
         guard let copies = peerMemory.copies else {
@@ -267,7 +307,7 @@ extension Link {
         let copy = try copies.take(placed, limit: limits.frameBytes)
         try withExtendedLifetime(copy) {
             let event = try placed.check(copy.bytes, limits: limits)
-            try eventReceived(event, frameLength: copy.bytes.count, for: events, in: &run)
+            try eventReceived(event, frameLength: copy.bytes.count)
         }
     }
 
@@ -331,21 +371,6 @@ extension Link {
         tellUnconfirmed?()
         control?.linkEnded(self, end)
     }
-
-    /// The identity and causes of an event that the peer sent.
-    ///
-    /// Only on the reading thread: it alone sets `parties`, so here it reads them without the lock.
-    ///
-    /// - Parameter peer: ``peerSource``.
-    package func context(of head: EventHead, from peer: consuming EventSource) -> EventContext {
-        if let number = head.plainNumber { return head.plainContext(number, from: peer) }
-        return head.context(from: peer, to: parties.own)
-    }
-
-    /// The source of the peer's events; nil before the handshake.
-    ///
-    /// Only on the thread that reads.
-    package var peerSource: EventSource? { parties.peer }
 
     package func sentContext(of head: EventHead) -> EventContext { lock.withLock { sending.context(of: head) } }
 

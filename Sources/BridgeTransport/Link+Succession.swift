@@ -120,10 +120,9 @@ extension Link {
         found.isTorn = state.isTorn
         let received = lock.withLock { receiving.lastReceived }
         var recovery = OutboxRecovery(memory, state: state, limits: limits)
-        var run = EventRun()
         do {
             try recovery.forEach(after: received) { sequence, record in
-                let disposition = try recover(sequence, record, in: &run)
+                let disposition = try recover(sequence, record)
                 if case .event = record { found.events += 1 } else { gaps += 1 }
                 if case .refused(.forbidden, _)? = disposition { found.forbidden += 1 }
             }
@@ -147,11 +146,7 @@ extension Link {
     /// Hands on one recovered record; the window does not matter any more, because no credit can reach the peer.
     ///
     /// - Returns: What became of the event; nil for a gap. The peer that would wait to hear of the event is gone.
-    private func recover(
-        _ sequence: UInt64,
-        _ record: OutboxRecovery.Record,
-        in run: inout EventRun
-    ) throws -> EventDisposition? {
+    private func recover(_ sequence: UInt64, _ record: OutboxRecovery.Record) throws -> EventDisposition? {
         let (settled, sink) = try lock.withLock { () throws(LinkViolation) in
             guard parties.peer != nil else { throw LinkViolation("there are events in it from before the handshake") }
             receiving.wasRecovered(sequence)
@@ -160,9 +155,12 @@ extension Link {
         for body in settled { body() }
         switch record {
         case .event(let head, let payload):
-            return try sink?.link(self, received: head, payload: payload, in: &run)
+            guard let context = parties.received(head) else { return nil }
+            return try withUnsafePointer(to: context) { context in
+                var run = EventRun(of: head, sequence: sequence, context: context, payload: payload, strand: strand)
+                return try sink?.link(self, received: &run)
+            }
         case .gap(let gap):
-            run.letGo()
             try sink?.link(self, received: gap)
             return nil
         }

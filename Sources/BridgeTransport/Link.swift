@@ -24,8 +24,18 @@ package final class Link: @unchecked Sendable {
     let lock: Lock
     /// What was accepted for the peer, and what becomes of it.
     @exclusivity(unchecked) var sending: SendState
-    /// What the peer sends, and what becomes of it.
-    @exclusivity(unchecked) var receiving: ReceiveState
+    @exclusivity(unchecked) private var received: ReceiveState
+    /// What the peer sends, and what becomes of it; each look at it first notes what the reading thread has handled.
+    var receiving: ReceiveState {
+        _read {
+            received.handled(through: strand.handledThrough)
+            yield received
+        }
+        _modify {
+            received.handled(through: strand.handledThrough)
+            yield &received
+        }
+    }
     let role: LinkPhaseMachine.Role
 
     @exclusivity(unchecked) var stream: (any ByteStream)?
@@ -80,7 +90,7 @@ package final class Link: @unchecked Sendable {
         peerWent = Condition(lock: lock)
         self.role = role
         sending = SendState(own: ownSource, role: role, limits: limits, memory: .pages)
-        receiving = ReceiveState(role: role, limits: limits, now: MonotonicClock.now())
+        received = ReceiveState(role: role, limits: limits, now: MonotonicClock.now())
     }
 
     /// Begins to read and write over `stream`.

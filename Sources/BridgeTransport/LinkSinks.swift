@@ -16,14 +16,12 @@ package enum EventDisposition {
 ///
 /// But for one, all calls come one after the other on the link's reading thread, without a lock held.
 package protocol LinkEventSink: AnyObject, Sendable {
-    /// An event frame arrived. `payload` is valid during the call only, and `run` is what the thread keeps from the
-    /// event before.
-    func link(
-        _ link: Link,
-        received head: EventHead,
-        payload: UnsafeRawBufferPointer,
-        in run: inout EventRun
-    ) throws -> EventDisposition
+    /// Events arrived; one of them is in hand.
+    ///
+    /// The sink may go on to the next event with ``EventRun/handledTakesNext()`` when one is handled.
+    ///
+    /// - Returns: What became of the event that is in hand at the end.
+    func link(_ link: Link, received run: inout EventRun) throws -> EventDisposition
 
     /// The peer says that events are missing here.
     func link(_ link: Link, received gap: GapFrame) throws

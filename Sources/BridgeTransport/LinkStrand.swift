@@ -45,7 +45,10 @@ package final class LinkStrand: InlineStrand, @unchecked Sendable {
     /// The turn changes with the lock held. The thread that has just left the strand reads the turn without the lock.
     /// As long as the reading is not handed over, no thread changes the turn; after a hand-over, ``leave()`` has waited
     /// for the change.
-    @exclusivity(unchecked) private var turn = 0
+    @exclusivity(unchecked) private(set) var turn = 0
+
+    /// The last event that ``eventHandled(_:)`` has noted.
+    private let handled = Atomic<UInt64>(0)
 
     @exclusivity(unchecked) private var queue: [Waiting] = []
     /// Where the queue begins: the entries before it are done.
@@ -84,11 +87,27 @@ package final class LinkStrand: InlineStrand, @unchecked Sendable {
         if !isHandedOver.load(ordering: .acquiring) { touch() }
     }
 
+    /// The handlers of the event in hand have returned; the link need not be told before another thread asks for
+    /// ``handledThrough``.
+    ///
+    /// Only the thread that reads calls this.
+    func eventHandled(_ sequence: UInt64) {
+        head?.closed(sequence)
+        handled.store(sequence, ordering: .releasing)
+    }
+
+    /// The newest event that was handled in its turn: so were those before it in its run, but for those of which the
+    /// link was told otherwise.
+    var handledThrough: UInt64 { handled.load(ordering: .acquiring) }
+
     package func touch() {
         if isTouched { return }
         isTouched = true
         head?.opened(arrived)
     }
+
+    /// Whether no other thread is in slow handlers; if there is none, none comes before ``enter()``.
+    package var isFree: Bool { !isHandedOver.load(ordering: .acquiring) }
 
     package func enter() -> Bool {
         // Only this thread can take the strand, so a free strand stays free.

@@ -105,14 +105,16 @@ package class AnyEventChannel: @unchecked Sendable {
         return subscribers
     }
 
-    /// The present subscribers, which `kept` holds for the caller; nil if nothing gets the events.
-    func currentSubscribers(in kept: inout KeptSubscribers) -> Unmanaged<SubscriberList>? {
+    /// The present subscribers, if all of them are handlers on the delivering thread; nil otherwise.
+    package func inlineSubscribers() -> SubscriberList? {
+        guard let present = currentSubscribers(), present.isInlineOnly, present.inlineCount > 0 else { return nil }
+        return present
+    }
+
+    /// Whether these are the present subscribers.
+    package func areCurrent(_ subscribers: SubscriberList) -> Bool {
         // As long as a list is held, no other list has its address.
-        if let subscribers = kept.subscribers, subscribers.address == current.load(ordering: .sequentiallyConsistent) {
-            return .passUnretained(subscribers)
-        }
-        kept.subscribers = currentSubscribers()
-        return kept.subscribers.map { .passUnretained($0) }
+        subscribers.address == current.load(ordering: .sequentiallyConsistent)
     }
 
     /// Whether a subscriber here, or at a publisher to which this publisher passes the events on, gets the events.

@@ -22,7 +22,7 @@ package final class DeliveryThread {
 
     /// The context of the event in hand while it lies in the memory of the caller that delivers the event; it is
     /// copied, which counts references, only if a handler asks for it.
-    @exclusivity(unchecked) private var borrowed: UnsafePointer<EventContext>?
+    @exclusivity(unchecked) private var borrowed: UnsafePointer<IncomingContext>?
 
     /// The event in hand, if it comes from a strand; its context is made only if a handler asks for it.
     @exclusivity(unchecked) private var place: DeliveryPlace?
@@ -65,7 +65,7 @@ package final class DeliveryThread {
     package func resolvedContext() -> EventContext? {
         if let context { return context }
         if let borrowed {
-            context = borrowed.pointee
+            context = borrowed.pointee.context
         } else if let place {
             context = place.context
         } else if let publisher {
@@ -135,7 +135,7 @@ package final class DeliveryThread {
     }
 
     /// Runs the inline handlers of an awaited event; returns the first error that one of them threw.
-    func collectFailures(context: EventContext, _ body: (DeliveryThread) -> Void) -> ThrownError? {
+    func collectFailures(context: IncomingContext, _ body: (DeliveryThread) -> Void) -> ThrownError? {
         if !isDelivering {
             // There is no outer state to restore afterwards.
             isDelivering = true
@@ -146,13 +146,13 @@ package final class DeliveryThread {
                 borrowed = nil
             }
             collectsFailures = false
-            let thrown = failure.take()
+            let thrown = failure == nil ? nil : failure.take()
             finish()
             return thrown
         }
         let outer = (collectsFailures, failure)
         var thrown: ThrownError?
-        run(context: context) {
+        run(context: context.context) {
             collectsFailures = true
             failure = nil
             body(self)

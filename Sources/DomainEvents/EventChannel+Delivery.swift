@@ -144,78 +144,44 @@ extension EventChannel {
 
     // MARK: - Awaited events
 
+    /// Calls the handlers of ``inlineSubscribers()`` with an event that another process published.
+    ///
+    /// - Returns: The first error that one of them threw.
+    package func call(
+        _ subscribers: SubscriberList,
+        _ event: E,
+        context: IncomingContext,
+        on thread: DeliveryThread,
+        from publisher: EventPublisher
+    ) -> ThrownError? {
+        thread.collectFailures(context: context) { call(subscribers, event, on: $0, from: publisher) }
+    }
+
     /// Hands an event that another process published to the subscribers here.
     ///
     /// Queues and tasks get the event first. Then the inline handlers run: on the calling thread, or in their strand
     /// after those of earlier events. `completion` is called only if some handler has still to return.
     /// - Parameters:
     ///   - read: returns the event; called if there are subscribers, and never while an outbox holds the event back.
-    ///   - kept: the subscribers of the previous event; this call puts this event's subscribers in their place.
     ///   - strand: where the inline handlers of events from the same link run; nil for the calling thread.
     ///   - passOn: puts the event into other processes' outboxes, as a held event if `held` is an array for it; returns
     ///     whether the subscribers here get it too. This is called once, whatever becomes of the event here.
     /// - Throws: What `read` throws.
-    package func deliverIncoming(
-        _ read: () throws -> E,
+    package func deliverIncoming<Failure: Error>(
+        _ read: () throws(Failure) -> E,
         context: EventContext,
         from publisher: EventPublisher,
-        keeping kept: inout KeptSubscribers,
         strand: (any InlineStrand)? = nil,
         passOn: (_ held: inout [any HeldEvent]?) -> Bool,
         completion: (_ handlers: Int) -> any HandlingCompletion
-    ) rethrows -> IncomingOutcome {
-        guard let present = currentSubscribers(in: &kept) else {
-            var atOnce: [any HeldEvent]?
-            _ = passOn(&atOnce)
-            return .unwanted
-        }
-        return try present._withUnsafeGuaranteedRef { subscribers in
-            try deliverIncoming(
-                read,
-                context: context,
-                from: publisher,
-                to: subscribers,
-                strand: strand,
-                passOn: passOn,
-                completion: completion
-            )
-        }
-    }
-
-    private func deliverIncoming(
-        _ read: () throws -> E,
-        context: EventContext,
-        from publisher: EventPublisher,
-        to subscribers: SubscriberList,
-        strand: (any InlineStrand)?,
-        passOn: (_ held: inout [any HeldEvent]?) -> Bool,
-        completion: (_ handlers: Int) -> any HandlingCompletion
-    ) rethrows -> IncomingOutcome {
+    ) throws(Failure) -> IncomingOutcome {
         var atOnce: [any HeldEvent]?
-        guard subscribers.hasSubscribers else {
+        guard let subscribers = currentSubscribers(), subscribers.hasSubscribers else {
             _ = passOn(&atOnce)
             return .unwanted
-        }
-        if subscribers.isInlineOnly {
-            guard passOn(&atOnce) else { return .unwanted }
-            let event = try read()
-            // The common case counts no references: counting is slow for a publisher, which has weak references, too.
-            if strand?.enter() ?? true {
-                let failure = DeliveryThread.unmanaged._withUnsafeGuaranteedRef { thread in
-                    thread.collectFailures(context: context) { thread in
-                        call(subscribers, event, on: thread, from: publisher)
-                    }
-                }
-                strand?.leave()
-                return failure.map { .failed($0) } ?? .handled(handlers: subscribers.inlineCount)
-            }
-            let here = Destinations(first: Destination(channel: self, subscribers: subscribers, publisher: publisher))
-            return callInline(event, context: context, at: here, handlers: subscribers.inlineCount, strand: strand) {
-                HandlingTracker(handlers: 1, completion: completion(subscribers.inlineCount))
-            }
         }
         let event: E
-        do {
+        do throws(Failure) {
             event = try read()
         } catch {
             _ = passOn(&atOnce)
@@ -326,8 +292,10 @@ extension EventChannel {
 
     /// Calls the inline handlers; returns the error of the first one that throws.
     private func failure(of event: E, _ context: EventContext, at destinations: Destinations) -> ThrownError? {
-        DeliveryThread.current.collectFailures(context: context) { thread in
-            callInline(event, at: destinations, on: thread)
+        withUnsafePointer(to: context) { context in
+            DeliveryThread.current.collectFailures(context: IncomingContext(context)) { thread in
+                callInline(event, at: destinations, on: thread)
+            }
         }
     }
 }

@@ -19,7 +19,8 @@ package struct ForeignSources: Sendable {
             attempt: context.attempt,
             cause: context.cause,
             root: context.root == context.cause ? nil : context.root,
-            traceparent: context.traceparent
+            traceparent: context.traceparent,
+            bookmark: context.bookmark
         )
     }
 

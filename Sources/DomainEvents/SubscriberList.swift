@@ -2,12 +2,12 @@
 ///
 /// The list does not know that type. The list's channel does, and adds only handlers of that type.
 @usableFromInline
-final class SubscriberList: @unchecked Sendable {
+package final class SubscriberList: @unchecked Sendable {
     // Sendable: nothing changes after `init`; `first` points to memory that this object owns.
 
     /// The subscribers on the publishing thread, as uncounted references; `inline` holds them.
     @usableFromInline let first: UnsafeMutablePointer<Unmanaged<AnySubscriber>>
-    @usableFromInline let inlineCount: Int
+    @usableFromInline package let inlineCount: Int
     let inline: [AnySubscriber]
     let deferred: [DeferredSubscriber]
     let forwarders: [any EventForwarder]

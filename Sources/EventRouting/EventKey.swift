@@ -44,7 +44,8 @@ package final class TypedKeyFinder<E: DomainEvent>: EventKeyFinder {
 
     package func place(of payload: UnsafeRawBufferPointer) -> KeyPlace? {
         // The receiver of the event reports why it cannot be decoded.
-        guard let event = try? PayloadScratch.decode(payload, by: coder) else { return nil }
+        let scratch = PayloadScratch.current.takeUnretainedValue()
+        guard let event = try? scratch.decode(payload, by: coder) else { return nil }
         return place(ofEvent: event)
     }
 }

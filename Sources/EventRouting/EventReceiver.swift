@@ -1,4 +1,5 @@
 import BridgeProtocol
+import BridgeTransport
 import CBOR
 import DomainEvents
 
@@ -34,112 +35,148 @@ enum LocalOutcome {
 
 /// Decodes the events of one name and hands them to the subscribers here.
 protocol EventReceiver: AnyObject, Sendable {
-    /// - Parameters:
-    ///   - kept: the subscribers that the previous event had.
-    ///   - passOn: puts the event into other processes' outboxes, as a held event if `held` is not nil; returns whether
-    ///     the subscribers here get it too. The receiver calls this once, whatever becomes of the event here.
-    func receive(
+    /// Calls the inline handlers with the event in hand and the events behind it, as long as inline handlers are all
+    /// that gets the events, and none of them is slow.
+    ///
+    /// - Parameter mayGoOn: whether the next event, which is in hand, goes the same way.
+    /// - Returns: What became of the event in hand; nil if it goes another way, and nothing was done with it.
+    func receive(_ run: inout EventRun, mayGoOn: (IncomingContext) -> Bool) -> LocalOutcome?
+
+    /// Hands an event to all subscribers here, wherever their handlers run.
+    ///
+    /// - Parameter passOn: puts the event into other processes' outboxes, as a held event if `held` is not nil; returns
+    ///   whether the subscribers here get it too. The receiver calls this once, whatever becomes of the event here.
+    func deliver(
         _ payload: UnsafeRawBufferPointer,
         context: EventContext,
-        keeping kept: inout KeptSubscribers,
         strand: (any InlineStrand)?,
         passOn: (_ held: inout [any HeldEvent]?) -> Bool,
         completion: (_ handlers: Int) -> any HandlingCompletion
     ) -> LocalOutcome
 }
 
-/// The receiver of one event type; made in advance, so that an incoming event costs no look-up of its type.
-final class TypedReceiver<E: DomainEvent>: EventReceiver {
-    private let channel: EventChannel<E>
-    private let coder: PayloadCoder<E>
+/// Why an event does not get to the subscribers here.
+private struct Unreadable: Error {
+    let reason: Refusal.Reason
+    let text: String
+
+    var outcome: LocalOutcome { .refused(reason, text: text) }
+}
+
+/// The receiver of one channel's events; subclasses say how an event is made of its payload.
+class ChannelReceiver<Event: DomainEvent>: EventReceiver, @unchecked Sendable {
+    // Sendable: constant, and subclasses add constants only.
+    let channel: EventChannel<Event>
     // Unmanaged: only the router calls the receiver, and the router holds the publisher for good. Counting references
     // to the publisher is slow, because some of them are weak.
     private let publisher: Unmanaged<EventPublisher>
 
-    init(channel: EventChannel<E>, coder: PayloadCoder<E>, publisher: EventPublisher) {
+    init(channel: EventChannel<Event>, publisher: EventPublisher) {
         self.channel = channel
-        self.coder = coder
         self.publisher = .passUnretained(publisher)
     }
 
-    func receive(
+    /// Makes an event from its payload.
+    func decode(_ payload: UnsafeRawBufferPointer, in scratch: PayloadScratch) throws -> Event {
+        preconditionFailure("a receiver knows how its events are decoded")
+    }
+
+    /// Makes an event from its payload; only if its own type finds it valid.
+    @inline(__always)
+    private func read(
+        _ payload: UnsafeRawBufferPointer,
+        in scratch: PayloadScratch
+    ) throws(Unreadable) -> Event {
+        let event: Event
+        do {
+            event = try decode(payload, in: scratch)
+        } catch {
+            throw Unreadable(reason: .undecodable, text: CBORError.sentence(of: error))
+        }
+        do {
+            try event.validate()
+        } catch {
+            throw Unreadable(reason: .invalid, text: String(describing: error))
+        }
+        return event
+    }
+
+    final func receive(_ run: inout EventRun, mayGoOn: (IncomingContext) -> Bool) -> LocalOutcome? {
+        guard let subscribers = channel.inlineSubscribers() else { return nil }
+        let strand = run.strand
+        return publisher._withUnsafeGuaranteedRef { publisher in
+            PayloadScratch.current._withUnsafeGuaranteedRef { scratch in
+                DeliveryThread.unmanaged._withUnsafeGuaranteedRef { thread in
+                    while strand.isFree {
+                        let event: Event
+                        do throws(Unreadable) {
+                            event = try read(run.payload, in: scratch)
+                        } catch {
+                            return error.outcome
+                        }
+                        guard strand.enter() else { return nil }
+                        let failure = channel.call(
+                            subscribers,
+                            event,
+                            context: run.context,
+                            on: thread,
+                            from: publisher
+                        )
+                        strand.leave()
+                        if let failure { return LocalOutcome(.failed(failure)) }
+                        guard run.handledTakesNext() else { return .handled(handlers: subscribers.inlineCount) }
+                        guard mayGoOn(run.context), channel.areCurrent(subscribers) else { return nil }
+                    }
+                    return nil
+                }
+            }
+        }
+    }
+
+    final func deliver(
         _ payload: UnsafeRawBufferPointer,
         context: EventContext,
-        keeping kept: inout KeptSubscribers,
         strand: (any InlineStrand)?,
         passOn: (_ held: inout [any HeldEvent]?) -> Bool,
         completion: (_ handlers: Int) -> any HandlingCompletion
     ) -> LocalOutcome {
         publisher._withUnsafeGuaranteedRef { publisher in
-            do {
+            do throws(Unreadable) {
                 let outcome = try channel.deliverIncoming(
-                    { try read(payload) },
+                    { () throws(Unreadable) in
+                        try read(payload, in: PayloadScratch.current.takeUnretainedValue())
+                    },
                     context: context,
                     from: publisher,
-                    keeping: &kept,
                     strand: strand,
                     passOn: passOn,
                     completion: completion
                 )
                 return LocalOutcome(outcome)
-            } catch let invalid as Invalid {
-                return .refused(.invalid, text: String(describing: invalid.reason))
             } catch {
-                return .refused(.undecodable, text: CBORError.sentence(of: error))
+                return error.outcome
             }
         }
     }
+}
 
-    /// The error of an event that its own type finds invalid.
-    private struct Invalid: Error {
-        let reason: any Error
+/// The receiver of one event type; made in advance, so that an incoming event costs no look-up of its type.
+final class TypedReceiver<Event: DomainEvent>: ChannelReceiver<Event>, @unchecked Sendable {
+    private let coder: PayloadCoder<Event>
+
+    init(channel: EventChannel<Event>, coder: PayloadCoder<Event>, publisher: EventPublisher) {
+        self.coder = coder
+        super.init(channel: channel, publisher: publisher)
     }
 
-    private func read(_ payload: UnsafeRawBufferPointer) throws -> E {
-        let event = try PayloadScratch.decode(payload, by: coder)
-        do {
-            try event.validate()
-        } catch {
-            throw Invalid(reason: error)
-        }
-        return event
+    override func decode(_ payload: UnsafeRawBufferPointer, in scratch: PayloadScratch) throws -> Event {
+        try scratch.decode(payload, by: coder)
     }
 }
 
 /// The receiver of events without a type, which hands their payload on as it is.
-final class UntypedReceiver: EventReceiver {
-    private let channel: EventChannel<UntypedEvent>
-    // Unmanaged for the reason given in ``TypedReceiver``.
-    private let publisher: Unmanaged<EventPublisher>
-
-    init(channel: EventChannel<UntypedEvent>, publisher: EventPublisher) {
-        self.channel = channel
-        self.publisher = .passUnretained(publisher)
-    }
-
-    func receive(
-        _ payload: UnsafeRawBufferPointer,
-        context: EventContext,
-        keeping kept: inout KeptSubscribers,
-        strand: (any InlineStrand)?,
-        passOn: (_ held: inout [any HeldEvent]?) -> Bool,
-        completion: (_ handlers: Int) -> any HandlingCompletion
-    ) -> LocalOutcome {
-        publisher._withUnsafeGuaranteedRef { publisher in
-            do {
-                let outcome = try channel.deliverIncoming(
-                    { try UntypedEvent.received(payload, name: channel.name) },
-                    context: context,
-                    from: publisher,
-                    keeping: &kept,
-                    strand: strand,
-                    passOn: passOn,
-                    completion: completion
-                )
-                return LocalOutcome(outcome)
-            } catch {
-                return .refused(.undecodable, text: CBORError.sentence(of: error))
-            }
-        }
+final class UntypedReceiver: ChannelReceiver<UntypedEvent>, @unchecked Sendable {
+    override func decode(_ payload: UnsafeRawBufferPointer, in scratch: PayloadScratch) throws -> UntypedEvent {
+        try UntypedEvent.received(payload, name: channel.name)
     }
 }

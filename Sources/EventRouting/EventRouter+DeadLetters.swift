@@ -73,9 +73,9 @@ extension EventRouter {
     }
 
     /// Reports an event that a peer may not publish, if the peer is gone: a living peer reports the refusal itself.
-    func eventWasForbidden(_ head: EventHead, over link: Link, because text: String) {
-        guard link.wasReadToEnd, let name = name(of: head.name), let source = link.peerSource else { return }
-        let context = link.context(of: head, from: source)
+    func eventWasForbidden(_ run: borrowing EventRun, over link: Link, because text: String) {
+        guard link.wasReadToEnd, let name = name(of: run.name) else { return }
+        let context = run.context.context
         reports.publish(
             EventRefused(
                 event: name,
@@ -222,8 +222,7 @@ extension EventRouter {
         context: EventContext,
         completion: () -> any HandlingCompletion
     ) -> LocalOutcome {
-        var kept = KeptSubscribers()
-        let outcome = named(name)?.fanout.deliverHere(payload, context: context, keeping: &kept, strand: nil) { _ in
+        let outcome = named(name)?.fanout.deliverHere(payload, context: context, strand: nil) { _ in
             true
         } completion: { _ in
             completion()

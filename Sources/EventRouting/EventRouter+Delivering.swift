@@ -43,8 +43,7 @@ extension EventRouter {
         let own = publisher.source.origin
         let fanout = topic.fanout
         var sent = Forwarded.taken
-        var kept = KeptSubscribers()
-        let outcome = fanout.deliverHere(payload, context: context, keeping: &kept, strand: nil) { held in
+        let outcome = fanout.deliverHere(payload, context: context, strand: nil) { held in
             sent = topic.sendToAll(
                 payload,
                 context: context,
@@ -96,8 +95,7 @@ extension EventRouter {
         let peers = fanout.targets(of: payload, except: nil)
         let targets = peers.count + fanout.attached.count
         var sent = Forwarded.taken
-        var kept = KeptSubscribers()
-        let outcome = fanout.deliverHere(payload, context: context, keeping: &kept, strand: nil) { held in
+        let outcome = fanout.deliverHere(payload, context: context, strand: nil) { held in
             sent = topic.sendToAll(
                 payload,
                 context: context,

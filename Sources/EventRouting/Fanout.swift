@@ -53,16 +53,14 @@ final class Fanout: Sendable {
     func deliverHere(
         _ payload: UnsafeRawBufferPointer,
         context: EventContext,
-        keeping kept: inout KeptSubscribers,
         strand: (any InlineStrand)?,
         passOn: (_ held: inout [any HeldEvent]?) -> Bool,
         completion: (_ handlers: Int) -> any HandlingCompletion
     ) -> LocalOutcome {
         if let receiver {
-            return receiver.receive(
+            return receiver.deliver(
                 payload,
                 context: context,
-                keeping: &kept,
                 strand: strand,
                 passOn: passOn,
                 completion: completion

@@ -20,7 +20,7 @@ final class PayloadScratch {
     private static let slot = ThreadSpecific<PayloadScratch>()
 
     /// The calling thread's scratch, which lives as long as the thread.
-    private static var current: Unmanaged<PayloadScratch> {
+    static var current: Unmanaged<PayloadScratch> {
         if let existing = slot.unmanagedValue { return existing }
         let made = PayloadScratch()
         slot.value = made
@@ -69,11 +69,7 @@ final class PayloadScratch {
     /// Decodes an event from its payload.
     ///
     /// - Throws: `CBORError`.
-    static func decode<E: DomainEvent>(_ payload: UnsafeRawBufferPointer, by coder: PayloadCoder<E>) throws -> E {
-        try current._withUnsafeGuaranteedRef { try $0.decode(payload, by: coder) }
-    }
-
-    private func decode<E: DomainEvent>(_ payload: UnsafeRawBufferPointer, by coder: PayloadCoder<E>) throws -> E {
+    func decode<E: DomainEvent>(_ payload: UnsafeRawBufferPointer, by coder: PayloadCoder<E>) throws -> E {
         guard !isDecoding else { return try coder.decode(payload, with: CBORDecoder()) }
         isDecoding = true
         defer { isDecoding = false }

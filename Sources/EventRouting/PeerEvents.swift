@@ -53,29 +53,24 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
 
     // MARK: - What the link brings
 
-    package func link(
-        _ link: Link,
-        received head: EventHead,
-        payload: UnsafeRawBufferPointer,
-        in run: inout EventRun
-    ) throws -> EventDisposition {
+    package func link(_ link: Link, received run: inout EventRun) throws -> EventDisposition {
         if peer.role == .host {
-            if case .sender = head.id {} else { try checkImport(of: head) }
-            guard mayPublish(head.name) else {
-                let name = router.name(of: head.name) ?? ""
-                return forbidden(head, over: link, "worker \"\(peer.peerName)\" may not publish \(name)")
+            if !run.isOfPeer { try checkImport(run) }
+            guard mayPublish(run.name) else {
+                let name = router.name(of: run.name) ?? ""
+                return forbidden(run, over: link, "worker \"\(peer.peerName)\" may not publish \(name)")
             }
         }
-        if head.bookmark != nil, !takesBookmarks {
-            throw LinkViolation("event \(head.sequence) has a bookmark, but the host has not said that it keeps any")
+        if run.hasBookmark, !takesBookmarks {
+            throw LinkViolation("event \(run.sequence) has a bookmark, but the host has not said that it keeps any")
         }
         // Topics are never taken out of the names, so none of them has to be counted here.
         let topic: Unmanaged<Topic>
-        switch head.name {
+        switch run.name {
         case .number(let number):
             guard let known = names[number] else {
                 throw LinkViolation(
-                    "event \(head.sequence) has name number \(number), which this side did not give out"
+                    "event \(run.sequence) has name number \(number), which this side did not give out"
                 )
             }
             topic = known
@@ -85,7 +80,13 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
             }
             topic = .passUnretained(found)
         }
-        return topic._withUnsafeGuaranteedRef { take($0, head, payload: payload, over: link, in: &run) }
+        return topic._withUnsafeGuaranteedRef { topic in
+            guard mayImport, !run.isOfPeer else { return take(&run, of: topic, over: link) }
+            return withUnsafePointer(to: foreignSources.adopt(run.context.context)) { context in
+                run.bears(context)
+                return take(&run, of: topic, over: link)
+            }
+        }
     }
 
     package func link(_ link: Link, received gap: GapFrame) throws {
@@ -127,17 +128,17 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
     // MARK: - Rights
 
     /// Checks that the peer may bring an event that is not its own.
-    private func checkImport(of head: EventHead) throws(LinkViolation) {
+    private func checkImport(_ run: borrowing EventRun) throws(LinkViolation) {
         guard mayImport else {
             throw LinkViolation(
-                "event \(head.sequence) bears the identity of another process, and the peer may not import events"
+                "event \(run.sequence) bears the identity of another process, and the peer may not import events"
             )
         }
         // No process here has such a name, so no importer speaks for one.
-        guard case .other(let origin, _, _) = head.id, EventSource.isForeign(origin) else {
+        guard run.context.context.id.isForeign else {
             throw LinkViolation(
                 """
-                event \(head.sequence) bears the identity of a process of this bridge; an imported event names a \
+                event \(run.sequence) bears the identity of a process of this bridge; an imported event names a \
                 process of another machine, as in "berlin/host"
                 """
             )
@@ -150,57 +151,65 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
         return router.name(of: name).map { publishable.contains(EventName($0)) } ?? false
     }
 
-    private func forbidden(_ head: EventHead, over link: Link, _ text: String) -> EventDisposition {
-        router.eventWasForbidden(head, over: link, because: text)
+    private func forbidden(_ run: borrowing EventRun, over link: Link, _ text: String) -> EventDisposition {
+        router.eventWasForbidden(run, over: link, because: text)
         return .refused(.forbidden, text: text)
     }
 
     // MARK: - From the peer to the receivers
 
-    /// Routes an event: to the other peers that want it, unchanged, then to the subscribers here.
-    private func take(
-        _ topic: Topic,
-        _ head: EventHead,
-        payload: UnsafeRawBufferPointer,
-        over link: Link,
-        in run: inout EventRun
-    ) -> EventDisposition {
+    /// Routes the events of a run: to the other peers that want them, unchanged, then to the subscribers here.
+    private func take(_ run: inout EventRun, of topic: Topic, over link: Link) -> EventDisposition {
         router.ensureTargets(of: topic)
-        guard let source = link.peerSource else { return .handled }
-        var context = link.context(of: head, from: source)
-        if mayImport, context.id.isForeign { context = foreignSources.adopt(context) }
-        if keepsLast { last = context.id }
+        if keepsLast { last = run.context.context.id }
         if topic.scope != .open, let text = topic.scope.refusal(of: topic.name, from: peer) {
-            return forbidden(head, over: link, text)
+            return forbidden(run, over: link, text)
         }
-        return topic.fanout(in: &run)
-            ._withUnsafeGuaranteedRef {
-                dispatch(topic, head, payload: payload, context: context, to: $0, over: link, in: &run)
+        link.tookInHand(name: topic.number)
+        var fanout = topic.fanout
+        while true {
+            if let outcome = receiveHere(&run, of: topic, to: fanout) {
+                if case .handled = outcome { return .handled }
+                return settled(outcome, topic, run, run.context.context, nil, over: link)
             }
+            if !topic.isCurrent(fanout) { fanout = topic.fanout }
+            let disposition = dispatch(topic, run, context: run.context.context, to: fanout, over: link)
+            guard case .handled = disposition, run.handledTakesNext() else { return disposition }
+            if keepsLast { last = run.context.context.id }
+            if !topic.isCurrent(fanout) { fanout = topic.fanout }
+        }
+    }
+
+    /// Hands events to the inline handlers here if nothing else gets them, sees them or waits for them.
+    ///
+    /// - Returns: What became of the event in hand; nil if it goes another way, and nothing was done with it.
+    private func receiveHere(_ run: inout EventRun, of topic: Topic, to fanout: Fanout) -> LocalOutcome? {
+        guard let receiver = fanout.receiver, router.tap == nil, !trace.isOn, !run.wantsReceipt,
+            !fanout.isWanted(otherThan: peer)
+        else { return nil }
+        return receiver.receive(&run) { context in
+            if keepsLast { last = context.context.id }
+            return topic.isCurrent(fanout) && !trace.isOn
+        }
     }
 
     private func dispatch(
         _ topic: Topic,
-        _ head: EventHead,
-        payload: UnsafeRawBufferPointer,
+        _ run: borrowing EventRun,
         context: EventContext,
         to fanout: Fanout,
-        over link: Link,
-        in run: inout EventRun
+        over link: Link
     ) -> EventDisposition {
         let arrival = trace.start(of: topic)
-        link.tookInHand(name: topic.number)
-        if arrival == 0, router.tap == nil, let receiver = fanout.receiver, !fanout.isWanted(otherThan: peer) {
-            return handOver(payload, of: topic, to: receiver, head, context, over: link, in: &run)
-        }
+        let payload = run.payload
+        let (sequence, wantsReceipt) = (run.sequence, run.wantsReceipt)
         router.tap?(PassingEvent(name: topic.name, context: context, payload: payload, sender: peer.peerName))
         var sent: Topic.Sent?
         var beginning: UInt64 = 0
         var crowded: [Peer] = []
-        let outcome = fanout.deliverHere(payload, context: context, keeping: &run.subscribers, strand: link.strand) {
-            held in
+        let outcome = fanout.deliverHere(payload, context: context, strand: run.strand) { held in
             if fanout.isWanted(otherThan: peer) {
-                var passed = passOn(topic, head, payload, context, to: fanout, held: &held)
+                var passed = passOn(topic, payload, context, wantsReceipt: wantsReceipt, to: fanout, held: &held)
                 if !passed.crowded.isEmpty, link.wasReadToEnd { swap(&crowded, &passed.crowded) }
                 sent = passed
             }
@@ -211,7 +220,7 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
             beginning = MonotonicClock.now()
             return true
         } completion: { handlers in
-            let completion = settlement(of: head, context, sent, over: link).completion(
+            let completion = settlement(of: sequence, context, sent, wantsReceipt: wantsReceipt, over: link).completion(
                 handlers: handlers,
                 refused: router.refusedLater(topic, payload: payload, context: context)
             )
@@ -223,39 +232,16 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
         }
         // A window slows only a living peer, so the recovery of a dead peer's events waits here. Their settlement does
         // not wait.
-        if !crowded.isEmpty { run.subscribers = KeptSubscribers() }
         for target in crowded { router.recoveryGate.wait(peer, for: target) }
-        return settled(outcome, topic, head, payload, context, sent, over: link)
-    }
-
-    /// Hands an event to the subscribers here if no other peer wants it and no trace or tap sees it.
-    private func handOver(
-        _ payload: UnsafeRawBufferPointer,
-        of topic: Topic,
-        to receiver: any EventReceiver,
-        _ head: EventHead,
-        _ context: EventContext,
-        over link: Link,
-        in run: inout EventRun
-    ) -> EventDisposition {
-        let outcome = receiver.receive(payload, context: context, keeping: &run.subscribers, strand: link.strand) { _ in
-            true
-        } completion: { handlers in
-            settlement(of: head, context, nil, over: link).completion(
-                handlers: handlers,
-                refused: router.refusedLater(topic, payload: payload, context: context)
-            )
-        }
-        if case .handled(let count) = outcome, count > 0, !head.wantsReceipt { return .handled }
-        return settled(outcome, topic, head, payload, context, nil, over: link)
+        return settled(outcome, topic, run, context, sent, over: link)
     }
 
     /// Passes an event on to the other peers that want it.
     private func passOn(
         _ topic: Topic,
-        _ head: EventHead,
         _ payload: UnsafeRawBufferPointer,
         _ context: EventContext,
+        wantsReceipt: Bool,
         to fanout: Fanout,
         held: inout [any HeldEvent]?
     ) -> Topic.Sent {
@@ -263,7 +249,7 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
             payload,
             context: context,
             except: peer,
-            wantsReceipt: head.wantsReceipt,
+            wantsReceipt: wantsReceipt,
             to: fanout.targets(of: payload, except: peer),
             attached: fanout.attached,
             held: &held,
@@ -272,16 +258,17 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
     }
 
     private func settlement(
-        of head: EventHead,
+        of sequence: UInt64,
         _ context: EventContext,
         _ sent: Topic.Sent?,
+        wantsReceipt: Bool,
         over link: Link
     ) -> Settlement {
         Settlement(
             link: link,
             from: peer,
-            sequence: head.sequence.asWritten,
-            receipt: head.wantsReceipt ? router.receipt(of: context.id, sent) : nil,
+            sequence: sequence,
+            receipt: wantsReceipt ? router.receipt(of: context.id, sent) : nil,
             crowded: sent?.crowded ?? [],
             backlogs: router.backlogs
         )
@@ -291,20 +278,20 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
     private func settled(
         _ outcome: LocalOutcome,
         _ topic: Topic,
-        _ head: EventHead,
-        _ payload: UnsafeRawBufferPointer,
+        _ run: borrowing EventRun,
         _ context: EventContext,
         _ sent: Topic.Sent?,
         over link: Link
     ) -> EventDisposition {
+        let (payload, wantsReceipt) = (run.payload, run.wantsReceipt)
         switch outcome {
         case .pending: return .pending
         case .handled, .unwanted:
             let isUnwanted = sent?.isUnwanted ?? true
-            if !head.wantsReceipt, sent?.crowded.isEmpty ?? true {
+            if !wantsReceipt, sent?.crowded.isEmpty ?? true {
                 return outcome.handlers == 0 && isUnwanted ? .unwanted : .handled
             }
-            settlement(of: head, context, sent, over: link).handled(
+            settlement(of: run.sequence, context, sent, wantsReceipt: wantsReceipt, over: link).handled(
                 handlers: outcome.handlers,
                 isUnwanted: isUnwanted
             )
@@ -313,8 +300,11 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
             router.refusalSettled(topic.name, by: nil, reason: text) {
                 UndeliveredEvent(name: topic.name, context: context, attempts: context.attempt, payload: payload)
             }
-            if !head.wantsReceipt { return .refused(reason, text: text) }
-            settlement(of: head, context, sent, over: link).refused(reason, text: text)
+            if !wantsReceipt { return .refused(reason, text: text) }
+            settlement(of: run.sequence, context, sent, wantsReceipt: wantsReceipt, over: link).refused(
+                reason,
+                text: text
+            )
             return .pending
         }
     }

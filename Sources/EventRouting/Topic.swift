@@ -41,24 +41,14 @@ final class Topic: @unchecked Sendable {
 
     var fanout: Fanout { lock.withLock { current } }
 
-    /// The receivers of the events; `run` keeps them alive until it holds other receivers.
-    func fanout(in run: inout EventRun) -> Unmanaged<Fanout> {
-        // While a run holds receivers, no other receivers can have their address.
-        if let kept = UnsafeRawPointer(bitPattern: run.receiversAddress),
-            run.receiversAddress == address.load(ordering: .acquiring)
-        {
-            return .fromOpaque(kept)
-        }
-        let present = fanout
-        run.hold(present)
-        return .passUnretained(present)
-    }
+    /// Whether these are the present receivers, which the caller holds.
+    func isCurrent(_ fanout: Fanout) -> Bool { address.load(ordering: .acquiring) == fanout.address }
 
     /// Puts other receivers in the place of the present ones; called under `lock`.
     ///
     /// - Returns: The former receivers, which the caller releases without the lock. If they were released while
-    ///   `address` is still theirs, another topic's receivers could be made at that address. A run that holds those
-    ///   would take them for the receivers of this topic.
+    ///   `address` is still theirs, another topic's receivers could be made at that address. ``isCurrent(_:)`` would
+    ///   take those for the receivers of this topic.
     func put(_ fanout: Fanout) -> Fanout {
         let former = current
         current = fanout

@@ -82,12 +82,7 @@ final class AttachingHost: Sendable {
 
         func close() { link.close() }
 
-        func link(
-            _ link: Link,
-            received head: EventHead,
-            payload: UnsafeRawBufferPointer,
-            in run: inout EventRun
-        ) -> EventDisposition {
+        func link(_ link: Link, received run: inout EventRun) -> EventDisposition {
             books.change { $0.events += 1 }
             return .handled
         }

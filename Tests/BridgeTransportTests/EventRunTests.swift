@@ -1,49 +1,117 @@
+import BridgeProtocol
+import CBOR
+import DomainEvents
+import TestSupport
 import Testing
 
 @testable import BridgeTransport
 
-@Suite("What a reading thread keeps from one event to the next")
+@Suite("A run of events that lie together in the buffer", .timeLimit(.minutes(5)))
 struct EventRunTests {
-    private final class Receivers {}
+    private static let source = EventSource(origin: "sender", incarnation: 7)
 
-    @Test("are the receivers of the last name, and no others")
-    func held() {
-        var run = EventRun()
-        #expect(run.receiversAddress == 0)
-        let (first, second) = (Receivers(), Receivers())
-        run.hold(first)
-        #expect(run.receiversAddress == UInt(bitPattern: ObjectIdentifier(first)))
-        run.hold(second)
-        #expect(run.receiversAddress == UInt(bitPattern: ObjectIdentifier(second)))
+    /// A frame with a head that is plain unless it has a cause.
+    private static func frame(
+        _ sequence: UInt64,
+        name: UInt64 = 5,
+        payload: [UInt8] = Array(repeating: 0, count: 40),
+        cause: WireID? = nil
+    ) -> [UInt8] {
+        var head = EventHead(
+            sequence: sequence,
+            id: .sender(number: sequence + 100),
+            nanosecondsSinceEpoch: 1,
+            name: .number(name)
+        )
+        head.cause = cause
+        head.settledBelow = sequence % 2 == 0 ? UntrustedNumber(sequence) : nil
+        let buffer = CBORBuffer()
+        EventFrame.encodeHead(head, payloadBytes: payload.count, into: buffer)
+        return Array(buffer.bytes) + payload
     }
 
-    @Test("lives until other receivers are held, or something other than an event follows", arguments: [false, true])
-    func released(byAnother: Bool) {
-        var run = EventRun()
-        weak var held: Receivers?
-        do {
-            let receivers = Receivers()
-            held = receivers
-            run.hold(receivers)
+    private static func reader(_ bytes: [UInt8], limit: Int = 1_000) -> FrameReader {
+        let reader = FrameReader(limit: limit)
+        reader.buffer.makeRoom(for: bytes.count)
+        bytes.withUnsafeBytes { reader.buffer.writable.copyMemory(from: $0) }
+        reader.buffer.wasFilled(by: bytes.count)
+        return reader
+    }
+
+    @Test("has the plain events of one name, up to the first frame that is something else, or not whole")
+    func extent() {
+        let plain = Self.frame(1) + Self.frame(2)
+        let cases: [(bytes: [UInt8], count: Int)] = [
+            ([], 0), (Array(plain.dropLast()), 1), (plain, 2), (Self.frame(1, name: 4) + plain, 1),
+            (plain + Self.frame(3, name: 4), 2), (plain + Self.frame(3, cause: .sender(number: 1)), 2),
+            (Self.frame(3, cause: .sender(number: 1)) + plain, 0), (plain + [0, 0, 0, 1, 0], 2),
+            // A frame that is too long, or empty, is an error when the events before it are handled.
+            (plain + Self.frame(3, payload: Array(repeating: 0, count: 2_000)), 2), (plain + [0, 0, 0, 0], 2),
+            ((1...100).flatMap { Self.frame($0) }, 64),
+        ]
+        for (bytes, count) in cases { #expect(Self.reader(bytes).takeRun().count == count) }
+        let long = (1...20).flatMap { Self.frame($0, payload: Array(repeating: 0, count: 10_000)) }
+        #expect(Self.reader(long, limit: 20_000).takeRun().count == 7)
+    }
+
+    @Test("says of each event in hand what its frame says")
+    func contents() throws {
+        let reader = Self.reader((1...3).flatMap { Self.frame($0, payload: Array(repeating: UInt8($0), count: 40)) })
+        _ = reader.takeRun()
+        let strand = LinkStrand()
+        var run = EventRun(of: reader, from: .passUnretained(Self.source), strand: strand, turn: 0)
+        #expect(run.name == .number(5) && run.isOfPeer && !run.wantsReceipt)
+        for sequence in 1...UInt64(3) {
+            let isTaken = sequence == 1 ? run.takeNext() : run.handledTakesNext()
+            #expect(isTaken)
+            #expect(run.sequence == sequence)
+            #expect(Array(run.payload) == Array(repeating: UInt8(sequence), count: 40))
+            let context = run.context.context
+            #expect(context.id == EventID(source: Self.source, number: sequence + 100))
+            #expect(context.nanosecondsSinceEpoch == 1 && context.attempt == 1 && context.cause == nil)
+            #expect(context.settledBelow == (sequence == 2 ? 2 : nil))
+            // An event is noted when the next one is taken.
+            #expect(strand.handledThrough == sequence - 1)
         }
-        #expect(held != nil)
-        if byAnother { run.hold(Receivers()) } else { run.letGo() }
-        #expect(held == nil)
-        #expect((run.receiversAddress == 0) == !byAnother)
+        let isNextTaken = run.handledTakesNext()
+        #expect(!isNextTaken)
+        #expect(strand.handledThrough == 2)
+        reader.finishFrame()
+        #expect(reader.buffer.readable.isEmpty && !reader.hasRest)
     }
 
-    @Test("is the event whose handlers have returned, until the link has noted it")
-    func handled() {
-        var run = EventRun()
-        #expect(run.handled == 0)
-        run.wasHandled(3, wasUnwanted: true)
-        run.letGo()
-        #expect(run.handled == 3)
-        #expect(run.wasUnwanted)
-        run.wasHandled(4)
-        #expect(run.handled == 4)
-        #expect(!run.wasUnwanted)
-        run.wasNoted()
-        #expect(run.handled == 0)
+    @Test("passes to the thread that reads on, all but the event in hand, wherever it is taken over", arguments: 1...4)
+    func handOver(inHand: Int) throws {
+        let reader = Self.reader((1...4).flatMap { Self.frame($0, payload: Array(repeating: UInt8($0), count: 40)) })
+        _ = reader.takeRun()
+        let strand = LinkStrand()
+        var run = EventRun(of: reader, from: .passUnretained(Self.source), strand: strand, turn: strand.turn)
+        var isTaken = run.takeNext()
+        while isTaken, run.sequence < UInt64(inHand) { isTaken = run.handledTakesNext() }
+        #expect(isTaken)
+        // The event's handlers are slow: another thread takes the reading over, and leaves this one the frame's memory.
+        #expect(strand.enter())
+        guard case .needsThread = strand.relieve(run.sequence) else {
+            Issue.record("there is a second thread")
+            return
+        }
+        let turn = try #require(strand.waitForTurn())
+        reader.leaveFrame()
+        isTaken = run.handledTakesNext() || run.takeNext()
+        #expect(!isTaken && run.bytesBehind == 0)
+        #expect(Array(run.payload) == Array(repeating: UInt8(inHand), count: 40))
+        #expect(reader.hasRest == (inHand < 4))
+        #expect(reader.inHand.sequence == UInt64(inHand))
+        var rest = EventRun(of: reader, from: .passUnretained(Self.source), strand: strand, turn: turn)
+        var next = UInt64(inHand)
+        while rest.takeNext() {
+            next += 1
+            #expect(rest.sequence == next)
+            #expect(Array(rest.payload) == Array(repeating: UInt8(next), count: 40))
+        }
+        #expect(next == 4)
+        reader.finishFrame()
+        #expect(reader.buffer.readable.isEmpty)
+        strand.leave()
     }
 }

@@ -4,6 +4,21 @@ import BridgeTransport
 import DomainEvents
 import TestSupport
 
+extension EventRun {
+    /// The head of the event in hand, as far as tests look at it: the events are the peer's own.
+    var head: EventHead {
+        let context = context.context
+        var head = EventHead(
+            sequence: sequence,
+            id: .sender(number: context.id.number),
+            nanosecondsSinceEpoch: context.nanosecondsSinceEpoch,
+            name: name
+        )
+        head.attempt = UntrustedNumber(UInt64(context.attempt))
+        return head
+    }
+}
+
 /// Notes everything that a link brings, and disposes of events as the test says.
 final class RecordingDelegate: LinkEventSink, LinkControlSink, @unchecked Sendable {
     // Sendable: mutable state is in `Shared`, the rest is set before the link is attached.
@@ -43,19 +58,15 @@ final class RecordingDelegate: LinkEventSink, LinkControlSink, @unchecked Sendab
         self.dispose = dispose
     }
 
-    func link(
-        _ link: Link,
-        received head: EventHead,
-        payload: UnsafeRawBufferPointer,
-        in run: inout EventRun
-    ) throws -> EventDisposition {
+    func link(_ link: Link, received run: inout EventRun) throws -> EventDisposition {
         arrivals.change { $0 += 1 }
+        let head = run.head
         let event = Event(
-            sequence: head.sequence.asWritten,
-            number: link.peerSource.map { link.context(of: head, from: $0).id.number } ?? 0,
-            name: head.name,
+            sequence: run.sequence,
+            number: run.context.context.id.number,
+            name: run.name,
             attempt: head.attempt.asWritten,
-            payload: Array(payload)
+            payload: Array(run.payload)
         )
         guard link.strand.enter() else {
             link.strand.append { self.handleLater(event, link, head) }

@@ -191,12 +191,8 @@ private final class LoadSide: LinkEventSink, LinkControlSink, @unchecked Sendabl
 
     func link(_ link: Link, received gap: GapFrame) { Issue.record("nothing is dropped, but there is \(gap)") }
 
-    func link(
-        _ link: Link,
-        received head: EventHead,
-        payload: UnsafeRawBufferPointer,
-        in run: inout EventRun
-    ) -> EventDisposition {
+    func link(_ link: Link, received run: inout EventRun) -> EventDisposition {
+        let (head, payload) = (run.head, run.payload)
         guard link.strand.enter() else {
             let bytes = Array(payload)
             link.strand.append {

@@ -59,12 +59,7 @@ struct PeerNumberTests {
         let mayGoOn = Shared(false)
         let isOver = Shared(false)
 
-        func link(
-            _ link: Link,
-            received head: EventHead,
-            payload: UnsafeRawBufferPointer,
-            in run: inout EventRun
-        ) -> EventDisposition {
+        func link(_ link: Link, received run: inout EventRun) -> EventDisposition {
             .handled
         }
         func link(_ link: Link, received gap: GapFrame) {
@@ -106,13 +101,8 @@ struct PeerNumberTests {
     private final class Refuser: LinkEventSink, LinkControlSink, Sendable {
         let end = Shared<LinkEnd?>(nil)
 
-        func link(
-            _ link: Link,
-            received head: EventHead,
-            payload: UnsafeRawBufferPointer,
-            in run: inout EventRun
-        ) throws -> EventDisposition {
-            throw LinkViolation("event \(head.sequence) is none")
+        func link(_ link: Link, received run: inout EventRun) throws -> EventDisposition {
+            throw LinkViolation("event \(run.sequence) is none")
         }
         func link(_ link: Link, received gap: GapFrame) {}
         func link(_ link: Link, received message: ControlMessage) {
@@ -139,13 +129,11 @@ struct PeerNumberTests {
     }
 
     @Test("an attempt is counted on from, whatever number a peer says", arguments: [1, 2, UInt64(UInt32.max), .max])
-    func attempt(number: UInt64) throws {
-        let pair = try LinkPair(.memory)
+    func attempt(number: UInt64) {
         var head = EventHead(sequence: 1, id: .sender(number: 1), nanosecondsSinceEpoch: 1, name: .text("a"))
         head.attempt = UntrustedNumber(number)
-        let context = pair.host.context(of: head, from: try #require(pair.host.peerSource))
+        let context = head.context(from: LinkPair.workerSource, to: LinkPair.hostSource)
         #expect(context.attempt == Int(min(number, UInt64(UInt32.max))))
         #expect(!context.attempt.addingReportingOverflow(1).overflow)
-        pair.shutDown()
     }
 }

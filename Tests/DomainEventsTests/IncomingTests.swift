@@ -31,17 +31,11 @@ struct IncomingTests {
     )
 
     private func deliver(_ number: Int = 0) -> String {
-        var kept = KeptSubscribers()
-        return deliver(number, keeping: &kept)
-    }
-
-    private func deliver(_ number: Int, keeping kept: inout KeptSubscribers) -> String {
         publisher.channel(of: Ping.self)
             .deliverIncoming(
                 { Ping(number) },
                 context: context,
                 from: publisher,
-                keeping: &kept,
                 passOn: { _ in true },
                 completion: { _ in completion }
             )
@@ -71,32 +65,30 @@ struct IncomingTests {
         for subscription in subscriptions { subscription.cancel() }
     }
 
-    @Test func atTheSubscriptionsOfItsMomentThoughTheRoutesOfTheEventBeforeAreKept() {
+    @Test func atTheSubscriptionsOfItsMoment() {
         let log = Collected<String>()
-        var kept = KeptSubscribers()
         let first = publisher.subscribe(to: Ping.self) { log.add("first \($0.number)") }
-        for number in 1...2 { #expect(deliver(number, keeping: &kept) == "handled") }
+        for number in 1...2 { #expect(deliver(number) == "handled") }
         let second = publisher.subscribe(to: Ping.self) { log.add("second \($0.number)") }
-        #expect(deliver(3, keeping: &kept) == "handled")
+        #expect(deliver(3) == "handled")
         first.cancel()
-        #expect(deliver(4, keeping: &kept) == "handled")
+        #expect(deliver(4) == "handled")
         second.cancel()
-        #expect(deliver(5, keeping: &kept) == "unwanted")
+        #expect(deliver(5) == "unwanted")
         #expect(log.all == ["first 1", "first 2", "first 3", "second 3", "second 4"])
     }
 
-    @Test func byNoRemovedHandlerWhichTheNextEventLetsGoOf() {
+    @Test func byNoRemovedHandlerOfWhichNothingIsLeft() {
         final class Captured: Sendable {}
-        var kept = KeptSubscribers()
         weak var captured: Captured?
         do {
             let object = Captured()
             captured = object
             let subscription = publisher.subscribe(to: Ping.self) { _ in withExtendedLifetime(object) {} }
-            #expect(deliver(1, keeping: &kept) == "handled")
+            #expect(deliver(1) == "handled")
             subscription.cancel()
         }
-        #expect(deliver(2, keeping: &kept) == "unwanted")
+        #expect(deliver(2) == "unwanted")
         #expect(captured == nil)
     }
 
@@ -109,13 +101,11 @@ struct IncomingTests {
             publisher.subscribe(to: Pong.self) { _ in note() },
             publisher.subscribe(to: Ping.self) { [publisher, completion] _ in
                 if asksBefore { note() }
-                var kept = KeptSubscribers()
                 _ = publisher.channel(of: Pong.self)
                     .deliverIncoming(
                         { Pong() },
                         context: other,
                         from: publisher,
-                        keeping: &kept,
                         passOn: { _ in true },
                         completion: { _ in completion }
                     )

@@ -24,11 +24,7 @@ struct NewNameTests {
     private var payload: [UInt8] { [0xA0] }
 
     private func receive(_ sequence: UInt64, _ name: WireName) throws {
-        let head = EventHead(sequence: sequence, id: .sender(number: sequence), nanosecondsSinceEpoch: 1, name: name)
-        var run = EventRun()
-        _ = try payload.withUnsafeBytes {
-            try PeerEvents(of: sender, to: bench.router).link(sender.link, received: head, payload: $0, in: &run)
-        }
+        try bench.receive(sequence, name, payload: payload, from: sender)
     }
 
     @Test("reach those who want everything, if they are published here")

@@ -1,8 +1,8 @@
 import BridgePlatform
 import BridgeProtocol
-import BridgeTransport
 import DomainEvents
 
+@testable import BridgeTransport
 @testable import EventRouting
 
 /// A router of its own, and peers that are down: what is published for them stays in their outboxes.
@@ -38,6 +38,28 @@ final class RoutingBench: Sendable {
         )
         peer.pool = pool
         return peer
+    }
+
+    /// Routes an event that a peer brings: a run of one.
+    func receive(_ sequence: UInt64, _ name: WireName, payload: [UInt8], from sender: Peer) throws {
+        let head = EventHead(sequence: sequence, id: .sender(number: sequence), nanosecondsSinceEpoch: 1, name: name)
+        let context = EventContext(
+            id: EventID(origin: sender.peerName, incarnation: 7, number: sequence),
+            nanosecondsSinceEpoch: 1
+        )
+        let link = sender.link
+        _ = try payload.withUnsafeBytes { payload in
+            try withUnsafePointer(to: context) { context in
+                var run = EventRun(
+                    of: head,
+                    sequence: sequence,
+                    context: context,
+                    payload: payload,
+                    strand: link.strand
+                )
+                return try PeerEvents(of: sender, to: router).link(link, received: &run)
+            }
+        }
     }
 
     func makeContext() -> EventContext { publisher.makeContext(causedBy: nil) }

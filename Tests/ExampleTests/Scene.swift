@@ -64,13 +64,11 @@ final class Scene: Sendable {
     /// Hands in an event as a link does.
     func deliver<E: DomainEvent>(_ event: E, id: EventID, settledBelow: UInt64? = nil) -> [any DomainEvent] {
         let context = EventContext(id: id, nanosecondsSinceEpoch: 0, settledBelow: settledBelow)
-        var kept = KeptSubscribers()
         _ = publisher.channel(of: E.self)
             .deliverIncoming(
                 { event },
                 context: context,
                 from: publisher,
-                keeping: &kept,
                 passOn: { _ in true },
                 completion: { _ in NoWaiter() }
             )

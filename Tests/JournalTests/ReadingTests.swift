@@ -116,7 +116,6 @@ struct ReadingTests {
         let publisher = EventPublisher()
         try journal.record(Counted.self, of: publisher)
         let year: UInt64 = 365 * 24 * 3_600 * 1_000_000_000
-        var kept = KeptSubscribers()
         for number in 1...3 {
             let context = EventContext(
                 id: EventID(origin: "host", incarnation: 1, number: UInt64(number)),
@@ -126,7 +125,6 @@ struct ReadingTests {
                 { Counted(number: number) },
                 context: context,
                 from: publisher,
-                keeping: &kept,
                 passOn: { _ in true },
                 completion: { _ in NoCompletion() }
             )

@@ -9,6 +9,8 @@ package struct ReceiveState: Sendable {
     private var allowance: ControlAllowance
     private var plan = AcknowledgementPlan()
 
+    /// The last event of the run in hand of which it is known what becomes of it, or that it is told later.
+    private var decided: UInt64 = 0
     /// The newest event that was found in the peer's memory; 0 for none.
     private var lastRecovered: UInt64 = 0
     /// How many gaps have arrived.
@@ -43,18 +45,17 @@ package struct ReceiveState: Sendable {
     /// Only before the first frame.
     package mutating func beginLines(_ limits: LinkLimits) { window = LinesTranslator.window(limits) }
 
-    /// An event has arrived.
+    /// Events have arrived together: a run, which the reading thread now has in hand.
     ///
-    /// - Parameters:
-    ///   - announced: the link sequence that the frame says it has.
-    ///   - frameLength: the length of the frame, in bytes.
-    /// - Returns: The event's sequence.
-    package mutating func eventReceived(
-        sequence announced: UntrustedNumber,
-        frameLength: Int
-    ) throws(LinkViolation) -> UInt64 {
+    /// What has become of the events of the run before was noted.
+    ///
+    /// - Returns: How many of them were taken; the others have not arrived yet.
+    package mutating func eventsReceived(_ events: UnsafeBufferPointer<ArrivedEvent>) throws(LinkViolation) -> Int {
         try phase.frameReceived(.event)
-        return try window.eventReceived(sequence: announced, frameLength: frameLength)
+        let before = window.lastReceived
+        let taken = try window.eventsReceived(events)
+        decided = before
+        return taken
     }
 
     /// The place of an event in shared memory has arrived; the event itself is received after the place.
@@ -67,6 +68,7 @@ package struct ReceiveState: Sendable {
     ) throws(LinkViolation) -> UInt64 {
         try phase.frameReceived(.gap)
         let sequence = try window.eventReceived(sequence: announced, frameLength: frameLength)
+        decided = sequence
         gaps += 1
         gapsInHand += 1
         return sequence
@@ -102,7 +104,28 @@ package struct ReceiveState: Sendable {
         wasUnwanted: Bool = false,
         isQuietAwaited: Bool
     ) -> ReceiveWindow.Urgency {
-        let urgency = window.eventHandled(sequence: sequence, wasUnwanted: wasUnwanted)
+        decided = max(decided, sequence)
+        if window.eventHandled(sequence: sequence, wasUnwanted: wasUnwanted) == .none { return .none }
+        return urgency(isQuietAwaited: isQuietAwaited)
+    }
+
+    /// The handlers of all events of the run in hand have returned, up to this event, except for the events whose fate
+    /// was told otherwise.
+    package mutating func handled(through sequence: UInt64) {
+        while decided < sequence {
+            decided += 1
+            window.eventHandled(sequence: decided)
+        }
+    }
+
+    /// What becomes of this event of the run in hand is told later.
+    package mutating func isPending(_ sequence: UInt64) { decided = max(decided, sequence) }
+
+    /// How soon to tell the peer what is handled.
+    ///
+    /// - Parameter isQuietAwaited: whether a caller waits until the link is quiet; the peer must then be told at once.
+    package mutating func urgency(isQuietAwaited: Bool) -> ReceiveWindow.Urgency {
+        let urgency = window.urgency
         if urgency == .none || urgency == .soon && !isQuietAwaited { return urgency }
         plan.acknowledgementIsDue()
         return .now
@@ -122,7 +145,14 @@ package struct ReceiveState: Sendable {
 
     /// An event broke the protocol: it stays unacknowledged, because another incarnation of its sender may send it
     /// correctly.
-    package mutating func eventBroke() { brokenEvents += 1 }
+    ///
+    /// The events behind it in its run have not arrived.
+    ///
+    /// - Parameter frameBytes: how many bytes the frames of the events behind it have together.
+    package mutating func eventBroke(_ sequence: UInt64, frameBytes: Int) {
+        brokenEvents += 1
+        window.giveBack(behind: sequence, frameBytes: frameBytes)
+    }
 
     // MARK: - Acknowledging
 

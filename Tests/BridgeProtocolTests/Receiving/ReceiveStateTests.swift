@@ -3,6 +3,20 @@ import DomainEvents
 import TestSupport
 import Testing
 
+extension ReceiveState {
+    /// One event arrives alone.
+    fileprivate mutating func eventReceived(sequence: UntrustedNumber, frameLength: Int) throws -> UInt64 {
+        try arrive([ArrivedEvent(sequence: sequence, frameLength: frameLength)])
+        return lastReceived
+    }
+
+    /// Events arrive together; all of them are taken, or one breaks the protocol.
+    @discardableResult
+    fileprivate mutating func arrive(_ events: [ArrivedEvent]) throws -> Int {
+        try events.withUnsafeBufferPointer { events throws(LinkViolation) in try eventsReceived(events) }
+    }
+}
+
 @Suite("What a side knows of what its peer sends")
 struct ReceiveStateTests {
     /// A state after the handshake.
@@ -168,10 +182,60 @@ struct ReceiveStateTests {
     func broken() throws {
         var state = try established()
         _ = try state.eventReceived(sequence: 1, frameLength: 1)
-        state.eventBroke()
+        state.eventBroke(1, frameBytes: 0)
         #expect(state.brokenEvents == 1 && state.openEvents == 1)
         state.acknowledgementIsDue()
         #expect(state.batchLeaves(batch(isLast: true)) == nil)
+    }
+
+    private func run(_ sequences: ClosedRange<UInt64>) -> [ArrivedEvent] {
+        sequences.map { ArrivedEvent(sequence: UntrustedNumber($0), frameLength: 10) }
+    }
+
+    @Test("the events behind one that broke the protocol have not arrived", arguments: 1...UInt64(4))
+    func brokenInRun(sequence: UInt64) throws {
+        var state = try established()
+        try state.arrive(run(1...4))
+        state.handled(through: sequence - 1)
+        state.eventBroke(sequence, frameBytes: Int(4 - sequence) * 10)
+        #expect(state.lastReceived == sequence && state.receivedEvents == sequence && state.openEvents == 1)
+        #expect(state.mark == sequence - 1)
+        #expect(state.receivedBytes == sequence * 10)
+    }
+
+    @Test("a run is noted as handled as far as it is, but for the events of which the end is told otherwise")
+    func runs() throws {
+        var state = try established()
+        try state.arrive(run(1...6))
+        #expect(state.urgency(isQuietAwaited: true) == .none)
+        state.handled(through: 2)
+        #expect(state.mark == 2 && state.openEvents == 4)
+        #expect(state.urgency(isQuietAwaited: false) == .soon)
+        #expect(state.urgency(isQuietAwaited: true) == .now)
+        state.isPending(3)
+        _ = state.refused(4, isQuietAwaited: false)
+        // Noting it again changes nothing.
+        state.handled(through: 2)
+        state.handled(through: 5)
+        #expect(state.mark == 2 && state.openEvents == 2)
+        _ = state.handled(3, isQuietAwaited: false)
+        #expect(state.mark == 5 && state.openEvents == 1)
+        // The last one is in hand while the next run arrives.
+        state.isPending(6)
+        try state.arrive(run(7...8))
+        state.handled(through: 7)
+        #expect(state.mark == 5 && state.openEvents == 2)
+        _ = state.handled(6, wasUnwanted: true, isQuietAwaited: false)
+        #expect(state.mark == 7 && state.unwantedEvents == 1 && state.refusedEvents == 1)
+        // A gap between two runs is handled by itself.
+        let gap = try state.gapReceived(sequence: 9, frameLength: 10)
+        #expect(throws: LinkViolation.self) { try state.arrive(run(9...9)) }
+        _ = state.handled(8, isQuietAwaited: false)
+        try state.arrive(run(10...10))
+        state.handled(through: 10)
+        #expect(state.mark == 8)
+        _ = state.gapHandled(gap, isQuietAwaited: false)
+        #expect(state.mark == 10 && state.unhandledEvents == 0)
     }
 
     @Test("what the peer acknowledges stands behind its events, wherever they are safe: each count of those that wait")
