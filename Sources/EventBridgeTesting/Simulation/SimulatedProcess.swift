@@ -87,7 +87,9 @@ final class SimulatedProcess: @unchecked Sendable {
             $0.nextOfAnySize(upTo: 9_999_999_999)
         }
         let exit = point(.exits, "exit:\(name)", first, oneIn: 2)
-        let status = Int32(world.choose(.exits, "exit:\(name)", first + 1, below: 256) { $0.next(below: 256) })
+        let chosen = Int32(world.choose(.exits, "exit:\(name)", first + 1, below: 256) { $0.next(below: 256) })
+        // With 78 a process asks not to be started again.
+        let status = chosen == 78 ? 70 : chosen
         meet(crash) { [self] in
             world.wasMet("crash")
             end(.signal(signal), because: "crashes with signal \(signal)")
