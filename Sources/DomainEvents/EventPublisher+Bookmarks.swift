@@ -55,7 +55,7 @@ extension EventPublisher {
         publish(event, to: channel, makeContext(causedBy: EventContext.current, bookmark: own))
     }
 
-    private func own(_ bookmark: EventBookmark, of name: String) throws(DeliveryError) -> WorkerBookmark {
+    func own(_ bookmark: EventBookmark, of name: String) throws(DeliveryError) -> WorkerBookmark {
         guard bookmark.bytes.count <= EventBookmark.longest else {
             throw DeliveryError(
                 .notEncodable,

@@ -14,8 +14,12 @@ extension EventPublisher {
     package func withdrawImportRight() { importRight.withdraw() }
 
     /// Publishes an event of another machine; otherwise like ``publish(_:)-(UntypedEvent)``.
-    public func publish(importing imported: ImportedEvent) throws(DeliveryError) {
-        let (event, context, channel) = try importing(imported)
+    ///
+    /// - Parameters:
+    ///   - imported: the event, with its identity.
+    ///   - bookmark: see ``publish(_:bookmark:)-(UntypedEvent,_)``.
+    public func publish(importing imported: ImportedEvent, bookmark: EventBookmark? = nil) throws(DeliveryError) {
+        let (event, context, channel) = try importing(imported, bookmark)
         let publish = { [self] in
             guard let subscribers = channel.currentSubscribers() else { return }
             _ = channel.publish(event, context: context, to: subscribers, from: self, ifFull: .drop)
@@ -27,9 +31,13 @@ extension EventPublisher {
     /// Waits for room, then publishes an event of another machine; otherwise like ``send(_:)-(UntypedEvent)``.
     ///
     /// When this has returned, the event outlives the process: its host has it, or finds it in the process's outbox.
-    public func send(importing imported: ImportedEvent) async throws {
-        let (event, context, channel) = try importing(imported)
-        if Transaction.current(of: self) != nil { return try publish(importing: imported) }
+    ///
+    /// - Parameters:
+    ///   - imported: the event, with its identity.
+    ///   - bookmark: see ``send(_:bookmark:)-(UntypedEvent,_)``.
+    public func send(importing imported: ImportedEvent, bookmark: EventBookmark? = nil) async throws {
+        let (event, context, channel) = try importing(imported, bookmark)
+        if Transaction.current(of: self) != nil { return try publish(importing: imported, bookmark: bookmark) }
         let reserved = try await reserveRoom(for: event, in: channel) { context.id }
         defer { for room in reserved { room.giveBack() } }
         guard let subscribers = channel.currentSubscribers() else {
@@ -40,7 +48,8 @@ extension EventPublisher {
     }
 
     private func importing(
-        _ imported: ImportedEvent
+        _ imported: ImportedEvent,
+        _ bookmark: EventBookmark?
     ) throws(DeliveryError) -> (UntypedEvent, EventContext, EventChannel<UntypedEvent>) {
         let event = imported.event
         guard mayImport else {
@@ -54,6 +63,9 @@ extension EventPublisher {
                 """
             )
         }
-        return (event, importRight.adopt(imported.context), try untypedChannel(named: event.name))
+        let channel = try untypedChannel(named: event.name)
+        guard let bookmark else { return (event, importRight.adopt(imported.context), channel) }
+        let own = try own(bookmark, of: event.name)
+        return (event, importRight.adopt(imported.context, bookmark: own), channel)
     }
 }

@@ -12,7 +12,7 @@ package struct ForeignSources: Sendable {
 
     /// The context with the one object of its source, and without a settled mark: an importer that starts again may
     /// bring any event again.
-    package mutating func adopt(_ context: EventContext) -> EventContext {
+    package mutating func adopt(_ context: EventContext, bookmark: WorkerBookmark?) -> EventContext {
         EventContext(
             id: EventID(source: source(like: context.id.source), number: context.id.number),
             nanosecondsSinceEpoch: context.nanosecondsSinceEpoch,
@@ -20,7 +20,7 @@ package struct ForeignSources: Sendable {
             cause: context.cause,
             root: context.root == context.cause ? nil : context.root,
             traceparent: context.traceparent,
-            bookmark: context.bookmark
+            bookmark: bookmark
         )
     }
 

@@ -13,5 +13,7 @@ final class ImportRight: @unchecked Sendable {
     func withdraw() { isWithdrawn.store(true, ordering: .relaxed) }
 
     /// The context as this process passes it on.
-    func adopt(_ context: EventContext) -> EventContext { lock.withLock { sources.adopt(context) } }
+    func adopt(_ context: EventContext, bookmark: WorkerBookmark? = nil) -> EventContext {
+        lock.withLock { sources.adopt(context, bookmark: bookmark) }
+    }
 }

@@ -1,7 +1,7 @@
 /// An event of another machine, with what its publisher there gave it.
 ///
-/// A gateway makes it, and gives it to ``EventPublisher/send(importing:)``. So the event has here the identity, the
-/// time, the cause and the place in a trace that it had there.
+/// A gateway makes it, and gives it to ``EventPublisher/send(importing:bookmark:)``. So the event has here the
+/// identity, the time, the cause and the place in a trace that it had there.
 public struct ImportedEvent: Sendable {
     /// The event's name and content.
     public let event: UntypedEvent

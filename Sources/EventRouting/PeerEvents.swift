@@ -82,7 +82,8 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
         }
         return topic._withUnsafeGuaranteedRef { topic in
             guard mayImport, !run.isOfPeer else { return take(&run, of: topic, over: link) }
-            return withUnsafePointer(to: foreignSources.adopt(run.context.context)) { context in
+            let arrived = run.context.context
+            return withUnsafePointer(to: foreignSources.adopt(arrived, bookmark: arrived.bookmark)) { context in
                 run.bears(context)
                 return take(&run, of: topic, over: link)
             }

@@ -20,6 +20,8 @@ public struct EventHeaders: Hashable, Sendable {
     public var time: String?
     /// The event that caused it.
     public var cause: String?
+    /// The first event of the chain of causes; nil if that is the cause.
+    public var root: String?
     /// Its place in a distributed trace.
     public var traceparent: String?
     /// The nodes that it has passed, the first one first.
@@ -32,6 +34,7 @@ public struct EventHeaders: Hashable, Sendable {
         name: String,
         time: String? = nil,
         cause: String? = nil,
+        root: String? = nil,
         traceparent: String? = nil,
         path: [Node]
     ) {
@@ -40,6 +43,7 @@ public struct EventHeaders: Hashable, Sendable {
         self.name = name
         self.time = time
         self.cause = cause
+        self.root = root
         self.traceparent = traceparent
         self.path = path
     }
@@ -53,6 +57,7 @@ public struct EventHeaders: Hashable, Sendable {
         ]
         if let time { fields.append(("ce-time", time)) }
         if let cause { fields.append(("bridge-cause", EscapedName.text(of: cause))) }
+        if let root { fields.append(("bridge-root", EscapedName.text(of: root))) }
         if let traceparent { fields.append(("traceparent", traceparent)) }
         return fields
     }
@@ -93,6 +98,7 @@ public struct EventHeaders: Hashable, Sendable {
             name: name,
             time: field("ce-time"),
             cause: unescaped("bridge-cause"),
+            root: unescaped("bridge-root"),
             traceparent: field("traceparent"),
             path: nodes
         )

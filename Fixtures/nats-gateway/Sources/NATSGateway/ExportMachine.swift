@@ -77,6 +77,8 @@ struct ExportMachine<Event: Sendable>: Machine {
     private var round: UInt64 = 0
     /// One message at a time while the last one was refused for lack of room.
     private var isProbing = false
+    /// Whether a message of this process is in the stream.
+    private var hasStored = false
     /// The trouble that was reported last; nil while all is well.
     private var trouble: String?
     private var actions: [Action] = []
@@ -165,6 +167,7 @@ struct ExportMachine<Event: Sendable>: Machine {
             // A message is stored only behind its predecessor, so all before it are stored too.
             acknowledge(index + 1)
             isProbing = false
+            hasStored = true
             if let trouble {
                 self.trouble = nil
                 actions.append(.report("events are stored again (\(trouble))"))
@@ -219,6 +222,12 @@ struct ExportMachine<Event: Sendable>: Machine {
                 return
             }
             guard let stored = countStored(of: tail, since: known) else {
+                // A process before this one may have been killed with messages on their way. They name what they
+                // follow, so none of them is stored once one of this process is.
+                guard hasStored else {
+                    self.known = nil
+                    return ask()
+                }
                 state = .ended
                 actions += [.stopTimer, .end("another gateway writes to the stream of this node")]
                 return

@@ -58,7 +58,7 @@ final class Exporter: Sendable {
         case .startTimer(let duration): return .timer(duration)
         case .stopTimer: return .timer(nil)
         case .report(let sentence): report(.note("\(node.stream): \(sentence)"))
-        case .end(let reason): report(.end("\(node.stream): \(reason)"))
+        case .end(let reason): report(.again("\(node.stream): \(reason)"))
         }
         return .done
     }

@@ -13,20 +13,26 @@ public final class Gateway: Sendable {
     private let report: @Sendable (GatewayReport) -> Void
     /// Where a change of the connection waits for a look whether another gateway serves this node.
     private let changes = DispatchQueue(label: "nats-gateway.changes")
-    private let isPresent = Mutex(false)
+    private let presence: Presence
 
     /// Begins to serve, and waits for a broker that is away.
     ///
     /// - Parameters:
+    ///   - owner: what runs this gateway and the one before it. A gateway waits for one of the same owner to end, and
+    ///     ends if one of another owner stays.
     ///   - places: the places that the host keeps, in the bookmarks of the imported events; nil if it keeps none.
     ///   - publish: gives an event to the host, and returns when the host has it or never will.
     ///   - report: is called from any thread.
+    ///   - settled: is called once, from any thread, when it is known whether this gateway may serve its node now or
+    ///     after the one before it.
     /// - Throws: ``NATSError`` if the address or the credentials cannot be used.
     public init(
         _ configuration: GatewayConfiguration,
+        owner: String,
         places: ImportPlaces? = nil,
         publish: @escaping @Sendable (ImportedEvent) async -> Custody,
-        report: @escaping @Sendable (GatewayReport) -> Void
+        report: @escaping @Sendable (GatewayReport) -> Void,
+        settled: @escaping @Sendable () -> Void = {}
     ) throws {
         self.configuration = configuration
         self.report = report
@@ -37,6 +43,7 @@ public final class Gateway: Sendable {
             credentials: configuration.credentials,
             name: "nats-gateway \(node)"
         ) { relay.pass($0) }
+        presence = Presence(of: node, owner: owner, over: connection, settled: settled)
         exporter =
             configuration.exports.isEmpty
             ? nil
@@ -82,39 +89,33 @@ public final class Gateway: Sendable {
     private func pass(_ change: NATSConnection.Change) {
         changes.async { [self] in
             switch change {
-            case .connected: if becomePresent() { tellAll(isConnected: true) }
-            case .disconnected: tellAll(isConnected: false)
+            case .connected:
+                presence.isConnected = true
+                serve()
+            case .disconnected:
+                presence.isConnected = false
+                tellAll(isConnected: false)
             case .closed(let reason): report(.end("the connection to the broker is closed: \(reason)"))
             }
+        }
+    }
+
+    /// Begins to serve, or looks again soon.
+    private func serve() {
+        switch presence.look() {
+        case .served: tellAll(isConnected: true)
+        case .waits(let sentence):
+            if let sentence { report(.note(sentence)) }
+            changes.asyncAfter(deadline: .now() + Presence.pause) { [self] in
+                if presence.isConnected { serve() }
+            }
+        case .fenced(let reason): report(.end(reason))
         }
     }
 
     private func tellAll(isConnected: Bool) {
         exporter?.change(isConnected: isConnected)
         for importer in importers { importer.change(isConnected: isConnected) }
-    }
-
-    /// Two gateways of one node would fence each other in turn, so the later one leaves the first in peace.
-    ///
-    /// - Returns: Whether this gateway is the node's.
-    private func becomePresent() -> Bool {
-        if isPresent.withLock(\.self) { return true }
-        let subject = configuration.node.presence
-        if connection.isAnswered(subject) {
-            report(.end("another gateway serves the node \(configuration.node)"))
-            return false
-        }
-        do {
-            try connection.subscribe(to: subject) { [connection] message in
-                let reply = message.reply
-                if !reply.isEmpty { try? connection.publish(to: reply, []) }
-            }
-        } catch {
-            report(.end("\(error)"))
-            return false
-        }
-        isPresent.withLock { $0 = true }
-        return true
     }
 }
 

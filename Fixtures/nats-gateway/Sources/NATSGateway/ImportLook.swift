@@ -10,4 +10,8 @@ struct ImportLook: Equatable, Sendable {
     var consumers: [UInt64] = []
     /// The highest place up to which one of them has been acknowledged, or behind which one of them began.
     var floor: UInt64 = 0
+    /// The highest place that one of them has brought.
+    var delivered: UInt64 = 0
+    /// The identity of the message at the place that was asked for; nil if there is no such message any more.
+    var identity: String?
 }

@@ -74,17 +74,20 @@ final class Importer: Sendable {
             // Heartbeats have no place.
             return message.field("Nats-Last-Consumer").flatMap { UInt64($0) }.map { .heartbeat(deliveries: $0) }
         }
+        let identity = message.field(EventHeaders.identityField) ?? ""
         guard let name = node.event(of: message.subject) else {
             let subject = message.subject.prefix(200)
-            return .arrived(place, reply: reply, .undecodable("its subject \"\(subject)\" names no event of \(node)"))
+            let mistake = "its subject \"\(subject)\" names no event of \(node)"
+            return .arrived(place, reply: reply, identity: identity, .undecodable(mistake))
         }
-        guard names.contains(name) else { return .arrived(place, reply: reply, .unwanted) }
+        guard names.contains(name) else { return .arrived(place, reply: reply, identity: identity, .unwanted) }
         do throws(EventHeaders.Mistake) {
             let headers = try EventHeaders(event: name, reader: reader) { message.field($0) }
-            let event = ImportedEvent(headers: headers, payload: message.payload)
-            return .arrived(place, reply: reply, .event(event))
+            let event = ImportedEvent(node: node, headers: headers, payload: message.payload)
+            return .arrived(place, reply: reply, identity: identity, .event(event))
         } catch {
-            return .arrived(place, reply: reply, .undecodable("\"\(message.subject)\": \(error.description)"))
+            let mistake = "\"\(message.subject)\": \(error.description)"
+            return .arrived(place, reply: reply, identity: identity, .undecodable(mistake))
         }
     }
 
@@ -92,11 +95,17 @@ final class Importer: Sendable {
         _ action: ImportMachine<ImportedEvent>.Action
     ) -> ActionOutcome<ImportMachine<ImportedEvent>.Input> {
         switch action {
-        case .look:
+        case .look(let message):
             do {
-                let look = try connection.look(at: node, by: reader)
+                let look = try connection.look(at: node, by: reader, message: message)
                 created.withLock { $0 = look.created }
                 return .input(.looked(look))
+            } catch {
+                return .input(.lookFailed("the stream cannot be looked at: \(error)"))
+            }
+        case .identify(let message):
+            do {
+                return .input(.identified(try connection.identity(at: message, of: node)))
             } catch {
                 return .input(.lookFailed("the stream cannot be looked at: \(error)"))
             }
@@ -116,14 +125,15 @@ final class Importer: Sendable {
             } catch {
                 return .input(.consumerNotMade("no consumer can be made: \(error)"))
             }
-        case .publish(let event, let sequence):
+        case .publish(var event, let sequence, let mayBeRepeat):
+            event.mayBeRepeat = mayBeRepeat
             events.yield((event, ImportPlaces.Place(created: created.withLock { $0 }, sequence: sequence)))
         case .acknowledge(let reply): answer(reply, "+ACK")
         case .terminate(let reply): answer(reply, "+TERM")
         case .startTimer(let duration): return .timer(duration)
         case .stopTimer: return .timer(nil)
         case .report(let sentence): report(.note("\(node.stream): \(sentence)"))
-        case .end(let reason): report(.end("\(node.stream): \(reason)"))
+        case .end(let reason): report(.again("\(node.stream): \(reason)"))
         }
         return .done
     }

@@ -24,27 +24,41 @@ extension NATSConnection {
         return tail
     }
 
-    /// Looks at another node's stream, and at the consumers of a node there.
-    func look(at node: Node, by reader: Node) throws(NATSError) -> ImportLook {
+    /// Looks at another node's stream, at the consumers of a node there, and at one message.
+    ///
+    /// The broker of a cluster may leave consumers out of the list of their descriptions, and does not say so to this
+    /// client. Their names come from what the cluster has agreed on, so each is asked for by its name.
+    func look(at node: Node, by reader: Node, message: UInt64 = 0) throws(NATSError) -> ImportLook {
         var look = try info(of: node).look
-        var list: UnsafeMutablePointer<jsConsumerInfoList>?
-        var code = jsErrCode(rawValue: 0)
-        let status = js_Consumers(&list, jetStream, node.stream, nil, &code)
-        // A stream without consumers.
-        if status == NATS_NOT_FOUND { return look }
-        try NATSError.check(status, code)
-        defer { jsConsumerInfoList_Destroy(list) }
-        guard let list else { return look }
-        for index in 0..<Int(list.pointee.Count) {
-            guard let consumer = list.pointee.List[index], let name = consumer.pointee.Name,
-                let number = reader.number(ofConsumer: String(cString: name))
-            else { continue }
+        if message > 0, message <= look.last { look.identity = try identity(at: message, of: node) }
+        for name in try consumerNames(of: node) {
+            guard let number = reader.number(ofConsumer: name) else { continue }
+            var consumer: UnsafeMutablePointer<jsConsumerInfo>?
+            var code = jsErrCode(rawValue: 0)
+            let status = js_GetConsumerInfo(&consumer, jetStream, node.stream, name, nil, &code)
+            // It may have been removed since.
+            if status == NATS_NOT_FOUND { continue }
+            try NATSError.check(status, code)
+            defer { jsConsumerInfo_Destroy(consumer) }
+            guard let consumer else { continue }
             look.consumers.append(number)
             // The floor of a consumer is 0 until its first acknowledgement, wherever it begins.
             let start = Self.count(consumer.pointee.Config?.pointee.OptStartSeq ?? 0)
             look.floor = max(look.floor, Self.count(consumer.pointee.AckFloor.Stream), start > 0 ? start - 1 : 0)
+            look.delivered = max(look.delivered, Self.count(consumer.pointee.Delivered.Stream))
         }
         return look
+    }
+
+    /// The identity of one message of another node's stream, empty if it has none; nil if there is no such message.
+    func identity(at sequence: UInt64, of node: Node) throws(NATSError) -> String? {
+        var message: OpaquePointer?
+        var code = jsErrCode(rawValue: 0)
+        let status = js_GetMsg(&message, jetStream, node.stream, sequence, nil, &code)
+        if code == JSNoMessageFoundErr { return nil }
+        try NATSError.check(status, code)
+        guard let message else { return nil }
+        return NATSMessage(message).field(EventHeaders.identityField) ?? ""
     }
 
     /// Makes a durable consumer that brings a stream's messages to a subject, and removes the reader's earlier ones.
@@ -106,15 +120,16 @@ extension NATSConnection {
         }
     }
 
-    /// The identity of one message, empty if it has none; nil if there is no such message any more.
-    private func identity(at sequence: UInt64, of node: Node) throws(NATSError) -> String? {
-        var message: OpaquePointer?
+    private func consumerNames(of node: Node) throws(NATSError) -> [String] {
+        var list: UnsafeMutablePointer<jsConsumerNamesList>?
         var code = jsErrCode(rawValue: 0)
-        let status = js_GetMsg(&message, jetStream, node.stream, sequence, nil, &code)
-        if code == JSNoMessageFoundErr { return nil }
+        let status = js_ConsumerNames(&list, jetStream, node.stream, nil, &code)
+        // A stream without consumers.
+        if status == NATS_NOT_FOUND { return [] }
         try NATSError.check(status, code)
-        guard let message else { return nil }
-        return NATSMessage(message).field(EventHeaders.identityField) ?? ""
+        defer { jsConsumerNamesList_Destroy(list) }
+        guard let list else { return [] }
+        return (0..<Int(list.pointee.Count)).compactMap { list.pointee.List[$0].map { String(cString: $0) } }
     }
 
     /// The identities of the last messages, by a consumer that brings no payloads.

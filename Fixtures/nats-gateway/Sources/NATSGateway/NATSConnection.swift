@@ -133,14 +133,13 @@ final class NATSConnection: Sendable {
 
     /// Asks once; waits for the answer.
     ///
-    /// - Returns: Whether there was one.
-    func isAnswered(_ subject: String) -> Bool {
+    /// - Returns: The answer's payload; nil if there was none.
+    func answer(to subject: String) -> [UInt8]? {
         var reply: OpaquePointer?
         guard natsConnection_Request(&reply, client, subject, nil, 0, Self.answerTime) == NATS_OK, let reply else {
-            return false
+            return nil
         }
-        _ = NATSMessage(reply)
-        return true
+        return NATSMessage(reply).payload
     }
 }
 

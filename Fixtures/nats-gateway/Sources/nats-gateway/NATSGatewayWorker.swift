@@ -3,6 +3,12 @@ import Dispatch
 import DomainEvents
 import NATSGateway
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
@@ -23,25 +29,36 @@ struct NATSGatewayWorker {
         } catch {
             GatewayExit.leave("nats-gateway: \(error.description)", with: .usage)
         }
-        let worker = ProcessInfo.processInfo.environment["EVENT_BRIDGE_NAME"] ?? ""
+        // The worker's name is gone from the environment once the session has begun.
+        let owner = owner
         await BridgeWorker.main { publisher in
+            guard publisher.mayImport || configuration.imports.isEmpty else {
+                let mistake = "--import needs `mayImport: true` in the worker's specification"
+                GatewayExit.leave("nats-gateway: \(mistake)", with: .configuration)
+            }
+            let hold = publisher.holdReadiness(because: "it asks whether another gateway serves its node")
             let gateway = try Gateway(
                 configuration,
+                owner: owner,
                 places: places(configuration, publisher),
-                publish: { await give($0, to: publisher) },
+                publish: { await give($0, at: configuration.node, to: publisher) },
                 report: { report in
                     switch report {
                     case .note(let sentence): print("nats-gateway: \(sentence)")
-                    case .end(let reason): GatewayExit.leave("nats-gateway: \(reason)", with: .fenced)
+                    case .end(let reason): GatewayExit.leave("nats-gateway: \(reason)", with: .configuration)
+                    case .again(let reason): GatewayExit.leave("nats-gateway: \(reason)", with: .again)
                     }
-                }
+                },
+                settled: { hold.release() }
             )
+            // A broker that is away is no reason to hold up the host.
+            DispatchQueue.global().asyncAfter(deadline: .now() + longestHold) { hold.release() }
             // One queue for all names, so that their order is kept.
             let queue = DispatchQueue(label: "nats-gateway.events")
             return try configuration.exports.map { name in
                 try publisher.subscribe(toEventsNamed: name, on: .queue(queue), acknowledging: .manually) { delivery in
-                    // What this gateway has published itself is another node's.
-                    if delivery.context.id.origin == worker {
+                    // Each node exports its own events: who wants another node's reads that node's stream.
+                    if delivery.context.id.isForeign {
                         delivery.acknowledge()
                     } else {
                         gateway.export(exported(delivery, from: configuration.node))
@@ -64,6 +81,16 @@ struct NATSGatewayWorker {
         return ImportPlaces(of: nodes, bookmark: publisher.lastBookmark?.bytes)
     }
 
+    /// How long the gateway waits to learn whether it may serve, in seconds: longer than another one is waited for, and
+    /// shorter than a worker's start may take.
+    private static let longestHold = 7.0
+
+    /// The supervisor's process, and the worker in it: what it starts beside this gateway is to replace it.
+    private static var owner: String {
+        let process = ProcessInfo.processInfo
+        return "\(process.hostName) \(getppid()) \(process.environment["EVENT_BRIDGE_NAME"] ?? "")"
+    }
+
     private static func exported(_ delivery: UnsettledDelivery<UntypedEvent>, from node: Node) -> ExportedEvent {
         let context = delivery.context
         return ExportedEvent(
@@ -71,9 +98,9 @@ struct NATSGatewayWorker {
                 id: context.id.description,
                 source: context.id.origin,
                 name: delivery.event.name,
-                time: Date(timeIntervalSince1970: Double(context.nanosecondsSinceEpoch) / 1e9)
-                    .formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true)),
+                time: EventTime.text(of: context.nanosecondsSinceEpoch),
                 cause: context.cause?.description,
+                root: context.root == context.id || context.root == context.cause ? nil : context.root.description,
                 traceparent: context.traceparent?.description,
                 path: [node]
             ),
@@ -85,14 +112,16 @@ struct NATSGatewayWorker {
     }
 
     /// Gives an event to the host, whose outbox keeps it from then on, whatever becomes of this process.
-    private static func give(_ event: ImportedEvent, to publisher: EventPublisher) async -> Custody {
+    private static func give(
+        _ event: NATSGateway.ImportedEvent,
+        at node: Node,
+        to publisher: EventPublisher
+    ) async -> Custody {
         do {
-            let untyped = try UntypedEvent(name: event.headers.name, payload: event.payload)
-            if let bookmark = event.bookmark {
-                try await publisher.send(untyped, bookmark: EventBookmark(bookmark))
-            } else {
-                try await publisher.send(untyped)
-            }
+            try await publisher.send(
+                importing: event.forHost(at: node),
+                bookmark: event.bookmark.map { EventBookmark($0) }
+            )
             return .taken
         } catch let error as DeliveryError {
             switch error.code {
@@ -101,6 +130,8 @@ struct NATSGatewayWorker {
                 .insideTransaction, .mayNotImport:
                 return .ended
             }
+        } catch let error as NATSGateway.ImportedEvent.Unusable {
+            return .refused(error.description)
         } catch {
             return .ended
         }

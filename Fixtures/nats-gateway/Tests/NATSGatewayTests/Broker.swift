@@ -65,6 +65,17 @@ final class Broker: Sendable {
         server.waitUntilExit()
     }
 
+    /// Keeps the store as it is now; only while the server does not run.
+    func saveStore() throws {
+        try FileManager.default.copyItem(atPath: "\(directory)/store", toPath: "\(directory)/saved")
+    }
+
+    /// Puts the store back that was saved.
+    func restoreStore() throws {
+        try FileManager.default.removeItem(atPath: "\(directory)/store")
+        try FileManager.default.moveItem(atPath: "\(directory)/saved", toPath: "\(directory)/store")
+    }
+
     private static func freePort() throws -> Int {
         let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         defer { close(socket) }

@@ -13,6 +13,7 @@ import Testing
         var asked = 0
         var withRecent = false
         var isTimed = false
+        var timer = Duration.zero
         var said: [String] = []
         var ended: String?
 
@@ -28,7 +29,9 @@ import Testing
                     sent.append((event, predecessor, round, number))
                 case .acknowledge(let event): acknowledged.append(event)
                 case .refuse(let event, _): refused.append(event)
-                case .startTimer: isTimed = true
+                case .startTimer(let duration):
+                    isTimed = true
+                    timer = duration
                 case .stopTimer: isTimed = false
                 case .report(let text): said.append(text)
                 case .end(let reason): ended = reason
@@ -129,20 +132,42 @@ import Testing
     }
 
     @Test(arguments: [
-        Tail(created: 1, sequence: 1, last: "x"), Tail(created: 1, sequence: 1, last: ""),
-        Tail(created: 1, sequence: 2, last: "a"),
-        Tail(created: 1, sequence: 5, last: nil), Tail(created: 1, sequence: 0, last: "x"),
+        Tail(created: 1, sequence: 2, last: "x"), Tail(created: 1, sequence: 2, last: ""),
+        Tail(created: 1, sequence: 3, last: "a"),
+        Tail(created: 1, sequence: 6, last: nil), Tail(created: 1, sequence: 1, last: "x"),
     ])
     func anotherWriterEndsTheGateway(_ tail: Tail) {
         var trial = Trial.begun()
+        trial.arrive("own")
+        trial.answer("own", .stored)
         trial.arrive("a")
         trial.answer("a", .notInTurn)
         trial.handle(.tailLearned(tail))
         #expect(trial.ended != nil)
         trial.arrive("b")
         trial.handle(.connected)
-        #expect(trial.acknowledged.isEmpty)
-        #expect(trial.sent.count == 1)
+        #expect(trial.acknowledged == ["own"])
+        #expect(trial.sent.count == 2)
+    }
+
+    @Test func messagesOfAKilledProcessThatComeLateAreLookedAtAnew() {
+        var trial = Trial.begun(Tail(created: 1, sequence: 5, last: "e"))
+        trial.arrive("f", isRepeat: true)
+        trial.answer("f", .notInTurn)
+        // Both of the process before: the host has not given the second one again yet.
+        trial.handle(.tailLearned(Tail(created: 1, sequence: 7, last: "g")))
+        #expect(trial.ended == nil && trial.withRecent)
+        trial.handle(.tailLearned(Tail(created: 1, sequence: 7, last: "g", recent: ["e", "f", "g"])))
+        #expect(trial.acknowledged == ["f"])
+        trial.arrive("g", isRepeat: true)
+        trial.arrive("h")
+        trial.answer("h", .stored)
+        #expect(trial.acknowledged == ["f", "g", "h"])
+        // From now on no earlier process can write.
+        trial.arrive("i")
+        trial.answer("i", .notInTurn)
+        trial.handle(.tailLearned(Tail(created: 1, sequence: 9, last: "x")))
+        #expect(trial.ended != nil)
     }
 
     @Test func fullStreamIsTriedWithOneMessageUntilThereIsRoom() {
@@ -167,6 +192,26 @@ import Testing
         #expect(trial.acknowledged == ["a"])
         #expect(trial.sent.suffix(2).map(\.event) == ["b", "c"])
         #expect(trial.said.last == "events are stored again (full)")
+    }
+
+    @Test func anHourWithoutABrokerLosesNothingAndIsSaidOnce() {
+        var trial = Trial.begun(window: 256)
+        trial.handle(.disconnected)
+        // As many as a host gives at most to a gateway that acknowledges nothing.
+        let ids = (1...4_096).map { "e\($0)" }
+        for id in ids { trial.handle(.eventArrived(id: id, isRepeat: false, id)) }
+        trial.handle(.connected)
+        var away = Duration.zero
+        while away < .seconds(3_600) {
+            trial.handle(.tailUnknown("no broker"))
+            away += trial.timer
+            trial.handle(.timeOver)
+        }
+        #expect(trial.sent.isEmpty && trial.acknowledged.isEmpty)
+        trial.handle(.tailLearned(Tail(created: 1, sequence: 0)))
+        for id in ids { trial.answer(id, .stored) }
+        #expect(trial.acknowledged == ids)
+        #expect(trial.said == ["events wait, because no broker", "events are stored again (no broker)"])
     }
 
     @Test func eventThatIsTooLargeIsRefusedAloneAndTheOthersGoOn() {

@@ -152,10 +152,61 @@ struct GatewayTests {
         await first.wait { $0.acknowledged == ["event-1"] }
         let second = try sender(broker)
         second.export("other-1")
-        await second.wait { $0.sentences.contains { $0.contains("another gateway serves the node berlin") } }
+        await second.wait { $0.happenings.contains(.said(.end("another gateway serves the node berlin"))) }
         first.export("event-2")
         await first.wait { $0.acknowledged == ["event-1", "event-2"] }
         #expect(second.acknowledged.isEmpty)
+    }
+
+    @Test func gatewayOfTheSameOwnerWaitsForTheFirstAndTakesItsPlace() async throws {
+        let broker = try Broker()
+        try broker.start()
+        var first: NodeUnderTest? = try NodeUnderTest("berlin", broker, owner: "x") { $0.exports = ["Counted"] }
+        first?.export("event-1")
+        await first?.wait { $0.acknowledged == ["event-1"] }
+        let second = try NodeUnderTest("berlin", broker, owner: "x") { $0.exports = ["Counted"] }
+        second.export("event-2")
+        await second.wait { $0.sentences == ["waits for the end of the gateway before this one"] }
+        first?.export("event-1b")
+        await first?.wait { $0.acknowledged == ["event-1", "event-1b"] }
+        #expect(second.acknowledged.isEmpty)
+        first = nil
+        await second.wait { $0.acknowledged == ["event-2"] }
+    }
+
+    @Test func storeOfYesterdayWithOtherEventsSinceIsReadWhereItDiffers() async throws {
+        let broker = try Broker()
+        try broker.start()
+        let paris = try receiver(broker)
+        let berlin = try node("berlin")
+        func write(_ ids: [String]) throws {
+            let client = try client(broker)
+            defer { client.close() }
+            _ = try client.tail(of: berlin, withRecent: false, limits: .init(bytes: 1 << 20, age: 1))
+            for id in ids {
+                let headers = EventHeaders(id: id, source: "s", name: "Counted", path: [berlin])
+                let fields = headers.fields + [(EventHeaders.identityField, id)]
+                try client.store(berlin.subject(of: "Counted"), fields, [0x01])
+            }
+        }
+        let old = Self.ids(1...10)
+        try write(old)
+        await paris.wait { $0.arrivals == old }
+        broker.kill()
+        try broker.saveStore()
+        try broker.start()
+        let lost = (11...20).map { "lost-\($0)" }
+        try write(lost)
+        await paris.wait { $0.arrivals == old + lost }
+        broker.kill()
+        try broker.restoreStore()
+        try broker.start()
+        // Beyond the place up to which paris has read, if paris has not looked before.
+        let new = (11...25).map { "new-\($0)" }
+        try write(new)
+        await paris.wait { $0.arrivals.last == new.last }
+        expect(paris.arrivals, old + lost + new, "arrivals")
+        #expect(paris.sentences.contains { $0.contains("the stream went back") })
     }
 
     @Test func foreignMessageInTheStreamEndsTheWriter() async throws {
@@ -166,7 +217,7 @@ struct GatewayTests {
         await berlin.wait { $0.acknowledged == ["event-1"] }
         try writeRaw(to: "bridge.berlin.Counted", [:], broker)
         berlin.export("event-2")
-        await berlin.wait { $0.happenings.contains { if case .said(.end) = $0 { true } else { false } } }
+        await berlin.wait { $0.happenings.contains { if case .said(.again) = $0 { true } else { false } } }
         #expect(berlin.acknowledged == ["event-1"])
     }
 
@@ -276,6 +327,7 @@ struct GatewayTests {
         do {
             let made = try Gateway(
                 configuration,
+                owner: "test",
                 publish: { event in
                     arrivals.change { $0.append(event.headers.id) }
                     return .taken

@@ -8,7 +8,10 @@ import Testing
         var published: [UInt64] = []
         var acknowledged: [String] = []
         var terminated: [String] = []
+        var repeats: [UInt64] = []
         var looks = 0
+        var lookedAt: UInt64 = 0
+        var identified: [UInt64] = []
         var made: [(number: UInt64, start: UInt64, removing: [UInt64])] = []
         var isTimed = false
         var said: [String] = []
@@ -23,9 +26,14 @@ import Testing
         mutating func handle(_ input: ImportMachine<String>.Input) {
             for action in machine.handle(input) {
                 switch action {
-                case .look: looks += 1
+                case .look(let message):
+                    looks += 1
+                    lookedAt = message
+                case .identify(let message): identified.append(message)
                 case .makeConsumer(let number, let start, let removing): made.append((number, start, removing))
-                case .publish(_, let sequence): published.append(sequence)
+                case .publish(_, let sequence, let mayBeRepeat):
+                    published.append(sequence)
+                    if mayBeRepeat { repeats.append(sequence) }
                 case .acknowledge(let reply): acknowledged.append(reply)
                 case .terminate(let reply): terminated.append(reply)
                 case .startTimer: isTimed = true
@@ -48,7 +56,7 @@ import Testing
                 Issue.record("\(reply) is no place")
                 return
             }
-            handle(.arrived(place, reply: "\(sequence)", content ?? .event("e\(sequence)")))
+            handle(.arrived(place, reply: "\(sequence)", identity: "e\(sequence)", content ?? .event("e\(sequence)")))
         }
 
         mutating func settle(_ sequences: UInt64...) {
@@ -186,14 +194,96 @@ import Testing
         #expect(trial.said.count == 1)
     }
 
-    @Test func streamThatWentBackIsReadFromItsEndAndSaid() throws {
+    /// A reader that has read five messages, and looks again.
+    private func fiveRead(_ look: ImportLook) throws -> Trial {
         var trial = try Trial.reading()
         for number: UInt64 in 1...5 { trial.arrive(number, delivery: number) }
         trial.settle(1, 2, 3, 4, 5)
         trial.handle(.timeOver)
-        trial.handle(.looked(ImportLook(created: 1, first: 1, last: 3, consumers: [1], floor: 2)))
+        #expect(trial.lookedAt == 5)
+        trial.handle(.looked(look))
+        return trial
+    }
+
+    @Test func streamThatWentBackIsReadBehindTheLastMessageThatIsStillThere() throws {
+        var trial = try fiveRead(ImportLook(created: 1, first: 1, last: 3, consumers: [1], floor: 2))
+        #expect(trial.identified == [3])
+        trial.handle(.identified("e3"))
+        #expect(trial.made.last?.start == 4)
+        #expect(trial.said == ["the stream went back from message 5 to 3: it is read from message 4 on"])
+    }
+
+    @Test func streamThatWentBackAndGrewAgainIsReadBehindTheLastMessageThatIsStillThere() throws {
+        var trial = try fiveRead(ImportLook(created: 1, first: 1, last: 80, consumers: [1], floor: 5, identity: "new"))
+        trial.handle(.identified("e3"))
+        trial.handle(.identified("new"))
+        trial.handle(.identified("new"))
+        #expect(trial.identified == [3, 5, 4])
+        #expect(trial.made.last?.start == 4)
+        #expect(
+            trial.said == ["the stream went back and has grown again up to message 80: it is read from message 4 on"]
+        )
+        // What is read again stands for other events than before.
+        trial.handle(.consumerMade)
+        trial.arrive(4, delivery: 1)
+        #expect(trial.published.last == 4 && trial.repeats.isEmpty)
+    }
+
+    @Test func streamWithoutAnyOfTheMessagesIsReadFromItsBeginning() throws {
+        var trial = try fiveRead(ImportLook(created: 1, first: 1, last: 80, consumers: [1], floor: 5, identity: "new"))
+        while trial.made.count == 1 { trial.handle(.identified("new")) }
+        #expect(trial.made.last?.start == 1)
+        trial.handle(.consumerMade)
+        for number: UInt64 in 1...6 { trial.arrive(number, delivery: number) }
+        #expect(trial.repeats == [1, 2, 3, 4, 5])
+    }
+
+    @Test(arguments: ["e5", nil] as [String?])
+    func messageThatIsThereOrWasRemovedNeedsNoSearch(_ identity: String?) throws {
+        let trial = try fiveRead(
+            ImportLook(created: 1, first: 1, last: 80, consumers: [1], floor: 5, identity: identity)
+        )
+        #expect(trial.identified.isEmpty && trial.said.isEmpty)
+        #expect(trial.made.last?.start == 6)
+    }
+
+    @Test func searchThatFailsIsFollowedByALook() throws {
+        var trial = try fiveRead(ImportLook(created: 1, first: 1, last: 80, consumers: [1], floor: 5, identity: "new"))
+        trial.handle(.lookFailed("time-out"))
+        #expect(trial.made.count == 1 && trial.isTimed)
+        trial.handle(.timeOver)
+        #expect(trial.looks == 3)
+    }
+
+    @Test func searchIsAsShortAsThereAreMessages() throws {
+        var trial = try Trial.reading(ImportLook(created: 1, first: 1, last: 10_000))
+        for number: UInt64 in 1...9_000 {
+            trial.arrive(number, delivery: number)
+            trial.settle(number)
+        }
+        trial.handle(.timeOver)
+        trial.handle(.looked(ImportLook(created: 1, first: 1, last: 10_000, consumers: [1], floor: 1, identity: "x")))
+        while trial.made.count == 1 {
+            let sequence = try #require(trial.identified.last)
+            trial.handle(.identified(sequence <= 8_500 ? "e\(sequence)" : "x"))
+        }
+        #expect(trial.made.last?.start == 8_501)
+        #expect(trial.identified.count <= 12)
+    }
+
+    @Test func readerThatBeginsAndIsBeyondTheEndReadsFromThere() throws {
+        let trial = try Trial.reading(ImportLook(created: 1, first: 1, last: 3, consumers: [1], floor: 5))
         #expect(trial.made.last?.start == 4)
         #expect(trial.said == ["the stream went back from message 5 to 3"])
+    }
+
+    @Test func whatAnEarlierProcessWasSentMayBeARepeat() throws {
+        var trial = try Trial.reading(
+            ImportLook(created: 1, first: 1, last: 100, consumers: [3], floor: 41, delivered: 43)
+        )
+        for number: UInt64 in 42...45 { trial.arrive(number, delivery: number - 41) }
+        #expect(trial.published == [42, 43, 44, 45])
+        #expect(trial.repeats == [42, 43])
     }
 
     @Test func messagesThatWereRemovedUnreadAreSaid() throws {

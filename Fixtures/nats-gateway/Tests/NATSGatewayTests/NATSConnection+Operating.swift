@@ -22,6 +22,11 @@ extension NATSConnection {
         try NATSError.check(js_PurgeStream(jetStream, stream, nil, &code), code)
     }
 
+    func removeConsumer(_ name: String, of node: Node) throws {
+        var code = jsErrCode(rawValue: 0)
+        try NATSError.check(js_DeleteConsumer(jetStream, node.stream, name, nil, &code), code)
+    }
+
     func setDuplicateWindow(of stream: String, milliseconds: Int64) throws {
         var info: UnsafeMutablePointer<jsStreamInfo>?
         var code = jsErrCode(rawValue: 0)

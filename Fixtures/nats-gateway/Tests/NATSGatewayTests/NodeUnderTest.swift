@@ -16,6 +16,7 @@ final class NodeUnderTest: Sendable {
     init(
         _ name: String,
         _ broker: Broker,
+        owner: String = "\(UInt64.random(in: 0...(.max)))",
         custody: @escaping @Sendable (ImportedEvent) -> Custody = { _ in .taken },
         configure: (inout GatewayConfiguration) throws -> Void
     ) throws {
@@ -24,6 +25,7 @@ final class NodeUnderTest: Sendable {
         try configure(&configuration)
         gateway = try Gateway(
             configuration,
+            owner: owner,
             publish: { [log] event in
                 log.change { $0.append(.arrived(event.headers.id)) }
                 return custody(event)
@@ -63,7 +65,7 @@ final class NodeUnderTest: Sendable {
     var sentences: [String] {
         happenings.compactMap {
             switch $0 {
-            case .said(.note(let text)), .said(.end(let text)): text
+            case .said(.note(let text)), .said(.end(let text)), .said(.again(let text)): text
             default: nil
             }
         }

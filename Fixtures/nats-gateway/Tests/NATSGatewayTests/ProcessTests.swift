@@ -41,7 +41,9 @@ struct ProcessTests {
             let threshold = round * 200 - random.next(below: 190)
             await paris.output.wait { ($0.numbers.max() ?? 0) >= threshold || $0.hasEnded }
             try Task.checkCancellation()
-            try #require(!berlin.output.value.hasEnded, "\(berlin.output.value.lines.suffix(5))")
+            for supervisor in [berlin, paris] {
+                try #require(!supervisor.output.value.hasEnded, "\(supervisor.output.value.lines.suffix(5))")
+            }
             switch random.next(below: 6) {
             case 0:
                 broker.kill()
@@ -61,6 +63,10 @@ struct ProcessTests {
         }
         #expect(Set(numbers).count == count)
         #expect(reordered == 0)
+        // A repeat has the identity that the event had before, and that is the one which berlin gave it.
+        let identities = paris.output.value.identities
+        #expect(identities.allSatisfy { $0.value.count == 1 && $0.value.allSatisfy { $0.hasPrefix("berlin/") } })
+        #expect(Set(identities.values.flatMap(\.self)).count == count)
         // Without bookmarks, at most a window for each kill.
         #expect(numbers.count - count <= (hasJournal ? 0 : 256 * Self.kills))
         let client = try NATSConnection(url: broker.url, credentials: nil, name: "test") { _ in }
@@ -69,6 +75,37 @@ struct ProcessTests {
         #expect(stored == UInt64(count))
         let repeats = "\(numbers.count - count) repeats in paris \(hasJournal ? "with" : "without") a journal"
         print("\(count) events, \(Self.kills) kills, \(repeats), 0 in the stream")
+    }
+
+    @Test func replacementWhileEventsFlowLosesAndReordersNothing() async throws {
+        let broker = try Broker()
+        try broker.start()
+        let count = 8_000
+        let input = "\(broker.directory)/input.jsonl"
+        try (1...count).map { "{\"type\": \"Counted\", \"data\": {\"number\": \($0)}}\n" }.joined()
+            .write(toFile: input, atomically: true, encoding: .utf8)
+        let paris = try SupervisorUnderTest(
+            "paris",
+            gateway: arguments("--node paris --import berlin=Counted", broker),
+            in: broker.directory
+        )
+        let berlin = try SupervisorUnderTest(
+            "berlin",
+            gateway: arguments("--node berlin --export Counted", broker),
+            in: broker.directory,
+            input: input
+        )
+        for number in 2...4 {
+            await paris.output.wait { $0.numbers.count >= number * 1_000 || $0.hasEnded }
+            try await berlin.replaceGateway(number)
+            try await paris.replaceGateway(number)
+        }
+        await paris.output.wait { Set($0.numbers).count == count || $0.hasEnded }
+        var seen: Set<Int> = []
+        #expect(paris.output.value.numbers.filter { seen.insert($0).inserted } == Array(1...count))
+        for supervisor in [berlin, paris] {
+            #expect(!supervisor.output.value.lines.contains { $0.contains("status 78") || $0.contains("given up") })
+        }
     }
 
     @Test func secondGatewayOfANodeEndsWithAStatusOfItsOwn() async throws {
@@ -82,10 +119,12 @@ struct ProcessTests {
             gateway: arguments("--node berlin --export Counted", broker),
             in: broker.directory
         )
-        await second.output.wait { output in
-            output.lines.contains { $0.contains("another gateway serves the node berlin") }
-                && output.lines.contains { $0.contains("exited with status 78") }
-        }
+        // It is not started again, and so its supervisor does not start.
+        await second.output.wait(until: \.hasEnded)
+        let lines = second.output.value.lines
+        #expect(lines.contains { $0.contains("another gateway serves the node berlin") })
+        #expect(lines.contains { $0.contains("exited with status 78") })
+        #expect(lines.count { $0.contains("nats-gateway: another gateway serves the node berlin") } <= 2)
         first.export("event-2")
         await first.wait { $0.acknowledged == ["event-1", "event-2"] }
     }

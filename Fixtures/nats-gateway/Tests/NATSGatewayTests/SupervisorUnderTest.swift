@@ -7,6 +7,10 @@ final class SupervisorUnderTest: Sendable {
         var gateway: pid_t?
         /// The numbers of the events that passed, in the order of their arrival.
         var numbers: [Int] = []
+        /// Every identity that an event of a number had.
+        var identities: [Int: Set<String>] = [:]
+        /// How many times the supervisor has done what another configuration asked for.
+        var reloads = 0
         /// Everything else.
         var lines: [String] = []
         /// Whether the supervisor has ended.
@@ -15,6 +19,9 @@ final class SupervisorUnderTest: Sendable {
 
     let output = Changing(Output())
     private let identifier: pid_t
+    private let file: String
+    /// The configuration, with its number in it, so that each is another one.
+    private let configuration: @Sendable (Int) -> String
 
     /// Writes the configuration and starts the supervisor.
     ///
@@ -32,16 +39,20 @@ final class SupervisorUnderTest: Sendable {
             .deletingLastPathComponent()
         let list = arguments.map { "\"\($0)\"" }.joined(separator: ", ")
         // Kills by this test are no reason to give the gateway up.
-        let configuration = """
+        let configuration: @Sendable (Int) -> String = {
+            """
             { intensity: { restarts: 10000, within: "1s" },
               \(hasJournal ? "journal: { directory: \"\(name)-journal\", events: [\"Counted\"] }," : "") workers: [{
                 name: "gateway", executable: "nats-gateway", arguments: [\(list)],
                 subscribes: [\(input == nil ? "" : "\"Counted\"")], backoff: { initial: "1ms", maximum: "10ms" },
-                limits: { strikes: 1000 },
+                limits: { strikes: "never" }, mayImport: true,
+                environment: { CONFIGURATION: "\($0)" },
             }] }
             """
-        let file = "\(directory)/\(name).json"
-        try configuration.write(toFile: file, atomically: true, encoding: .utf8)
+        }
+        self.configuration = configuration
+        file = "\(directory)/\(name).json"
+        try configuration(1).write(toFile: file, atomically: true, encoding: .utf8)
         let process = Process()
         process.executableURL = programs.appendingPathComponent("supervisor")
         process.arguments = ["run", file, "--format", "json"] + (input.map { ["--input", $0] } ?? [])
@@ -67,6 +78,13 @@ final class SupervisorUnderTest: Sendable {
 
     deinit { kill(identifier, SIGTERM) }
 
+    /// Has the gateway replaced by another process with this number of its configuration, and returns when it is.
+    func replaceGateway(_ number: Int) async throws {
+        try configuration(number).write(toFile: file, atomically: true, encoding: .utf8)
+        kill(identifier, SIGHUP)
+        await output.wait { $0.reloads == number - 1 || $0.hasEnded }
+    }
+
     /// Kills the gateway, after it has become ready since the last kill.
     func killGateway() async {
         await output.wait { $0.gateway != nil || $0.hasEnded }
@@ -81,14 +99,17 @@ extension SupervisorUnderTest.Output {
     fileprivate mutating func read(_ line: String) {
         if let event = try? JSONDecoder().decode(Event.self, from: Data(line.utf8)) {
             numbers.append(event.data.number)
+            identities[event.data.number, default: []].insert(event.id)
             return
         }
         lines.append(line)
+        if line.contains("the configuration was read again: replaced \"gateway\"") { reloads += 1 }
         guard let range = line.range(of: "\"gateway\" is ready (process ") else { return }
         gateway = pid_t(line[range.upperBound...].prefix { $0.isNumber })
     }
 
     private struct Event: Decodable {
+        let id: String
         let data: Content
 
         struct Content: Decodable {

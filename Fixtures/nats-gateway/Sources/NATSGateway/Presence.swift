@@ -1,0 +1,88 @@
+import Dispatch
+import Synchronization
+
+/// Whether this gateway may serve its node: two at once would fence each other in turn.
+///
+/// A gateway answers at its node's subject with its owner's name. One that comes later and has the same owner is to
+/// take its place, and waits for its end. One of another owner ends, if the first still answers after a while: a
+/// supervisor that was killed and started again may find the gateway of the one before for a second.
+final class Presence: Sendable {
+    enum Finding: Equatable {
+        /// This gateway is the node's.
+        case served
+        /// Another one is still there; the sentence comes once.
+        case waits(String?)
+        /// This gateway must end, and why.
+        case fenced(String)
+    }
+
+    private struct State {
+        var isPresent = false
+        var isConnected = false
+        var isSettled = false
+        /// When a gateway of another owner first answered.
+        var metAt: DispatchTime?
+    }
+
+    /// Between two looks, in seconds.
+    static let pause = 0.1
+    /// How long a gateway of another owner may take to end, in nanoseconds.
+    static let patience: UInt64 = 5_000_000_000
+
+    private let node: Node
+    private let owner: String
+    private let connection: NATSConnection
+    private let settled: @Sendable () -> Void
+    private let state = Mutex(State())
+
+    init(of node: Node, owner: String, over connection: NATSConnection, settled: @escaping @Sendable () -> Void) {
+        self.node = node
+        self.owner = owner
+        self.connection = connection
+        self.settled = settled
+    }
+
+    var isConnected: Bool {
+        get { state.withLock(\.isConnected) }
+        set { state.withLock { $0.isConnected = newValue } }
+    }
+
+    /// Looks whether another gateway answers, which may take two seconds; only on one thread at a time.
+    func look() -> Finding {
+        if state.withLock(\.isPresent) { return .served }
+        if let answer = connection.answer(to: node.presence) {
+            let isFirst = state.withLock { state in
+                defer { if state.metAt == nil { state.metAt = .now() } }
+                return state.metAt == nil
+            }
+            if answer == Array(owner.utf8) {
+                settle()
+                return .waits(isFirst ? "waits for the end of the gateway before this one" : nil)
+            }
+            let since = state.withLock(\.metAt) ?? .now()
+            guard DispatchTime.now().uptimeNanoseconds - since.uptimeNanoseconds < Self.patience else {
+                return .fenced("another gateway serves the node \(node)")
+            }
+            return .waits(isFirst ? "another gateway serves the node \(node): waits for its end for 5 s" : nil)
+        }
+        do {
+            try connection.subscribe(to: node.presence) { [connection, owner] message in
+                let reply = message.reply
+                if !reply.isEmpty { try? connection.publish(to: reply, Array(owner.utf8)) }
+            }
+        } catch {
+            return .fenced("\(error)")
+        }
+        state.withLock { $0.isPresent = true }
+        settle()
+        return .served
+    }
+
+    private func settle() {
+        let isFirst = state.withLock { state in
+            defer { state.isSettled = true }
+            return !state.isSettled
+        }
+        if isFirst { settled() }
+    }
+}

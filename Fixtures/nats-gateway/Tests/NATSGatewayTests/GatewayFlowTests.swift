@@ -1,0 +1,65 @@
+import Testing
+
+@testable import NATSGateway
+
+/// A reader that is slow, and a consumer that goes away under it.
+@Suite(.enabled(if: Broker.isInstalled, "nats-server is not installed"), .timeLimit(.minutes(3)), .serialized)
+struct GatewayFlowTests {
+    private func client(_ broker: Broker) throws -> NATSConnection {
+        try NATSConnection(url: broker.url, credentials: nil, name: "test") { _ in }
+    }
+
+    @Test func slowReaderIsSentAWindowAndNoMore() async throws {
+        let broker = try Broker()
+        try broker.start()
+        let (berlin, paris) = (try node("berlin"), try node("paris"))
+        let writer = try NodeUnderTest("berlin", broker) { $0.exports = ["Counted"] }
+        let ids = (1...2_000).map { "event-\($0)" }
+        for id in ids { writer.export(id) }
+        await writer.wait { $0.acknowledged.count == ids.count }
+        let isOpen = Changing(false)
+        let arrivals = Changing<[String]>([])
+        var configuration = GatewayConfiguration(node: paris)
+        configuration.url = broker.url
+        configuration.imports = [berlin: ["Counted"]]
+        let gateway = try Gateway(
+            configuration,
+            owner: "test",
+            publish: { event in
+                arrivals.change { $0.append(event.headers.id) }
+                await isOpen.wait { $0 }
+                return .taken
+            },
+            report: { _ in }
+        )
+        defer { gateway.stop() }
+        let client = try client(broker)
+        defer { client.close() }
+        // The broker has sent all that it will send before the first event is taken.
+        while try client.look(at: berlin, by: paris).delivered < 256 { try Task.checkCancellation() }
+        #expect(try client.look(at: berlin, by: paris).delivered == 256)
+        await arrivals.wait { !$0.isEmpty }
+        #expect(arrivals.value == ["event-1"])
+        isOpen.change { $0 = true }
+        await arrivals.wait { $0.count == ids.count }
+        #expect(arrivals.value == ids)
+    }
+
+    @Test func consumerThatAnOperatorRemovesIsMadeAgain() async throws {
+        let broker = try Broker()
+        try broker.start()
+        let (berlin, paris) = (try node("berlin"), try node("paris"))
+        let writer = try NodeUnderTest("berlin", broker) { $0.exports = ["Counted"] }
+        let reader = try NodeUnderTest("paris", broker) { $0.imports = [berlin: ["Counted"]] }
+        writer.export("event-1")
+        await reader.wait { $0.arrivals == ["event-1"] }
+        let client = try client(broker)
+        defer { client.close() }
+        for number in try client.look(at: berlin, by: paris).consumers {
+            try client.removeConsumer(paris.consumer(number), of: berlin)
+        }
+        writer.export("event-2")
+        // The heartbeats fail to come.
+        await reader.wait { $0.arrivals == ["event-1", "event-2"] }
+    }
+}
