@@ -25,8 +25,8 @@ public import Supervision
 ///
 /// Handlers of events from a worker run on the thread that reads that worker's link, unless their subscription names
 /// another place. Handlers of the bridge's reports run on a thread of their own: a slow handler holds up other reports
-/// and nothing else. A call that leads to reports returns when these reports were delivered, unless a handler of a
-/// report takes longer than five seconds. Any thread may use all members.
+/// and nothing else. If a call leads to reports, it returns when these were delivered, unless a handler of a report
+/// takes longer than five seconds. Any thread may use all members.
 public final class BridgeHost: Sendable {
     let core: HostCore
     let attached: AttachedClients?
@@ -149,10 +149,10 @@ public final class BridgeHost: Sendable {
     /// Starts all workers and returns when every worker is ready.
     ///
     /// A worker that crashes before it is ready is restarted as its specification says. A worker that never becomes
-    /// ready is given up after as many restarts as the `intensity` allows: the time of a failed start does not count
-    /// towards the intensity's time, `within`. With the defaults this call returns within 70 s: six times the ten
-    /// seconds of `handshakeTimeout`, the ends of these processes, and the pauses between. It takes longer if a worker
-    /// asks for more time, or if pauses are longer than `within`.
+    /// ready is given up after as many restarts as the `intensity` allows, however long its starts take: the time of a
+    /// failed start does not count towards the intensity's time, `within`. With the defaults this call returns within
+    /// 70 s: six times the ten seconds of `handshakeTimeout`, the ends of these processes, and the pauses between. It
+    /// takes longer if a worker asks for more time, or if pauses are longer than `within`.
     /// - Throws: ``BridgeError`` that names the worker that did not become ready, and why; the others run on until
     ///   ``shutdown(drainingWithin:)``. ``BridgeError`` if the control socket cannot be made: then nothing was started,
     ///   and the caller may try again. ``BridgeError`` if the bridge was shut down before a worker was started.
@@ -246,7 +246,7 @@ public final class BridgeHost: Sendable {
     /// down stays down; a worker that was given up stays given up.
     ///
     /// The name of a pool stands for all its members. If all members are stopped, their events are not taken; if only
-    /// some are stopped, the others get the events for any member. If no worker has the name, nothing happens.
+    /// some are, the others get the events for ``PoolKey/anyMember``. If no worker has the name, nothing happens.
     public func stop(_ worker: String) {
         for index in core.indices(of: worker).reversed() { core.stopWorker(index) }
     }

@@ -98,7 +98,7 @@ final class ControlService: @unchecked Sendable {
         case .start: (begun, remarks) = start(indices)
         case .stop:
             for index in indices.reversed() { core.stopWorker(index) }
-            // After this loop only a request starts these workers.
+            // Counted after the loop: from then on only another request starts these workers.
             begun = startCounts(of: indices)
         case .restart:
             begun = startCounts(of: indices)

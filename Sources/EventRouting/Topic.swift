@@ -41,7 +41,7 @@ final class Topic: @unchecked Sendable {
 
     var fanout: Fanout { lock.withLock { current } }
 
-    /// Whether these are the present receivers, which the caller holds.
+    /// Whether these receivers, to which the caller holds a reference, are the present ones.
     func isCurrent(_ fanout: Fanout) -> Bool { address.load(ordering: .acquiring) == fanout.address }
 
     /// Puts other receivers in the place of the present ones; called under `lock`.

@@ -30,6 +30,6 @@ public struct JournalRecovery: Sendable, Hashable {
     /// How many bytes at the end belong to an unfinished record.
     public let tornBytes: Int
 
-    /// The gaps in the last segment that has a head, and in those behind it: where events, or a head, are missing.
+    /// The gaps (missing events or a missing head) in the last segment with a head, and in the headless ones behind it.
     public let gaps: [JournalGap]
 }
