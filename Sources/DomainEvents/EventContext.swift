@@ -57,6 +57,18 @@ public struct EventContext: Sendable {
         self.bookmark = bookmark
     }
 
+    package var withoutBookmark: EventContext {
+        EventContext(
+            id: id,
+            nanosecondsSinceEpoch: nanosecondsSinceEpoch,
+            attempt: attempt,
+            cause: cause,
+            root: knownRoot,
+            traceparent: traceparent,
+            settledBelow: settledBelow
+        )
+    }
+
     /// The context of the event that the calling handler, synchronous or asynchronous, is handling; nil outside
     /// handlers.
     public static var current: EventContext? {

@@ -160,7 +160,8 @@ final class JournalCore: @unchecked Sendable {
                 try state.check(path)
                 let position = state.accepted.position + 1
                 let record = try makeRecord(position, name, context, payload.count)
-                guard writer.hasRoom(forStride: record.stride) else {
+                // Once the next head is stored, an event in this segment would lie behind the end that the head names.
+                guard spare?.head == nil, writer.hasRoom(forStride: record.stride) else {
                     try enterNextSegment()
                     continue
                 }

@@ -103,8 +103,10 @@ final class SegmentWriter {
         } else {
             let target = room(head.count)
             target.copyBytes(from: head)
-            target.storeBytes(of: mark, as: UInt64.self)
             try file.write(UnsafeRawBufferPointer(target), at: 0)
+            // The mark comes last: a head that found room only in part makes no segment.
+            target.storeBytes(of: mark, as: UInt64.self)
+            try file.write(UnsafeRawBufferPointer(rebasing: target[..<MemoryLayout.size(ofValue: mark)]), at: 0)
         }
     }
 

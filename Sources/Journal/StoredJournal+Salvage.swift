@@ -1,3 +1,4 @@
+import DomainEvents
 import JournalFormat
 import Locks
 
@@ -46,13 +47,17 @@ extension StoredJournal {
         }
         // If the oldest head is gone, reading begins at position 1, so that the gap is reported.
         let first = catalog.segments.first?.head?.firstPosition ?? 1
+        // Behind missing events no bookmark counts: its worker would not bring those events again.
+        var isWhole = true
         do {
             try read(after: first - 1, where: JournalQuery()) { step in
                 switch step {
-                case .gap(let gap): take(gap)
+                case .gap(let gap):
+                    if gap.reason != .removed { isWhole = false }
+                    take(gap)
                 case .event(let record):
                     do throws(JournalError) {
-                        try journal.core.take(record)
+                        try journal.core.take(record, withBookmark: isWhole)
                     } catch {
                         // Another program may have written an event that this one cannot write.
                         guard error.code == .notRecordable else { throw error }
@@ -75,9 +80,10 @@ extension StoredJournal {
 
 extension JournalCore {
     /// Records an event of another journal.
-    fileprivate func take(_ record: JournalRecord) throws(JournalError) {
+    fileprivate func take(_ record: JournalRecord, withBookmark: Bool) throws(JournalError) {
         makeRoom(forPayload: record.payload.count)
-        _ = try append(record.payload, name: record.name, context: record.context, whenSettled: nil)
+        let context = withBookmark ? record.context : record.context.withoutBookmark
+        _ = try append(record.payload, name: record.name, context: context, whenSettled: nil)
     }
 
     /// Makes all events safe, closes the files, and returns the last position; the calling thread waits.

@@ -199,6 +199,36 @@ struct FaultTests {
         await journal.close()
     }
 
+    @Test(
+        "J6: a segment whose head or bookmarks find no room costs no accepted event, also if a kill follows",
+        .timeLimit(.minutes(1)),
+        arguments: 0..<5
+    )
+    func noRoomForBookmarks(writes: Int) async throws {
+        let scratch = try ScratchJournal()
+        let storage = try FaultyStorage(at: scratch.path, writesInPlace: false)
+        let (journal, publisher) = try Self.journal(on: storage)
+        await journal.waitForSpare()
+        try publisher.publish(Counted(number: 0), bookmark: EventBookmark("0"))
+        // Three of these fill the segment but for a few small events.
+        let large = String(repeating: "x", count: 20_000)
+        for number in 1...3 { publisher.publish(Counted(number: number, text: large)) }
+        storage.failNextWrites(1, after: writes)
+        var accepted = [0, 1, 2, 3]
+        if (try? await publisher.deliver(Counted(number: 4, text: large), within: .seconds(60))) != nil {
+            accepted.append(4)
+        }
+        // The segment before still has room for this one.
+        if (try? await publisher.deliver(Counted(number: 5), within: .seconds(60))) != nil { accepted.append(5) }
+        let copy = try scratch.copied()
+        await journal.close()
+        let again = try copy.open()
+        let found = try await again.numbers()
+        #expect(found == (accepted, 0))
+        #expect(again.bookmark(ofWorker: publisher.source.origin) == EventBookmark("0"))
+        await again.close()
+    }
+
     // MARK: - Synchronizing
 
     @Test("Callers that wait return behind the synchronization, and publish does not wait", .timeLimit(.minutes(1)))

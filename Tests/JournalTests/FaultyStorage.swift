@@ -21,6 +21,7 @@ final class FaultyStorage: JournalStorage, @unchecked Sendable {
     private var failsToFill = 0
     private var failsToSynchronize = 0
     private var failsToWrite = 0
+    private var goodWrites = 0
     private var failsToRemove = 0
     private var gate: Baton?
     private var fillGate: Baton?
@@ -44,8 +45,10 @@ final class FaultyStorage: JournalStorage, @unchecked Sendable {
     /// Lets the next `count` synchronizations fail; later ones succeed again.
     func failSynchronizations(_ count: Int) { lock.withLock { failsToSynchronize = count } }
 
-    /// Leaves no room for the next `count` writes, which each write only their first half.
-    func failNextWrites(_ count: Int) { lock.withLock { failsToWrite = count } }
+    /// Leaves no room for the next `count` writes behind `good` others; each of them writes only its first half.
+    func failNextWrites(_ count: Int, after good: Int = 0) {
+        lock.withLock { (failsToWrite, goodWrites) = (count, good) }
+    }
 
     /// Lets the removal of the next `count` segments fail.
     func failNextRemovals(_ count: Int) { lock.withLock { failsToRemove = count } }
@@ -99,6 +102,10 @@ final class FaultyStorage: JournalStorage, @unchecked Sendable {
         lock.withLock {
             written[name, default: 0] += count
             guard failsToWrite > 0 else { return true }
+            if goodWrites > 0 {
+                goodWrites -= 1
+                return true
+            }
             failsToWrite -= 1
             return false
         }
@@ -176,7 +183,9 @@ private final class FaultyFile: JournalFile {
 
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(SystemError) {
         guard storage.willWrite(bytes.count, to: name) else {
-            try file.write(UnsafeRawBufferPointer(rebasing: bytes[..<(bytes.count / 2)]), at: offset)
+            // A word lies in one block, which has room or has none.
+            let part = bytes.count <= 8 ? 0 : bytes.count / 2
+            try file.write(UnsafeRawBufferPointer(rebasing: bytes[..<part]), at: offset)
             throw SystemError(code: ENOSPC, operation: "writing")
         }
         try file.write(bytes, at: offset)
