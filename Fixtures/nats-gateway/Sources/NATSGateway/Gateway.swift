@@ -10,6 +10,7 @@ public final class Gateway: Sendable {
     private let connection: NATSConnection
     private let exporter: Exporter?
     private let importers: [Importer]
+    private let places: ImportPlaces?
     private let report: @Sendable (GatewayReport) -> Void
     /// Where a change of the connection waits for a look whether another gateway serves this node.
     private let changes = DispatchQueue(label: "nats-gateway.changes")
@@ -35,6 +36,7 @@ public final class Gateway: Sendable {
         settled: @escaping @Sendable () -> Void = {}
     ) throws {
         self.configuration = configuration
+        self.places = places
         self.report = report
         let node = configuration.node
         let relay = ChangeRelay()
@@ -103,7 +105,13 @@ public final class Gateway: Sendable {
     /// Begins to serve, or looks again soon.
     private func serve() {
         switch presence.look() {
-        case .served: tellAll(isConnected: true)
+        case .served:
+            if presence.forgetsMeeting() {
+                // The other gateway has gone on meanwhile; the broker knows how far it came.
+                places?.overtake()
+                for importer in importers { importer.overtake() }
+            }
+            tellAll(isConnected: true)
         case .waits(let sentence):
             if let sentence { report(.note(sentence)) }
             changes.asyncAfter(deadline: .now() + Presence.pause) { [self] in

@@ -13,6 +13,8 @@
 /// knows, or may have lost what the broker was told.
 struct ImportMachine<Event: Sendable>: Machine {
     enum Input: Sendable {
+        /// Another process has read the stream since the host said how far it is: that place does not count.
+        case overtaken
         case connected
         case disconnected
         case looked(ImportLook)
@@ -121,7 +123,7 @@ struct ImportMachine<Event: Sendable>: Machine {
     private var trouble: String?
     private var actions: [Action] = []
     private let node: Node
-    private let known: ImportPlaces.Place?
+    private var known: ImportPlaces.Place?
 
     /// - Parameters:
     ///   - node: the node that reads.
@@ -135,6 +137,7 @@ struct ImportMachine<Event: Sendable>: Machine {
         defer { actions.removeAll() }
         switch input {
         case .settled(let sequence, let refusal): settle(sequence, refusal)
+        case .overtaken: known = nil
         case .connected: if !isEnded { begin() }
         case .disconnected:
             if !isEnded {
@@ -185,12 +188,9 @@ struct ImportMachine<Event: Sendable>: Machine {
             remembered = []
         } else if created == nil {
             place = look.floor
-            if let known, known.created == look.created {
-                // The host has each event up to this place, and none behind it.
-                place = known.sequence
-            } else {
-                repeatedUpTo = look.delivered
-            }
+            if let known, known.created == look.created { place = known.sequence }
+            // Behind the place that the host knows it may have events that its journal does not record.
+            repeatedUpTo = look.delivered
         }
         created = look.created
         guard let last = remembered.last else {

@@ -1,3 +1,5 @@
+import Synchronization
+
 /// The places of a gateway in the streams that it reads, as the host keeps them: in the bookmark of each event.
 ///
 /// A bookmark has the places in all streams, because the host keeps the last one of this gateway only. So the events
@@ -14,6 +16,8 @@ public actor ImportPlaces {
     /// The places that were read from the last bookmark.
     nonisolated let known: [Node: Place]
     private var places: [Node: Place]
+    /// Whether the places of the last bookmark are to be forgotten.
+    private nonisolated let isOvertaken = Mutex(false)
     private var last: Task<Custody, Never>?
 
     /// The most streams whose places a bookmark of 256 bytes can have.
@@ -57,7 +61,15 @@ public actor ImportPlaces {
         return await task.value
     }
 
+    /// Another process has gone on from the places of the last bookmark: they do not count any more.
+    nonisolated func overtake() { isOvertaken.withLock { $0 = true } }
+
     private func next(_ place: Place, _ node: Node, _ give: @Sendable ([UInt8]) async -> Custody) async -> Custody {
+        let isOvertaken = isOvertaken.withLock { isOvertaken in
+            defer { isOvertaken = false }
+            return isOvertaken
+        }
+        if isOvertaken { places = [:] }
         var next = places
         next[node] = place
         let custody = await give(Self.bookmark(next))

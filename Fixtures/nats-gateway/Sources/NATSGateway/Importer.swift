@@ -55,6 +55,9 @@ final class Importer: Sendable {
         thread.start("nats-gateway.import.\(node)", ImportMachine(node: reader, known: known)) { self.perform($0) }
     }
 
+    /// Another process has read the stream since the host said how far it is.
+    func overtake() { thread.put(.overtaken) }
+
     func change(isConnected: Bool) { thread.put(isConnected ? .connected : .disconnected) }
 
     func stop() {

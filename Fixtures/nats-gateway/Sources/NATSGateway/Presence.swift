@@ -20,7 +20,7 @@ final class Presence: Sendable {
         var isPresent = false
         var isConnected = false
         var isSettled = false
-        /// When a gateway of another owner first answered.
+        /// When another gateway first answered.
         var metAt: DispatchTime?
     }
 
@@ -45,6 +45,14 @@ final class Presence: Sendable {
     var isConnected: Bool {
         get { state.withLock(\.isConnected) }
         set { state.withLock { $0.isConnected = newValue } }
+    }
+
+    /// Whether another gateway has answered; false from then on.
+    func forgetsMeeting() -> Bool {
+        state.withLock { state in
+            defer { state.metAt = nil }
+            return state.metAt != nil
+        }
     }
 
     /// Looks whether another gateway answers, which may take two seconds; only on one thread at a time.

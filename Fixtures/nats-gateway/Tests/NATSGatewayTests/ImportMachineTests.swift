@@ -311,6 +311,12 @@ import Testing
         trial.handle(.connected)
         trial.handle(.looked(ImportLook(created: 6, first: 1, last: 20, floor: 3)))
         #expect(trial.made.map(\.start) == [4])
+        // Another process has read on meanwhile, and the broker knows how far.
+        trial = try Trial(known: .init(created: 5, sequence: 7))
+        trial.handle(.overtaken)
+        trial.handle(.connected)
+        trial.handle(.looked(ImportLook(created: 5, first: 1, last: 20, floor: 15)))
+        #expect(trial.made.map(\.start) == [16])
         // A stream from yesterday.
         trial = try Trial(known: .init(created: 5, sequence: 7))
         trial.handle(.connected)
