@@ -27,6 +27,9 @@ final class FrameReader: @unchecked Sendable {
     /// The events of the run in hand, and how many there are.
     private let events = UnsafeMutableBufferPointer<ArrivedEvent>.allocate(capacity: 64)
     @exclusivity(unchecked) private var count = 0
+    /// How many events the next run has at most: few where runs were cut short, so that their events are not taken
+    /// apart over and over.
+    @exclusivity(unchecked) private var most = 64
     /// How many events of the run are in hand or done with.
     @exclusivity(unchecked) private var taken = 0
     /// Where the run began, counted from the front of ``buffer``: below 0 when its first frames have left the buffer.
@@ -42,13 +45,17 @@ final class FrameReader: @unchecked Sendable {
     ///
     /// - Returns: The events; empty if there is another frame in front, or no whole one.
     func takeRun() -> UnsafeBufferPointer<ArrivedEvent> {
-        (count, runName) = EventFrame.decodeRun(buffer.readable, with: decoder, into: events)
+        let room = UnsafeMutableBufferPointer(rebasing: events[..<most])
+        (count, runName) = EventFrame.decodeRun(buffer.readable, with: decoder, into: room)
         (taken, origin) = (0, 0)
         return UnsafeBufferPointer(rebasing: events[..<count])
     }
 
     /// The run has only its first `count` events.
-    func shorten(to count: Int) { self.count = count }
+    func shorten(to count: Int) {
+        most = count < self.count ? max(count, 1) : min(most * 2, events.count)
+        self.count = count
+    }
 
     /// Whether the run has events that are not in hand yet.
     var hasRest: Bool { taken < count }

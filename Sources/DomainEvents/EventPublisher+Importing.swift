@@ -20,12 +20,7 @@ extension EventPublisher {
     ///   - bookmark: see ``publish(_:bookmark:)-(UntypedEvent,_)``.
     public func publish(importing imported: ImportedEvent, bookmark: EventBookmark? = nil) throws(DeliveryError) {
         let (event, context, channel) = try importing(imported, bookmark)
-        let publish = { [self] in
-            guard let subscribers = channel.currentSubscribers() else { return }
-            _ = channel.publish(event, context: context, to: subscribers, from: self, ifFull: .drop)
-        }
-        if let transaction = Transaction.current(of: self), transaction.hold(publish) { return }
-        publish()
+        publish(event, to: channel, context)
     }
 
     /// Waits for room, then publishes an event of another machine; otherwise like ``send(_:)-(UntypedEvent)``.

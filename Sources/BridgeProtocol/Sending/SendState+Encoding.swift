@@ -27,7 +27,7 @@ extension SendState {
         // An importer that starts again may bring any event of another machine again.
         let settledBelow = isForeign ? nil : settledMark(before: context.id)
         if attempt == 1, !wantsReceipt, strikes == nil, context.cause == nil, context.traceparent == nil,
-            context.bookmark == nil, context.id.source === parties.own, let peerNumber
+            context.bookmark == nil || !writesBookmarks, context.id.source === parties.own, let peerNumber
         {
             let head = EventFrame.PlainHead(
                 sequence: outbox.lastSequence &+ 1,
