@@ -85,7 +85,7 @@ package struct EventRun {
         return true
     }
 
-    /// From now on the event in hand is known by `context`, which lies where it is as long as the run is used.
+    /// From now on the event in hand is known by `context`, which lies where it is as long as ``context`` is read.
     package mutating func bears(_ context: UnsafePointer<EventContext>) { self.context = IncomingContext(context) }
 
     /// Notes the event in hand as handled and takes the next one; returns false, and does neither, if there is no next
