@@ -24,8 +24,8 @@ public import Supervision
 /// again, the bridge keeps that event in ``deadLetters`` instead.
 ///
 /// Handlers of events from a worker run on the thread that reads that worker's link, unless their subscription names
-/// another place. Handlers of the bridge's reports run on a thread of their own: a slow handler holds up other reports
-/// and nothing else. If a call leads to reports, it returns when these were delivered, unless a handler of a report
+/// another place. Handlers of the bridge's reports run on a thread of their own: a slow handler holds up only other
+/// reports, and calls that lead to reports. Such a call returns when these were delivered, unless a handler of a report
 /// takes longer than five seconds. Any thread may use all members.
 public final class BridgeHost: Sendable {
     let core: HostCore
@@ -251,7 +251,7 @@ public final class BridgeHost: Sendable {
         for index in core.indices(of: worker).reversed() { core.stopWorker(index) }
     }
 
-    /// Whether ``stop(_:)`` has stopped a worker that is still down and may be wanted again.
+    /// Whether ``stop(_:)`` has stopped a worker that a request may still start again; false once the bridge ends.
     package var hasStoppedWorkers: Bool { core.hasStoppedOnRequest }
 
     /// Returns when nothing is on its way.

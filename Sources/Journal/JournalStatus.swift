@@ -30,6 +30,6 @@ public struct JournalRecovery: Sendable, Hashable {
     /// How many bytes at the end belong to an unfinished record.
     public let tornBytes: Int
 
-    /// The gaps (missing events or a missing head) in the last segment with a head, and in the headless ones behind it.
+    /// The gaps in the last segment with a head and in the segments behind it: missing events, and missing heads.
     public let gaps: [JournalGap]
 }

@@ -3,8 +3,8 @@
 ///
 /// A significant child is one for which the group exists: a job that finishes, or a leader without which the others are
 /// of no use. Its end counts in three cases: a transient child ends normally, a temporary child ends in any way, or the
-/// supervisor gives either up. Two kinds of ends do not count: an end that was requested, and the end of a child that
-/// is stopped because a sibling restarts.
+/// supervisor gives the child up. Two kinds of ends do not count: an end that was requested, and the end of a child
+/// that is stopped because a sibling restarts.
 public enum AutomaticShutdown: String, Hashable, Sendable, CaseIterable {
     /// No child's end stops the others, and no child may be significant. The default.
     case never
