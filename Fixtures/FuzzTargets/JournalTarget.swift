@@ -94,7 +94,8 @@ package final class JournalTarget: FuzzTarget {
                 said.append("\(record.position) \(record.name) \(record.origin) \(record.byteCount)")
                 try checkWriting(record)
             case .bookmarks(let record):
-                said.append("\(record.position) \(record.bookmarks.map { "\($0)" } ?? "-")")
+                // Not the table's text: equal tables may list their workers in another order.
+                said.append("\(record.position) \(record.bookmarks.map { "\($0.hashValue)" } ?? "-")")
                 try checkTable(record)
             case .damage(let damage):
                 try require(damage.offset + damage.byteCount <= limit, "damage beyond the end: \(damage)")
