@@ -1,5 +1,3 @@
-import Synchronization
-
 /// Publishing with a bookmark, in a worker whose host keeps bookmarks; elsewhere the event goes without its bookmark.
 extension EventPublisher {
     /// Waits for room, then publishes an event with a bookmark; otherwise like ``send(_:)-(E)``.
@@ -25,12 +23,9 @@ extension EventPublisher {
         bookmark: EventBookmark
     ) async throws -> EventID {
         let own = try own(bookmark, of: channel.name)
-        if openTransactions.load(ordering: .relaxed) != 0,
-            let id = try sendInTransaction(event, to: channel, bookmark: own)
-        {
-            return id
-        }
-        return try await sendWhenRoom(event, to: channel, bookmark: own)
+        func context() -> EventContext { makeContext(causedBy: EventContext.current, bookmark: own) }
+        if let id = try sendInTransaction(event, to: channel, as: context()) { return id }
+        return try await sendWhenRoom(event, to: channel, as: context())
     }
 
     /// Publishes an event with a bookmark; otherwise like ``publish(_:)-(E)``.

@@ -11,32 +11,35 @@ extension EventPublisher {
     @discardableResult
     public func send<E: DomainEvent>(_ event: E) async throws -> EventID {
         if openTransactions.load(ordering: .relaxed) != 0,
-            let id = try sendInTransaction(event, to: channel(of: E.self))
+            let id = try sendInTransaction(event, to: channel(of: E.self), as: makeContext())
         {
             return id
         }
         if let id = try sendNow(event) { return id }
-        return try await sendWhenRoom(event, to: channel(of: E.self))
+        return try await sendWhenRoom(event, to: channel(of: E.self), as: makeContext())
     }
 
     func send<E: DomainEvent>(_ event: E, to channel: EventChannel<E>) async throws -> EventID {
-        if openTransactions.load(ordering: .relaxed) != 0, let id = try sendInTransaction(event, to: channel) {
+        if openTransactions.load(ordering: .relaxed) != 0,
+            let id = try sendInTransaction(event, to: channel, as: makeContext())
+        {
             return id
         }
         if let id = try sendNow(event, to: channel) { return id }
-        return try await sendWhenRoom(event, to: channel)
+        return try await sendWhenRoom(event, to: channel, as: makeContext())
     }
 
     /// Holds an event until the calling task's transaction is saved.
     ///
+    /// - Parameter context: the event's context, which may be made for the call.
     /// - Returns: The event's identity; nil if no open transaction holds the event; then it was not published.
     func sendInTransaction<E: DomainEvent>(
         _ event: E,
         to channel: EventChannel<E>,
-        bookmark: WorkerBookmark? = nil
+        as context: @autoclosure () -> EventContext
     ) throws(DeliveryError) -> EventID? {
         guard let transaction = Transaction.current(of: self) else { return nil }
-        let context = bookmark.map { makeContext(causedBy: EventContext.current, bookmark: $0) } ?? makeContext()
+        let context = context()
         if channel.currentSubscribers() == nil { try refuseAfterShutdown(channel.name, context) }
         let publish = { [self] in
             guard let subscribers = channel.currentSubscribers() else { return }
@@ -46,15 +49,17 @@ extension EventPublisher {
     }
 
     /// Waits for room and publishes; a separate function, so that ``send(_:)-(E)`` takes no memory for a rare wait.
+    ///
+    /// - Parameter context: the event's context, which may be made for the call.
     func sendWhenRoom<E: DomainEvent>(
         _ event: E,
         to channel: EventChannel<E>,
-        bookmark: WorkerBookmark? = nil
+        as context: @autoclosure () -> EventContext
     ) async throws -> EventID {
         // The event gets its context after the wait, because the context has the time of publication.
-        let reserved = try await reserveRoom(for: event, in: channel) { makeContext(causedBy: nil).id }
+        let reserved = try await reserveRoom(for: event, in: channel) { context().id }
         defer { for room in reserved { room.giveBack() } }
-        let context = bookmark.map { makeContext(causedBy: EventContext.current, bookmark: $0) } ?? makeContext()
+        let context = context()
         guard let subscribers = channel.currentSubscribers() else {
             // The bridge may have shut down while the caller waited for room.
             try refuseAfterShutdown(channel.name, context)
@@ -110,7 +115,7 @@ extension EventPublisher {
 
     /// - Parameter id: gives the event's identity, for the error if no room will come.
     /// - Returns: The rooms that keep a place for the event until the caller gives the place back.
-    func reserveRoom<E: DomainEvent>(
+    private func reserveRoom<E: DomainEvent>(
         for event: E,
         in channel: EventChannel<E>,
         id: () -> EventID
@@ -334,7 +339,7 @@ extension EventPublisher {
         }
     }
 
-    func refuseAfterShutdown(_ name: String, _ context: EventContext) throws(DeliveryError) {
+    private func refuseAfterShutdown(_ name: String, _ context: EventContext) throws(DeliveryError) {
         if let refusal = refusalAfterShutdown(of: name, context) { throw refusal }
     }
 

@@ -32,14 +32,8 @@ extension EventPublisher {
     ///   - bookmark: see ``send(_:bookmark:)-(UntypedEvent,_)``.
     public func send(importing imported: ImportedEvent, bookmark: EventBookmark? = nil) async throws {
         let (event, context, channel) = try importing(imported, bookmark)
-        if Transaction.current(of: self) != nil { return try publish(importing: imported, bookmark: bookmark) }
-        let reserved = try await reserveRoom(for: event, in: channel) { context.id }
-        defer { for room in reserved { room.giveBack() } }
-        guard let subscribers = channel.currentSubscribers() else {
-            return try refuseAfterShutdown(channel.name, context)
-        }
-        let outcome = channel.publish(event, context: context, to: subscribers, from: self, ifFull: .fail)
-        if case .failed(let failure) = outcome { throw failure.identified(by: context.id) }
+        if try sendInTransaction(event, to: channel, as: context) != nil { return }
+        _ = try await sendWhenRoom(event, to: channel, as: context)
     }
 
     private func importing(

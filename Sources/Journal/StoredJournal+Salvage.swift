@@ -82,7 +82,8 @@ extension JournalCore {
     /// Records an event of another journal.
     fileprivate func take(_ record: JournalRecord, withBookmark: Bool) throws(JournalError) {
         makeRoom(forPayload: record.payload.count)
-        let context = withBookmark ? record.context : record.context.withoutBookmark
+        var context = record.context
+        if !withBookmark { context.bookmark = nil }
         _ = try append(record.payload, name: record.name, context: context, whenSettled: nil)
     }
 

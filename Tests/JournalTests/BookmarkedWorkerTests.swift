@@ -2,7 +2,6 @@ import BridgeWorker
 import DomainEvents
 import EventBridge
 import EventBridgeTesting
-import Locks
 import TestSupport
 import Testing
 
@@ -10,17 +9,8 @@ import Testing
 
 @Suite("Bookmarks between a worker and its host")
 struct BookmarkedWorkerTests {
-    /// What a worker has found when it started, and what others saw of its events.
-    private final class Found: @unchecked Sendable {
-        // Sendable: everything mutable is guarded by `lock`.
-        private let lock = Lock()
-        private var texts: [String] = []
-        var all: [String] { lock.withLock { texts } }
-        func note(_ text: String) { lock.withLock { texts.append(text) } }
-    }
-
     /// Runs a host whose worker imports three numbers behind its bookmark.
-    private func run(_ journal: EventJournal?, records: Bool = true, _ found: Found) async throws {
+    private func run(_ journal: EventJournal?, records: Bool = true, _ found: Collected<String>) async throws {
         let publisher = EventPublisher()
         try journal?.record(Colored.self, of: publisher)
         if records { try journal?.record(Counted.self, of: publisher) }
@@ -28,7 +18,7 @@ struct BookmarkedWorkerTests {
             publisher,
             workers: [
                 InMemoryWorker("importer") { publisher in
-                    found.note("\(publisher.keepsBookmarks) \(publisher.lastBookmark?.text ?? "-")")
+                    found.add("\(publisher.keepsBookmarks) \(publisher.lastBookmark?.text ?? "-")")
                     let last = publisher.lastBookmark?.text.flatMap { Int($0) } ?? 0
                     for number in (last + 1)...(last + 3) {
                         try await publisher.send(Counted(number: number), bookmark: EventBookmark("\(number)"))
@@ -38,7 +28,7 @@ struct BookmarkedWorkerTests {
                 InMemoryWorker("viewer", subscribes: [Counted.self]) { publisher in
                     [
                         publisher.subscribe(to: Counted.self) { counted in
-                            found.note("\(counted.number) \(EventContext.current?.bookmark?.description ?? "")")
+                            found.add("\(counted.number) \(EventContext.current?.bookmark?.description ?? "")")
                         }
                     ]
                 },
@@ -52,7 +42,7 @@ struct BookmarkedWorkerTests {
     @Test("The next start of a worker, in another host, gets the bookmark of the last event", .timeLimit(.minutes(2)))
     func nextHost() async throws {
         let scratch = try ScratchJournal()
-        let found = Found()
+        let found = Collected<String>()
         for _ in 0..<3 {
             let journal = try scratch.open()
             try await run(journal, found)
@@ -68,7 +58,7 @@ struct BookmarkedWorkerTests {
 
     @Test("Without a journal the worker is told so, and its events come without bookmarks", .timeLimit(.minutes(2)))
     func withoutJournal() async throws {
-        let found = Found()
+        let found = Collected<String>()
         try await run(nil, found)
         try await run(nil, found)
         #expect(found.all.filter { $0.contains("e") } == ["false -", "false -"])
@@ -78,7 +68,7 @@ struct BookmarkedWorkerTests {
     func notRecorded() async throws {
         let scratch = try ScratchJournal()
         let journal = try scratch.open()
-        let found = Found()
+        let found = Collected<String>()
         try await run(journal, records: false, found)
         try await run(journal, records: false, found)
         #expect(found.all.filter { $0.contains("e") } == ["true -", "true -"])
@@ -88,8 +78,8 @@ struct BookmarkedWorkerTests {
     @Test("A bookmark that is too long is refused before anything is sent", .timeLimit(.minutes(1)))
     func tooLong() async throws {
         let publisher = EventPublisher()
-        let found = Found()
-        let subscription = publisher.subscribe(to: Counted.self) { found.note("\($0.number)") }
+        let found = Collected<String>()
+        let subscription = publisher.subscribe(to: Counted.self) { found.add("\($0.number)") }
         let long = EventBookmark([UInt8](repeating: 0, count: 257))
         let error = await #expect(throws: DeliveryError.self) {
             try await publisher.send(Counted(number: 1), bookmark: long)
@@ -109,10 +99,13 @@ struct BookmarkedWorkerTests {
     @Test("A worker that speaks in lines sends and gets bookmarks as texts", .timeLimit(.minutes(5)))
     func lines() async throws {
         let scratch = try ScratchJournal()
-        for start in 1...2 {
+        for _ in 1...2 {
             let journal = try scratch.open()
             let publisher = EventPublisher()
             try journal.record(Counted.self, of: publisher)
+            // The journal has an event before a handler gets it.
+            let recorded = Collected<Int>()
+            let subscription = publisher.subscribe(to: Counted.self) { recorded.add($0.number) }
             let bridge = try BridgeHost(
                 publisher: publisher,
                 workers: [
@@ -126,8 +119,9 @@ struct BookmarkedWorkerTests {
                 ]
             )
             try await bridge.start()
-            while journal.status.lastPosition < UInt64(start) { try await Task.sleep(for: .milliseconds(5)) }
+            await recorded.wait { !$0.isEmpty }
             await bridge.shutdown()
+            subscription.cancel()
             await journal.close()
         }
         var texts: [String?] = []
@@ -142,8 +136,8 @@ struct BookmarkedWorkerTests {
     @Test("A bookmark that was not agreed on is a violation", .timeLimit(.minutes(5)))
     func notAgreed() async throws {
         let publisher = EventPublisher()
-        let found = Found()
-        let exits = publisher.subscribe(to: WorkerExited.self) { found.note("\($0.reason)") }
+        let found = Collected<String>()
+        let exits = publisher.subscribe(to: WorkerExited.self) { found.add("\($0.reason)") }
         let bridge = try BridgeHost(
             publisher: publisher,
             workers: [
@@ -152,7 +146,7 @@ struct BookmarkedWorkerTests {
             intensity: RestartIntensity(restarts: 0, within: .seconds(1))
         )
         try? await bridge.start()
-        while found.all.isEmpty { try await Task.sleep(for: .milliseconds(5)) }
+        await found.wait { !$0.isEmpty }
         #expect(found.all[0].contains("has a bookmark, but the host has not said that it keeps any"))
         await bridge.shutdown()
         withExtendedLifetime(exits) {}

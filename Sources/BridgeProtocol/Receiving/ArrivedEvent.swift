@@ -35,10 +35,9 @@ package struct ArrivedEvent: BitwiseCopyable, Sendable {
     }
 
     /// An event that arrives alone, with a head of its own.
-    package init(sequence: UntrustedNumber, frameLength: Int, payloadOffset: Int = 0) {
+    package init(sequence: UntrustedNumber, frameLength: Int) {
         self.sequence = sequence
         self.frameLength = frameLength
-        self.payloadOffset = payloadOffset
-        (number, nanosecondsSinceEpoch, settledBelow, start) = (0, 0, nil, 0)
+        (number, nanosecondsSinceEpoch, settledBelow, start, payloadOffset) = (0, 0, nil, 0, 0)
     }
 }

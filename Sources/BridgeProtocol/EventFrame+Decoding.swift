@@ -1,0 +1,227 @@
+import CBOR
+import DomainEvents
+
+/// Taking event frames apart; nothing in them is trusted.
+extension EventFrame {
+    /// Takes a frame's body apart.
+    ///
+    /// - Returns: The head, and the offset in `body` at which the payload begins; the payload goes on to the end.
+    package static func decode(
+        _ body: UnsafeRawBufferPointer,
+        limits: LinkLimits
+    ) throws -> (head: EventHead, payloadOffset: Int) {
+        if let (event, name) = decodePlain(body, at: 0) {
+            var head = EventHead(
+                sequence: event.sequence.asWritten,
+                id: .sender(number: event.number),
+                nanosecondsSinceEpoch: event.nanosecondsSinceEpoch,
+                name: .number(name)
+            )
+            if let settledBelow = event.settledBelow { head.settledBelow = UntrustedNumber(settledBelow) }
+            return (head, event.payloadOffset - FrameDecoder.headBytes)
+        }
+        var reader = CBORReader(body)
+        let count = try reader.readArrayHead()
+        guard count == elements else {
+            throw LinkViolation(
+                "an event frame has \(elements) elements; this one has \(count.map(String.init) ?? "no") count"
+            )
+        }
+        let kind = try reader.readUnsigned()
+        guard kind == FrameKind.event.rawValue else { throw LinkViolation("frame kind \(kind) is not an event") }
+        let sequence = try reader.readUnsigned()
+        let id: WireID
+        if try reader.readNull() {
+            id = .sender(number: sequence)
+        } else {
+            id = try decodeID(&reader, limits: limits)
+        }
+        let time = try reader.readUnsigned()
+        let name: WireName
+        if reader.nextMajorType == .text {
+            let text = try reader.readText()
+            try checkEventName(text, limits: limits)
+            name = .text(text)
+        } else {
+            name = .number(try reader.readUnsigned())
+        }
+        var head = EventHead(sequence: sequence, id: id, nanosecondsSinceEpoch: time, name: name)
+        if try !reader.readNull() { try decodeOptions(&reader, into: &head, limits: limits) }
+        guard reader.bytesLeft > 0 else { throw LinkViolation("event \(sequence) has no payload") }
+        return (head, reader.position)
+    }
+
+    /// Takes apart the whole frames at the beginning of `bytes`, as long as each has a ``PlainHead`` and all have the
+    /// same name.
+    ///
+    /// - Parameters:
+    ///   - decoder: finds the frames.
+    ///   - events: gets the events.
+    /// - Returns: How many events there are, and their name.
+    package static func decodeRun(
+        _ bytes: UnsafeRawBufferPointer,
+        with decoder: FrameDecoder,
+        into events: UnsafeMutableBufferPointer<ArrivedEvent>
+    ) -> (count: Int, name: UInt64) {
+        var (count, start, runName) = (0, 0, UInt64(0))
+        while count < events.count, start < longestRun {
+            let rest = UnsafeRawBufferPointer(rebasing: bytes[start...])
+            // If the next bytes are no frame, they are an error only when the events before them are handled.
+            guard case .frame(let length)? = try? decoder.next(in: rest) else { break }
+            let body = UnsafeRawBufferPointer(rebasing: rest[FrameDecoder.headBytes..<length])
+            guard let (event, name) = decodePlain(body, at: start), count == 0 || name == runName else { break }
+            events.initializeElement(at: count, to: event)
+            runName = name
+            count &+= 1
+            start &+= length
+        }
+        return (count, runName)
+    }
+
+    /// How many bytes the frames of a run have before its last one: much less than a window, so that the sender learns
+    /// in time what is handled.
+    private static let longestRun = 64 << 10
+
+    /// Takes apart a frame that begins with a ``PlainHead``; nil for any other frame, valid or not.
+    ///
+    /// - Parameter start: where the frame begins in its run.
+    @inline(__always)
+    private static func decodePlain(
+        _ body: UnsafeRawBufferPointer,
+        at start: Int
+    ) -> (event: ArrivedEvent, name: UInt64)? {
+        // 40 bytes hold four numbers of at most nine bytes each, the bytes around them, and a byte of payload.
+        guard body.count >= 40, body[0] == 0x80 | UInt8(elements), body[1] == UInt8(FrameKind.event.rawValue) else {
+            return nil
+        }
+        var position = 2
+        guard let sequence = number(in: body, at: &position) else { return nil }
+        var id = sequence
+        if body[position] == 0xF6 {
+            position &+= 1
+        } else {
+            guard let number = number(in: body, at: &position) else { return nil }
+            id = number
+        }
+        guard let time = number(in: body, at: &position), let name = number(in: body, at: &position) else { return nil }
+        var settledBelow: UInt64?
+        if body[position] == 0xF6 {
+            position &+= 1
+        } else {
+            // 12 bytes hold the option's head and key, a number of at most nine bytes, and a byte of payload.
+            guard body.count &- position >= 12,
+                UInt16(bigEndian: body.loadUnaligned(fromByteOffset: position, as: UInt16.self)) == onlySettledBelow
+            else { return nil }
+            position &+= 2
+            settledBelow = number(in: body, at: &position)
+            guard settledBelow != nil else { return nil }
+        }
+        let event = ArrivedEvent(
+            sequence: sequence,
+            number: id,
+            nanosecondsSinceEpoch: time,
+            settledBelow: settledBelow,
+            start: start,
+            frameLength: FrameDecoder.headBytes &+ body.count,
+            payloadOffset: FrameDecoder.headBytes &+ position
+        )
+        return (event, name)
+    }
+
+    /// The number at `position`, which moves behind it; nil if another item begins there.
+    ///
+    /// Nine bytes must be left.
+    @inline(__always)
+    private static func number(in body: UnsafeRawBufferPointer, at position: inout Int) -> UInt64? {
+        let initial = body[position]
+        position &+= 1
+        switch initial {
+        case 0..<24: return UInt64(initial)
+        case 24:
+            position &+= 1
+            return UInt64(body[position &- 1])
+        case 25:
+            position &+= 2
+            return UInt64(UInt16(bigEndian: body.loadUnaligned(fromByteOffset: position &- 2, as: UInt16.self)))
+        case 26:
+            position &+= 4
+            return UInt64(UInt32(bigEndian: body.loadUnaligned(fromByteOffset: position &- 4, as: UInt32.self)))
+        case 27:
+            position &+= 8
+            return UInt64(bigEndian: body.loadUnaligned(fromByteOffset: position &- 8, as: UInt64.self))
+        default: return nil
+        }
+    }
+
+    private static func decodeOptions(
+        _ reader: inout CBORReader,
+        into head: inout EventHead,
+        limits: LinkLimits
+    ) throws {
+        guard let count = try reader.readMapHead() else {
+            throw LinkViolation("the options of an event must be a map with a count")
+        }
+        var previous: UInt64 = 0
+        for _ in 0..<count {
+            let key = try reader.readUnsigned()
+            guard key > previous else { throw LinkViolation("the options of an event are not in ascending order") }
+            previous = key
+            switch key {
+            case Option.attempt:
+                head.attempt = try reader.readNumber()
+                guard head.attempt > 0 else { throw LinkViolation("attempts are counted from 1") }
+            case Option.cause: head.cause = try decodeID(&reader, limits: limits)
+            case Option.root: head.root = try decodeID(&reader, limits: limits)
+            case Option.traceparent: head.traceparent = try reader.readText()
+            case Option.settledBelow: head.settledBelow = try reader.readNumber()
+            case Option.flags: head.wantsReceipt = try reader.readUnsigned() & Flag.wantsReceipt != 0
+            case Option.bookmark: head.bookmark = try decodeBookmark(&reader)
+            default: try reader.skipItem()
+            }
+        }
+    }
+
+    /// Reads a bookmark, in an event or in a welcome.
+    static func decodeBookmark(_ reader: inout CBORReader) throws -> [UInt8] {
+        let bytes = try reader.readBytes()
+        guard bytes.count <= EventBookmark.longest else {
+            throw LinkViolation("a bookmark has \(bytes.count) bytes; \(EventBookmark.longest) are the most")
+        }
+        return Array(bytes)
+    }
+
+    static func decodeID(_ reader: inout CBORReader, limits: LinkLimits) throws -> WireID {
+        switch reader.nextMajorType {
+        case .negative:
+            let head = try reader.readHead()
+            return .receiver(number: head.argument)
+        case .array:
+            let count = try reader.readArrayHead()
+            guard count == 3 else { throw LinkViolation("an identifier has three parts") }
+            let origin = try reader.readText()
+            try checkName(origin, limits: limits)
+            return .other(
+                origin: origin,
+                incarnation: try reader.readUnsigned(),
+                number: try reader.readUnsigned()
+            )
+        default:
+            return .sender(number: try reader.readUnsigned())
+        }
+    }
+
+    /// Checks the name of an event that a peer offers, or announces that it will offer.
+    static func checkEventName(_ name: String, limits: LinkLimits) throws(LinkViolation) {
+        try checkName(name, limits: limits)
+        guard name != EventName.everything.text else {
+            throw LinkViolation("no event has the name \"\(name)\", which stands for all events where they are wanted")
+        }
+    }
+
+    static func checkName(_ name: String, limits: LinkLimits) throws(LinkViolation) {
+        let length = name.utf8.count
+        guard length > 0, length <= limits.eventNameBytes else {
+            throw LinkViolation("a name has 1 to \(limits.eventNameBytes) bytes; this one has \(length)")
+        }
+    }
+}
