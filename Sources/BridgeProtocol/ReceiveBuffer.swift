@@ -6,10 +6,10 @@ package struct ReceiveBuffer: ~Copyable {
     /// The standard size, in bytes: as much as one read of a busy local socket brings.
     package static let standardBytes = 128 << 10
 
-    private var base: UnsafeMutableRawPointer
+    @usableFromInline private(set) var base: UnsafeMutableRawPointer
     private var capacity: Int
-    private var start = 0
-    private var end = 0
+    @usableFromInline private(set) var start = 0
+    @usableFromInline private(set) var end = 0
     /// How often in a row the standard size would have been enough.
     private var smallNeeds = 0
 
@@ -27,7 +27,9 @@ package struct ReceiveBuffer: ~Copyable {
     }
 
     /// The bytes that have arrived and were not consumed.
-    package var readable: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base + start, count: end - start) }
+    @inlinable package var readable: UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(start: base + start, count: end - start)
+    }
 
     /// Where the next read goes; never empty after ``makeRoom(for:)``.
     package var writable: UnsafeMutableRawBufferPointer {

@@ -35,7 +35,7 @@ public struct EventContext: Sendable {
     /// The bookmark that the event's worker has put on it; nil in most events.
     ///
     /// Only in the worker, on its link to the host, and from there into the journal: it is not passed on.
-    package var bookmark: WorkerBookmark?
+    package let bookmark: WorkerBookmark?
 
     package init(
         id: EventID,
@@ -55,6 +55,19 @@ public struct EventContext: Sendable {
         self.traceparent = traceparent
         self.settledBelow = settledBelow
         self.bookmark = bookmark
+    }
+
+    /// The same context, without a bookmark.
+    package var withoutBookmark: EventContext {
+        EventContext(
+            id: id,
+            nanosecondsSinceEpoch: nanosecondsSinceEpoch,
+            attempt: attempt,
+            cause: cause,
+            root: knownRoot,
+            traceparent: traceparent,
+            settledBelow: settledBelow
+        )
     }
 
     /// The context of the event that the calling handler, synchronous or asynchronous, is handling; nil outside

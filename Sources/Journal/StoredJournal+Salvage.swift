@@ -82,8 +82,7 @@ extension JournalCore {
     /// Records an event of another journal.
     fileprivate func take(_ record: JournalRecord, withBookmark: Bool) throws(JournalError) {
         makeRoom(forPayload: record.payload.count)
-        var context = record.context
-        if !withBookmark { context.bookmark = nil }
+        let context = withBookmark ? record.context : record.context.withoutBookmark
         _ = try append(record.payload, name: record.name, context: context, whenSettled: nil)
     }
 

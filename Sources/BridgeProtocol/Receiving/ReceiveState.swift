@@ -2,8 +2,9 @@
 /// handled, and what the peer has been told.
 ///
 /// A pure machine around the window: frames and the ends of handlers come in, acknowledgements come out. It also keeps
-/// acknowledgements of the peer: each counts only when the peer's own event that it names has arrived.
-package struct ReceiveState: Sendable {
+/// acknowledgements of the peer: each counts only when the peer's own event that it names has arrived. The value cannot
+/// be copied: otherwise each question that a link asks it might copy it whole.
+package struct ReceiveState: ~Copyable, Sendable {
     private var phase: LinkPhaseMachine
     private var window: ReceiveWindow
     private var allowance: ControlAllowance

@@ -1,8 +1,8 @@
 /// The callers that wait for a link: for room in its outbox, for a peer that keeps up, for quiet, for demand.
 ///
 /// Each is called once, when its wait is over. The thread that has taken it out calls it, without holding the lock of
-/// the link.
-package struct LinkWaiters: Sendable {
+/// the link. The value cannot be copied: otherwise each question that a link asks it might copy all its arrays.
+package struct LinkWaiters: ~Copyable, Sendable {
     package typealias Wake = @Sendable () -> Void
 
     /// A publisher that waits for its turn.

@@ -29,9 +29,9 @@ struct ReceiveStateTests {
         limits.windowEvents = windowEvents
         limits.controlMessages = controlMessages
         var state = ReceiveState(role: role, limits: limits, now: 0)
-        #expect(!state.isEstablished)
+        #expect(state.isEstablished == false)
         try state.messageReceived(role == .host ? .hello : .welcome, eventsSent: 0, now: 0)
-        #expect(state.isEstablished)
+        #expect(state.isEstablished == true)
         return state
     }
 
@@ -128,7 +128,7 @@ struct ReceiveStateTests {
                     #expect(state.refusedEvents == (outcome == .refused ? 1 : 0))
                     #expect(state.receivedBytes == 10)
                     // An acknowledgement that does not leave at once waits for a frame, or for the last batch.
-                    #expect(state.mayHaveToSay)
+                    #expect(state.mayHaveToSay == true)
                     let acknowledgement = state.batchLeaves(batch())
                     let expected = Acknowledgement(mark: 1, unwanted: outcome == .unwanted ? 1 : 0)
                     #expect(acknowledgement == (urgency == .now ? expected : nil))
@@ -136,7 +136,7 @@ struct ReceiveStateTests {
                     #expect(last == (urgency == .now ? nil : expected))
                     // Handling the event again changes nothing.
                     #expect(state.handled(sequence, isQuietAwaited: isQuietAwaited) == .none)
-                    #expect(!state.mayHaveToSay)
+                    #expect(state.mayHaveToSay == false)
                     #expect(state.batchLeaves(batch(isLast: true)) == nil)
                 }
             }
@@ -150,22 +150,22 @@ struct ReceiveStateTests {
         _ = state.handled(first, isQuietAwaited: true)
         #expect(state.batchLeaves(batch(queued: 2)) == Acknowledgement(mark: 1, after: 2))
         for _ in 0..<2 {
-            #expect(state.mayHaveToSay)
+            #expect(state.mayHaveToSay == true)
             #expect(state.batchLeaves(batch(queued: 1)) == nil)
         }
-        #expect(state.mayHaveToSay)
+        #expect(state.mayHaveToSay == true)
         #expect(state.batchLeaves(batch()) == Acknowledgement(mark: 1))
-        #expect(!state.mayHaveToSay)
+        #expect(state.mayHaveToSay == false)
     }
 
     @Test("an acknowledgement is due only if there is something to say, and said again only if anything has come")
     func wishes() throws {
         var state = try established()
         state.acknowledgementIsDue()
-        #expect(!state.mayHaveToSay)
+        #expect(state.mayHaveToSay == false)
         #expect(state.batchLeaves(batch()) == nil)
         state.lastAcknowledgementMayNeverStand()
-        #expect(!state.mayHaveToSay)
+        #expect(state.mayHaveToSay == false)
         #expect(state.batchLeaves(batch()) == nil)
         let first = try state.eventReceived(sequence: 1, frameLength: 1)
         _ = state.handled(first, isQuietAwaited: false)
@@ -173,7 +173,7 @@ struct ReceiveStateTests {
         #expect(state.batchLeaves(batch()) == Acknowledgement(mark: 1))
         #expect(state.batchLeaves(batch()) == nil)
         state.lastAcknowledgementMayNeverStand()
-        #expect(state.mayHaveToSay)
+        #expect(state.mayHaveToSay == true)
         #expect(state.batchLeaves(batch()) == Acknowledgement(mark: 1))
         #expect(state.batchLeaves(batch()) == nil)
     }
@@ -252,7 +252,7 @@ struct ReceiveStateTests {
                 #expect(state.hasExpected && !state.hasPending)
                 let safe = try checked(mark: 2, after: 3)
                 #expect(state.acknowledged(safe, accepted: 3) == true)
-                #expect(!state.hasExpected)
+                #expect(state.hasExpected == false)
                 for number in 0..<UInt64(waiting) {
                     let late = try checked(mark: 3 + number, after: 4 + number)
                     #expect(state.acknowledged(late, accepted: accepted) == false)
@@ -279,7 +279,7 @@ struct ReceiveStateTests {
         _ = try state.eventReceived(sequence: 1, frameLength: 1)
         #expect(state.takeStanding(nil)?.mark == 1)
         #expect(state.takeStanding(nil) == nil)
-        #expect(state.hasPending)
+        #expect(state.hasPending == true)
         // An event in memory that outlives the peer is as safe.
         #expect(state.takeStanding(2)?.mark == 2)
         #expect(state.lastReceived == 1 && state.lastArrived == 1)

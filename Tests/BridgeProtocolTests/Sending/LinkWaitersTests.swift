@@ -82,7 +82,7 @@ struct LinkWaitersTests {
                 #expect(waiters.isQuietAwaited == (waiting.contains("quiet") && isOver["quiet"] == false))
                 #expect(waiters.isEmpty == (expected == waiting))
                 // None of these inputs brings demand.
-                #expect(waiters.isDemandAwaited)
+                #expect(waiters.isDemandAwaited == true)
                 let rest = waiting.filter { isOver[$0] == false }
                 let order = ["room", "crowd", "backlog", "quiet"].filter(rest.contains) + ["demand"]
                 #expect(woken(by: waiters.takeAll()) == order)
@@ -136,7 +136,7 @@ struct LinkWaitersTests {
         #expect(waiters.takeDemand() == nil)
         waiters = self.waiters(["demand", "room"])
         waiters.forgetDemand()
-        #expect(!waiters.isDemandAwaited)
+        #expect(waiters.isDemandAwaited == false)
         #expect(woken(by: waiters.takeAll()) == ["room"])
     }
 
@@ -184,7 +184,7 @@ struct LinkWaitersTests {
             let rest = Set(expected.values.joined().map { "\($0)" })
             let empty = standing(isCrowded: false, isQuiet: true, keptBytes: 0, keptEvents: 0)
             #expect(Set(woken(by: waiters.takeWoken(empty))) == rest)
-            #expect(waiters.isEmpty)
+            #expect(waiters.isEmpty == true)
         }
     }
 }
