@@ -36,9 +36,11 @@ enum EventPath {
     private static func run(_ journey: Journey, _ count: Int64, warmUp: Int64) async throws {
         let allocations: Int64
         switch journey {
-        case .flood: allocations = try await travel(PathTravelled.self, count, warmUp)
-        case .laidOutFlood: allocations = try await travel(PathLaidOut.self, count, warmUp)
-        case .trips: allocations = try await travel(PathTravelled.self, count, warmUp, isThereAndBack: true)
+        case .flood: allocations = try await travel(PathTravelled.self, .oneWay, count, warmUp)
+        case .laidOutFlood: allocations = try await travel(PathLaidOut.self, .oneWay, count, warmUp)
+        case .trips: allocations = try await travel(PathTravelled.self, .thereAndBack, count, warmUp)
+        case .relay: allocations = try await travel(PathLaidOut.self, .relayed, count, warmUp)
+        case .fanOut: allocations = try await travel(PathLaidOut.self, .toMany, count, warmUp)
         case .local:
             let publisher = EventPublisher()
             let progress = Progress()
@@ -62,14 +64,14 @@ enum EventPath {
 
     private static func travel<Event: PathEvent>(
         _ type: Event.Type,
+        _ way: Way,
         _ count: Int64,
-        _ warmUp: Int64,
-        isThereAndBack: Bool = false
+        _ warmUp: Int64
     ) async throws -> Int64 {
-        let traveller = try await Traveller<Event>(isThereAndBack: isThereAndBack)
-        await traveller.travel(warmUp)
+        let traveller = try await Traveller<Event>(way)
+        try await traveller.travel(warmUp)
         cac_begin()
-        await traveller.travel(count)
+        try await traveller.travel(count)
         let allocations = cac_end()
         await traveller.end()
         return allocations

@@ -8,10 +8,28 @@ enum Journey: String, CaseIterable {
     case laidOutFlood = "flood-layout"
     /// One at a time, there and back: both ends wait, each event is written at once.
     case trips
+    /// As many as the worker can publish, to another worker: they pass through the host, which handles none.
+    case relay
+    /// As many as the host can publish, to eight workers.
+    case fanOut = "fan-out"
     /// From the publisher to a subscriber of the same process, without a bridge.
     case local
     /// To bytes and back, without a publisher.
     case codec
+}
+
+/// The way of events through a bridge.
+enum Way {
+    /// From a worker to the host.
+    case oneWay
+    /// From the host to a worker and back; each event waits until the one before has been answered.
+    case thereAndBack
+    /// From a worker to another worker.
+    case relayed
+    /// From the host to eight workers.
+    case toMany
+
+    var receivers: Int { if case .toMany = self { 8 } else { 1 } }
 }
 
 /// An event that crosses the link: a number and 16 characters, one more than Swift keeps inline.

@@ -3,52 +3,80 @@ import DomainEvents
 import EventBridge
 import EventBridgeTesting
 
-/// A bridge in one process, with the sender and the receiver of its events.
+/// A bridge in one process, with the senders and the receivers of its events.
 final class Traveller<Event: PathEvent>: Sendable {
-    private let isThereAndBack: Bool
+    private let way: Way
     private let publisher = EventPublisher()
     private let bridge: BridgeHost
-    private let progress = Progress()
-    private let subscription: Subscription
+    /// What has arrived at each receiver.
+    private let progress: [Progress]
+    private let subscription: Subscription?
 
-    /// - Parameter isThereAndBack: whether each event waits until the one before has been answered.
-    init(isThereAndBack: Bool) async throws {
-        self.isThereAndBack = isThereAndBack
-        let worker = InMemoryWorker("traveller", subscribes: [TravelBegun.self, PathReturned.self]) { publisher in
+    init(_ way: Way) async throws {
+        self.way = way
+        let progress = (0..<way.receivers).map { _ in Progress() }
+        self.progress = progress
+        switch way {
+        case .oneWay, .thereAndBack:
+            bridge = try await .inMemory(publisher, workers: [Self.sender])
+            let arrived = progress[0]
+            subscription = publisher.subscribe(to: Event.self) { [publisher] event in
+                let isLast = arrived.arrived(event)
+                if case .thereAndBack = way, !isLast {
+                    let next = event.id + 1
+                    publisher.publish(PathReturned(id: next, title: PathTitle.of(next)))
+                }
+            }
+        case .relayed:
+            bridge = try await .inMemory(publisher, workers: [Self.sender] + Self.receivers(progress))
+            subscription = nil
+        case .toMany:
+            bridge = try await .inMemory(publisher, workers: Self.receivers(progress))
+            subscription = nil
+        }
+    }
+
+    /// Sends as many events as it is asked for, and answers each that comes back.
+    private static var sender: InMemoryWorker {
+        InMemoryWorker("sender", subscribes: [TravelBegun.self, PathReturned.self]) { publisher in
             [
                 publisher.subscribe(to: TravelBegun.self) { begun in
-                    Task.detached {
-                        for id in begun.first..<begun.first + begun.count {
-                            try await publisher.send(Event(id: id, title: PathTitle.of(id)))
-                        }
-                    }
+                    Task.detached { try await send(begun, by: publisher) }
                 },
                 publisher.subscribe(to: PathReturned.self) { event in
                     publisher.publish(Event(id: event.id, title: event.title))
                 },
             ]
         }
-        bridge = try await BridgeHost.inMemory(publisher, workers: [worker])
-        subscription = publisher.subscribe(to: Event.self) { [publisher, progress] event in
-            let isLast = progress.arrived(event)
-            if isThereAndBack, !isLast {
-                let next = event.id + 1
-                publisher.publish(PathReturned(id: next, title: PathTitle.of(next)))
+    }
+
+    private static func receivers(_ progress: [Progress]) -> [InMemoryWorker] {
+        progress.enumerated().map { number, progress in
+            InMemoryWorker("receiver-\(number)", subscribes: [Event.self]) { publisher in
+                [publisher.subscribe(to: Event.self) { _ = progress.arrived($0) }]
             }
         }
     }
 
-    /// Lets `count` events travel, and returns when all have arrived in order and nothing is on its way any more.
-    func travel(_ count: Int64) async {
-        let (first, arrived) = progress.begin(count)
-        if isThereAndBack {
-            publisher.publish(PathReturned(id: first, title: PathTitle.of(first)))
-        } else {
-            publisher.publish(TravelBegun(first: first, count: count))
+    private static func send(_ begun: TravelBegun, by publisher: EventPublisher) async throws {
+        for id in begun.first..<begun.first + begun.count {
+            try await publisher.send(Event(id: id, title: PathTitle.of(id)))
+        }
+    }
+
+    /// Lets `count` events travel, and returns when all have arrived in order at each receiver and nothing is on its
+    /// way any more.
+    func travel(_ count: Int64) async throws {
+        let begun = progress.map { $0.begin(count) }
+        let first = begun[0].first
+        switch way {
+        case .thereAndBack: publisher.publish(PathReturned(id: first, title: PathTitle.of(first)))
+        case .oneWay, .relayed: publisher.publish(TravelBegun(first: first, count: count))
+        case .toMany: try await Self.send(TravelBegun(first: first, count: count), by: publisher)
         }
         await withCheckedContinuation { continuation in
             DispatchQueue.global().async {
-                arrived.wait()
+                for arrival in begun { arrival.arrived.wait() }
                 continuation.resume()
             }
         }
@@ -56,7 +84,7 @@ final class Traveller<Event: PathEvent>: Sendable {
     }
 
     func end() async {
-        subscription.cancel()
+        subscription?.cancel()
         await bridge.shutdown()
     }
 }
