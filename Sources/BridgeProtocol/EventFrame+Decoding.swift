@@ -1,5 +1,5 @@
 import CBOR
-import DomainEvents
+package import DomainEvents
 
 /// Taking event frames apart; nothing in them is trusted.
 extension EventFrame {
@@ -10,7 +10,7 @@ extension EventFrame {
         _ body: UnsafeRawBufferPointer,
         limits: LinkLimits
     ) throws -> (head: EventHead, payloadOffset: Int) {
-        if let (event, name) = decodePlain(body, at: 0) {
+        if let (event, name) = decodePlain(body, at: 0, from: nil) {
             var head = EventHead(
                 sequence: event.sequence.asWritten,
                 id: .sender(number: event.number),
@@ -52,30 +52,49 @@ extension EventFrame {
     }
 
     /// Takes apart the whole frames at the beginning of `bytes`, as long as each has a ``PlainHead`` and all have the
-    /// same name.
+    /// same source and the same name.
     ///
     /// - Parameters:
     ///   - decoder: finds the frames.
+    ///   - others: the known sources of third processes' events; an event of another such source is in no run.
     ///   - events: gets the events.
-    /// - Returns: How many events there are, and their name.
+    /// - Returns: How many events there are, their name, and their source if it is a third process.
     package static func decodeRun(
         _ bytes: UnsafeRawBufferPointer,
         with decoder: FrameDecoder,
+        others: SpelledSources,
         into events: UnsafeMutableBufferPointer<ArrivedEvent>
-    ) -> (count: Int, name: UInt64) {
+    ) -> (count: Int, name: UInt64, source: EventSource?) {
         var (count, start, runName) = (0, 0, UInt64(0))
+        var source: SpelledSource?
         while count < events.count, start < longestRun {
             let rest = UnsafeRawBufferPointer(rebasing: bytes[start...])
             // If the next bytes are no frame, they are an error only when the events before them are handled.
             guard case .frame(let length)? = try? decoder.next(in: rest) else { break }
             let body = UnsafeRawBufferPointer(rebasing: rest[FrameDecoder.headBytes..<length])
-            guard let (event, name) = decodePlain(body, at: start), count == 0 || name == runName else { break }
+            if count == 0, let position = positionOfThirdSource(in: body) {
+                source = others.source(spelledIn: body, at: position)
+            }
+            guard let (event, name) = decodePlain(body, at: start, from: source), count == 0 || name == runName else {
+                break
+            }
             events.initializeElement(at: count, to: event)
             runName = name
             count &+= 1
             start &+= length
         }
-        return (count, runName)
+        return (count, runName, count > 0 ? source?.source : nil)
+    }
+
+    /// Where the source of a third process's event begins in the body of its frame; nil for any other frame.
+    private static func positionOfThirdSource(in body: UnsafeRawBufferPointer) -> Int? {
+        // The kind and the sequence take at most ten bytes behind the array's head.
+        guard body.count >= 12, body[0] == 0x80 | UInt8(elements), body[1] == UInt8(FrameKind.event.rawValue) else {
+            return nil
+        }
+        var position = 2
+        guard number(in: body, at: &position) != nil, body[position] == 0x83 else { return nil }
+        return position
     }
 
     /// How many bytes the frames of a run have before its last one: much less than a window, so that the sender learns
@@ -84,20 +103,28 @@ extension EventFrame {
 
     /// Takes apart a frame that begins with a ``PlainHead``; nil for any other frame, valid or not.
     ///
-    /// - Parameter start: where the frame begins in its run.
+    /// - Parameters:
+    ///   - start: where the frame begins in its run.
+    ///   - source: the third process that must have published the event; nil if it must be the sending side.
     @inline(__always)
     private static func decodePlain(
         _ body: UnsafeRawBufferPointer,
-        at start: Int
+        at start: Int,
+        from source: SpelledSource?
     ) -> (event: ArrivedEvent, name: UInt64)? {
         // 40 bytes hold four numbers of at most nine bytes each, the bytes around them, and a byte of payload.
-        guard body.count >= 40, body[0] == 0x80 | UInt8(elements), body[1] == UInt8(FrameKind.event.rawValue) else {
-            return nil
-        }
+        guard body.count &- (source?.bytes.count ?? 0) >= 40, body[0] == 0x80 | UInt8(elements),
+            body[1] == UInt8(FrameKind.event.rawValue)
+        else { return nil }
         var position = 2
         guard let sequence = number(in: body, at: &position) else { return nil }
         var id = sequence
-        if body[position] == 0xF6 {
+        if let source {
+            guard source.isSpelled(in: body, at: position) else { return nil }
+            position &+= source.bytes.count
+            guard let number = number(in: body, at: &position) else { return nil }
+            id = number
+        } else if body[position] == 0xF6 {
             position &+= 1
         } else {
             guard let number = number(in: body, at: &position) else { return nil }

@@ -132,10 +132,12 @@ package enum EventFrame {
         }
     }
 
-    /// The head of an event that this side offers and that has no cause: it has a number for the name, and no option
-    /// but ``EventHead/settledBelow``.
+    /// The head of an event that has no cause: it has a number for the name, and no option but
+    /// ``EventHead/settledBelow``.
     package struct PlainHead {
         private let sequence: UInt64
+        /// The spelling of the event's source; empty if this side offers the event.
+        private let source: UnsafeRawBufferPointer
         private let number: UInt64
         private let time: UInt64
         private let name: UInt64
@@ -144,19 +146,23 @@ package enum EventFrame {
         /// How many bytes the head has.
         package let length: Int
 
+        /// - Parameter source: the spelling of the event's source, which the caller keeps as long as this value is
+        ///   used; empty if this side offers the event.
         package init(
             sequence: UInt64,
+            source: UnsafeRawBufferPointer,
             number: UInt64,
             nanosecondsSinceEpoch: UInt64,
             name: UInt64,
             settledBelow: UInt64?
         ) {
             self.sequence = sequence
+            self.source = source
             self.number = number
             time = nanosecondsSinceEpoch
             self.name = name
             self.settledBelow = settledBelow
-            let id = number == sequence ? 1 : Self.length(of: number)
+            let id = source.isEmpty && number == sequence ? 1 : source.count + Self.length(of: number)
             // One byte begins the options, and the key of the only option takes another.
             let options = settledBelow.map { 2 + Self.length(of: $0) } ?? 1
             // Besides the four numbers, the head has the frame's length, the array's head and the kind.
@@ -181,7 +187,10 @@ package enum EventFrame {
             next.storeBytes(of: UInt8(FrameKind.event.rawValue), toByteOffset: 1, as: UInt8.self)
             next += 2
             next += CBORWriter.storeHead(0, sequence, at: next)
-            if number == sequence {
+            if let start = source.baseAddress {
+                next.copyMemory(from: start, byteCount: source.count)
+                next += source.count + CBORWriter.storeHead(0, number, at: next + source.count)
+            } else if number == sequence {
                 next.storeBytes(of: 0xF6, as: UInt8.self)
                 next += 1
             } else {
@@ -208,10 +217,15 @@ package enum EventFrame {
         case .receiver(let number):
             writer.negative(number)
         case .other(let origin, let incarnation, let number):
-            writer.arrayHead(3)
-            writer.text(origin)
-            writer.unsigned(incarnation)
+            encodeSource(origin: origin, incarnation: incarnation, writer)
             writer.unsigned(number)
         }
+    }
+
+    /// Writes the beginning of the identity of a third process's event, up to the number.
+    static func encodeSource(origin: String, incarnation: UInt64, _ writer: CBORWriter) {
+        writer.arrayHead(3)
+        writer.text(origin)
+        writer.unsigned(incarnation)
     }
 }

@@ -27,6 +27,13 @@ package struct LinkParties: Sendable {
     /// The incarnation that the peer's acknowledgements must carry; 0 before the handshake.
     package var peerIncarnation: UInt64 { peer?.incarnation ?? 0 }
 
+    /// Whether the source is neither of the two processes.
+    func isThird(_ source: EventSource) -> Bool {
+        guard source != own else { return false }
+        guard let peer else { return true }
+        return source != peer
+    }
+
     // MARK: - What this side writes
 
     /// An identity as this side writes it.

@@ -31,10 +31,10 @@ package struct EventRun {
 
     /// The events that `reader` has; none of them is in hand yet.
     ///
-    /// - Parameter source: the origin of the events, which the link keeps.
+    /// - Parameter source: the origin of the events, which the caller keeps as long as the run is used.
     init(of reader: FrameReader, from source: Unmanaged<EventSource>, strand: LinkStrand, turn: Int) {
         name = .number(reader.runName)
-        (isOfPeer, wantsReceipt, hasBookmark) = (true, false, false)
+        (isOfPeer, wantsReceipt, hasBookmark) = (reader.runSource == nil, false, false)
         context = IncomingContext(source: source, number: 0, nanosecondsSinceEpoch: 0, settledBelow: nil)
         (self.source, self.reader, self.strand, self.turn) = (source, .passUnretained(reader), strand, turn)
     }

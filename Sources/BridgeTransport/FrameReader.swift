@@ -1,4 +1,5 @@
 import BridgeProtocol
+import DomainEvents
 
 /// The bytes that a link has read and not acted upon yet; only the thread that reads uses them.
 final class FrameReader: @unchecked Sendable {
@@ -36,17 +37,30 @@ final class FrameReader: @unchecked Sendable {
     @exclusivity(unchecked) private var origin = 0
     /// The number of the name of the run's events.
     @exclusivity(unchecked) private(set) var runName: UInt64 = 0
+    /// The source of the run's events; nil if it is the peer.
+    @exclusivity(unchecked) private(set) var runSource: EventSource?
+    /// The third processes whose events the peer has passed on.
+    @exclusivity(unchecked) private var sources = SpelledSources()
 
     deinit { events.deallocate() }
 
     // MARK: - Runs
 
-    /// Takes the plain events of one name at the front of the buffer as a run; none of them is in hand yet.
+    /// The events of this source, a third process, may come in runs from now on.
+    func takeRuns(of source: EventSource) { _ = sources.spelled(source) }
+
+    /// Takes the plain events of one source and one name at the front of the buffer as a run; none of them is in hand
+    /// yet.
     ///
     /// - Returns: The events; empty if there is another frame in front, or no whole one.
     func takeRun() -> UnsafeBufferPointer<ArrivedEvent> {
         let room = UnsafeMutableBufferPointer(rebasing: events[..<most])
-        (count, runName) = EventFrame.decodeRun(buffer.readable, with: decoder, into: room)
+        (count, runName, runSource) = EventFrame.decodeRun(
+            buffer.readable,
+            with: decoder,
+            others: sources,
+            into: room
+        )
         (taken, origin) = (0, 0)
         return UnsafeBufferPointer(rebasing: events[..<count])
     }

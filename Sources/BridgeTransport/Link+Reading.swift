@@ -107,7 +107,9 @@ extension Link {
                     isHandling = true
                     try handleRun(of: reader, turn)
                 } else if let frame = try reader.next() {
-                    if let end = try frameReceived(frame, for: control, isHandling: &isHandling) { return .ended(end) }
+                    if let end = try frameReceived(frame, by: reader, for: control, isHandling: &isHandling) {
+                        return .ended(end)
+                    }
                 } else {
                     return nil
                 }
@@ -178,6 +180,7 @@ extension Link {
     /// - Parameter isHandling: becomes true if the frame was of an event.
     private func frameReceived(
         _ frame: UnsafeRawBufferPointer,
+        by reader: FrameReader,
         for control: any LinkControlSink,
         isHandling: inout Bool
     ) throws -> LinkEnd? {
@@ -185,11 +188,11 @@ extension Link {
         switch ControlMessage.kind(of: body) {
         case FrameKind.event.rawValue:
             isHandling = true
-            try eventReceived(body, frameLength: frame.count)
+            try eventReceived(body, frameLength: frame.count, by: reader)
             return nil
         case FrameKind.placed.rawValue:
             isHandling = true
-            try placedReceived(body)
+            try placedReceived(body, by: reader)
             return nil
         case FrameKind.gap.rawValue:
             try gapReceived(try GapFrame(decoding: body, limits: limits), frameLength: frame.count)
@@ -248,12 +251,15 @@ extension Link {
     /// Hands the events of a run to the sink that are not in hand yet.
     private func handleRun(of reader: FrameReader, _ turn: Int) throws {
         // Without a source or a sink the link is being torn down, and the events stay unacknowledged.
-        guard let source = parties.peer, let sink = sinks.events else {
+        guard let source = reader.runSource ?? parties.peer, let sink = sinks.events else {
             while reader.takeNext() != nil {}
             return
         }
         var run = EventRun(of: reader, from: .passUnretained(source), strand: strand, turn: turn)
-        while run.takeNext() { try handle(&run, with: sink) }
+        // The reader has a source for its own run only, and another thread may read the next one meanwhile.
+        try withExtendedLifetime(source) {
+            while run.takeNext() { try handle(&run, with: sink) }
+        }
     }
 
     /// Hands the event in hand to the sink, and acts on what becomes of it or of later events of its run.
@@ -279,7 +285,7 @@ extension Link {
     }
 
     /// An event that has a head of its own has arrived: a run of one.
-    private func eventReceived(_ body: UnsafeRawBufferPointer, frameLength: Int) throws {
+    private func eventReceived(_ body: UnsafeRawBufferPointer, frameLength: Int, by reader: FrameReader) throws {
         let (head, payloadOffset) = try EventFrame.decode(body, limits: limits)
         let event = ArrivedEvent(sequence: head.sequence, frameLength: frameLength)
         _ = try withUnsafePointer(to: event) { event throws(LinkViolation) in
@@ -289,6 +295,8 @@ extension Link {
         guard let context = parties.received(head), let sink = sinks.events else {
             return lock.withLock { receiving.isPending(sequence) }
         }
+        // A host looks at each event that is not its worker's own.
+        if role == .worker, case .other = head.id { reader.takeRuns(of: context.id.source) }
         strand.eventArrived(sequence)
         try withUnsafePointer(to: context) { context in
             let payload = UnsafeRawBufferPointer(rebasing: body[payloadOffset...])
@@ -298,7 +306,7 @@ extension Link {
     }
 
     /// An event lies in memory that the peer shares: it is copied out, and then handled like any other.
-    private func placedReceived(_ body: UnsafeRawBufferPointer) throws {
+    private func placedReceived(_ body: UnsafeRawBufferPointer, by reader: FrameReader) throws {
         try lock.withLock { () throws(LinkViolation) in try receiving.placeReceived() }
         let placed = try PlacedFrame(decoding: body)
         guard let copies = peerMemory.copies else {
@@ -307,7 +315,7 @@ extension Link {
         let copy = try copies.take(placed, limit: limits.frameBytes)
         try withExtendedLifetime(copy) {
             let event = try placed.check(copy.bytes, limits: limits)
-            try eventReceived(event, frameLength: copy.bytes.count)
+            try eventReceived(event, frameLength: copy.bytes.count, by: reader)
         }
     }
 

@@ -29,7 +29,9 @@ struct BookmarkFrameTests {
     private func runLength(_ head: EventHead) -> Int {
         let bytes = frame(head, payload: [UInt8](repeating: 0xA0, count: 40))
         return withUnsafeTemporaryAllocation(of: ArrivedEvent.self, capacity: 4) { events in
-            bytes.withUnsafeBytes { EventFrame.decodeRun($0, with: FrameDecoder(limit: 4_096), into: events).count }
+            bytes.withUnsafeBytes {
+                EventFrame.decodeRun($0, with: FrameDecoder(limit: 4_096), others: SpelledSources(), into: events).count
+            }
         }
     }
 

@@ -8,42 +8,116 @@ import Testing
 struct FrameFormTests {
     private static let numbers: [UInt64] = [1, 23, 24, 255, 256, 65_535, 65_536, 1 << 32 - 1, 1 << 32, .max]
 
+    private static let third = EventSource(origin: "canvas", incarnation: 1 << 40)
+
     @Test("the short way of writing an event's head writes what the general one does", arguments: numbers)
     func plainHeads(sequence: UInt64) throws {
-        for number in Self.numbers {
-            for name in [0, 300, .max] as [UInt64] {
-                for settledBelow in [nil] + Self.numbers.map(Optional.some) {
-                    let plain = EventFrame.PlainHead(
-                        sequence: sequence,
-                        number: number,
-                        nanosecondsSinceEpoch: number ^ name,
-                        name: name,
-                        settledBelow: settledBelow
-                    )
-                    let written = [UInt8](unsafeUninitializedCapacity: plain.length) { buffer, count in
-                        if let start = buffer.baseAddress { plain.encode(at: start, payloadBytes: 1_000) }
-                        count = plain.length
-                    }
-                    var head = EventHead(
-                        sequence: sequence,
-                        id: .sender(number: number),
-                        nanosecondsSinceEpoch: number ^ name,
-                        name: .number(name)
-                    )
-                    head.settledBelow = settledBelow.map { UntrustedNumber($0) }
-                    let buffer = CBORBuffer()
-                    EventFrame.encodeHead(head, payloadBytes: 1_000, into: buffer)
-                    #expect(written == buffer.copied())
-                    // A short body is read the general way, a long one the short way.
-                    for payload in [1, 11, 12, 60] {
-                        let body = bodyOf(written) + [UInt8](repeating: 0xF4, count: payload)
-                        let read = try decodeEvent(body)
-                        #expect(read.payload.count == payload)
-                        #expect(read.head.sequence == head.sequence && read.head.settledBelow == head.settledBelow)
-                        #expect(read.head.id == head.id && read.head.name == head.name)
-                        #expect(read.head.nanosecondsSinceEpoch == head.nanosecondsSinceEpoch)
+        var others = SpelledSources()
+        for source in [nil, Self.third] {
+            let spelled = source.map { others.spelled($0) }
+            for number in Self.numbers {
+                for name in [0, 300, .max] as [UInt64] {
+                    for settledBelow in [nil] + Self.numbers.map(Optional.some) {
+                        let plain = EventFrame.PlainHead(
+                            sequence: sequence,
+                            source: spelled?.bytes ?? UnsafeRawBufferPointer(start: nil, count: 0),
+                            number: number,
+                            nanosecondsSinceEpoch: number ^ name,
+                            name: name,
+                            settledBelow: settledBelow
+                        )
+                        let written = [UInt8](unsafeUninitializedCapacity: plain.length) { buffer, count in
+                            if let start = buffer.baseAddress { plain.encode(at: start, payloadBytes: 1_000) }
+                            count = plain.length
+                        }
+                        var head = EventHead(
+                            sequence: sequence,
+                            id: Self.id(of: source, number),
+                            nanosecondsSinceEpoch: number ^ name,
+                            name: .number(name)
+                        )
+                        head.settledBelow = settledBelow.map { UntrustedNumber($0) }
+                        let buffer = CBORBuffer()
+                        EventFrame.encodeHead(head, payloadBytes: 1_000, into: buffer)
+                        #expect(written == buffer.copied())
+                        try checkReading(written, head, others)
                     }
                 }
+            }
+        }
+    }
+
+    private static func id(of source: EventSource?, _ number: UInt64) -> WireID {
+        guard let source else { return .sender(number: number) }
+        return .other(origin: source.origin, incarnation: source.incarnation, number: number)
+    }
+
+    /// A short body is read the general way, a long one the short way.
+    private func checkReading(_ written: [UInt8], _ head: EventHead, _ others: SpelledSources) throws {
+        for payload in [1, 11, 12, 60] {
+            let body = bodyOf(written) + [UInt8](repeating: 0xF4, count: payload)
+            let read = try decodeEvent(body)
+            #expect(read.payload.count == payload)
+            #expect(read.head.sequence == head.sequence && read.head.settledBelow == head.settledBelow)
+            #expect(read.head.id == head.id && read.head.name == head.name)
+            #expect(read.head.nanosecondsSinceEpoch == head.nanosecondsSinceEpoch)
+            let run = decodeRun(body, others)
+            guard payload == 60 else { continue }
+            let event = try #require(run.events.first)
+            #expect(event.sequence == head.sequence && event.settledBelow == head.settledBelow?.asWritten)
+            #expect(head.nanosecondsSinceEpoch == event.nanosecondsSinceEpoch && head.name == .number(run.name))
+            #expect(head.id == Self.id(of: run.source, event.number))
+            #expect(event.payloadOffset == written.count)
+        }
+    }
+
+    @Test("events of a third process are a run only if its source is known, and all of them have that source")
+    func thirdSources() {
+        let (other, unknown) = (EventSource(origin: "box", incarnation: 3), EventSource(origin: "box", incarnation: 4))
+        var others = SpelledSources()
+        let spelled = [nil, Self.third, other].map { $0.map { others.spelled($0) } }
+        #expect(spelled[1] === others.spelled(EventSource(origin: "canvas", incarnation: 1 << 40)))
+        func frames(_ sources: [EventSource?]) -> [[UInt8]] {
+            zip(UInt64(1)..., sources).map { sequence, source in
+                let head = EventHead(
+                    sequence: sequence,
+                    id: Self.id(of: source, sequence),
+                    nanosecondsSinceEpoch: 1,
+                    name: .number(2)
+                )
+                return bodyOf(frame(head, payload: [UInt8](repeating: 0xF4, count: 60)))
+            }
+        }
+        let cases: [(sources: [EventSource?], count: Int, source: EventSource?)] = [
+            ([Self.third, Self.third, nil], 2, Self.third), ([nil, nil, Self.third], 2, nil),
+            ([other, Self.third], 1, other), ([unknown, other], 0, nil), ([other, unknown], 1, other),
+        ]
+        for (sources, count, source) in cases {
+            let run = decodeRun(frames(sources), others)
+            #expect(run.events.count == count)
+            #expect(run.source == source)
+        }
+        // Only the newest are kept.
+        for incarnation in UInt64(100)..<108 {
+            _ = others.spelled(EventSource(origin: "box", incarnation: incarnation))
+        }
+        #expect(decodeRun(frames([other]), others).events.isEmpty)
+    }
+
+    private func decodeRun(
+        _ body: [UInt8],
+        _ others: SpelledSources
+    ) -> (events: [ArrivedEvent], name: UInt64, source: EventSource?) { decodeRun([body], others) }
+
+    private func decodeRun(
+        _ bodies: [[UInt8]],
+        _ others: SpelledSources
+    ) -> (events: [ArrivedEvent], name: UInt64, source: EventSource?) {
+        let bytes = bodies.flatMap { body in withUnsafeBytes(of: UInt32(body.count).bigEndian) { Array($0) } + body }
+        return withUnsafeTemporaryAllocation(of: ArrivedEvent.self, capacity: 8) { events in
+            bytes.withUnsafeBytes {
+                let run = EventFrame.decodeRun($0, with: FrameDecoder(limit: 4_096), others: others, into: events)
+                return (Array(events[..<run.count]), run.name, run.source)
             }
         }
     }

@@ -9,17 +9,21 @@ import Testing
 @Suite("A run of events that lie together in the buffer", .timeLimit(.minutes(5)))
 struct EventRunTests {
     private static let source = EventSource(origin: "sender", incarnation: 7)
+    private static let third = EventSource(origin: "third", incarnation: 8)
 
     /// A frame with a head that is plain unless it has a cause.
     private static func frame(
         _ sequence: UInt64,
         name: UInt64 = 5,
         payload: [UInt8] = Array(repeating: 0, count: 40),
+        isOfThird: Bool = false,
         cause: WireID? = nil
     ) -> [UInt8] {
         var head = EventHead(
             sequence: sequence,
-            id: .sender(number: sequence + 100),
+            id: isOfThird
+                ? .other(origin: third.origin, incarnation: third.incarnation, number: sequence + 100)
+                : .sender(number: sequence + 100),
             nanosecondsSinceEpoch: 1,
             name: .number(name)
         )
@@ -78,6 +82,25 @@ struct EventRunTests {
         #expect(strand.handledThrough == 2)
         reader.finishFrame()
         #expect(reader.buffer.readable.isEmpty && !reader.hasRest)
+    }
+
+    @Test("has events that the peer passes on, once the reader knows the process that has published them")
+    func ofThirdProcess() throws {
+        let reader = Self.reader(Self.frame(1, isOfThird: true) + Self.frame(2, isOfThird: true) + Self.frame(3))
+        #expect(reader.takeRun().isEmpty)
+        reader.takeRuns(of: Self.third)
+        #expect(reader.takeRun().count == 2)
+        let source = try #require(reader.runSource)
+        var run = EventRun(of: reader, from: .passUnretained(source), strand: LinkStrand(), turn: 0)
+        #expect(!run.isOfPeer)
+        var isTaken = run.takeNext()
+        #expect(isTaken)
+        #expect(run.context.context.id == EventID(source: Self.third, number: 101))
+        isTaken = run.handledTakesNext()
+        #expect(isTaken)
+        #expect(run.context.context.id.source === Self.third)
+        reader.finishFrame()
+        #expect(reader.takeRun().count == 1 && reader.runSource == nil)
     }
 
     @Test("passes to the thread that reads on, all but the event in hand, wherever it is taken over", arguments: 1...4)

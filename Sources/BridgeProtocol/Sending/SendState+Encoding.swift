@@ -7,7 +7,7 @@ extension SendState {
 
     /// Encodes an event into the outbox.
     ///
-    /// Most events are this side's own, have no cause and a number for their name: their head is written in place.
+    /// Most events have no cause and a number for their name: their head is written in place.
     ///
     /// - Parameter number: this process's number for the name; 0 if it has none.
     /// - Returns: False if the memory that is shared with the host has no room for the event.
@@ -26,21 +26,26 @@ extension SendState {
         let attempt = isForeign ? max(attempt, UInt64(context.attempt)) : attempt
         // An importer that starts again may bring any event of another machine again.
         let settledBelow = isForeign ? nil : settledMark(before: context.id)
+        let source = context.id.source
+        let isOwn = source === parties.own
         if attempt == 1, !wantsReceipt, strikes == nil, context.cause == nil, context.traceparent == nil,
-            context.bookmark == nil || !writesBookmarks, context.id.source === parties.own, let peerNumber
+            context.bookmark == nil || !writesBookmarks, let peerNumber, isOwn || parties.isThird(source)
         {
+            let spelled = isOwn ? nil : sources.spelled(source)
             let head = EventFrame.PlainHead(
                 sequence: outbox.lastSequence &+ 1,
+                source: spelled?.bytes ?? UnsafeRawBufferPointer(start: nil, count: 0),
                 number: context.id.number,
                 nanosecondsSinceEpoch: context.nanosecondsSinceEpoch,
                 name: peerNumber,
                 settledBelow: settledBelow
             )
             let length = head.length + payload.count
-            guard let frame = outbox.append(frameLength: length, source: parties.own, number: context.id.number) else {
+            guard let frame = outbox.append(frameLength: length, source: source, number: context.id.number) else {
                 return false
             }
             head.encode(at: frame, payloadBytes: payload.count)
+            withExtendedLifetime(spelled) {}
             if let start = payload.baseAddress {
                 (frame + head.length).copyMemory(from: start, byteCount: payload.count)
             }

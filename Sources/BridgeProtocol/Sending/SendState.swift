@@ -53,6 +53,8 @@ package struct SendState: ~Copyable {
 
     /// The buffer in which heads are encoded.
     let headBuffer = CBORBuffer(minimumCapacity: 256)
+    /// The sources of the events that this side passes on.
+    var sources = SpelledSources()
     var eventsSinceSettledMark = 0
 
     package init(own: EventSource, role: LinkPhaseMachine.Role, limits: LinkLimits, memory: ChunkMemory) {
