@@ -87,20 +87,18 @@ package class AnyEventChannel: @unchecked Sendable {
         if address == 0 { return nil }
         let slot = DeliveryThread.unmanaged._withUnsafeGuaranteedRef { $0.slot }
         while true {
-            slot.pointee.borrowed.store(address, ordering: .sequentiallyConsistent)
+            slot.pointee.setBorrowed(address)
             let now = current.load(ordering: .sequentiallyConsistent)
             if now == address { break }
             address = now
         }
         guard let pointer = UnsafeRawPointer(bitPattern: address) else {
-            slot.pointee.borrowed.store(0, ordering: .releasing)
+            slot.pointee.setBorrowed(0)
             return nil
         }
         // The slot named the list while it was current, so it is not released before the slot is empty again.
         let subscribers = Unmanaged<SubscriberList>.fromOpaque(pointer).takeUnretainedValue()
-        // An exchange, as in `leave`: the optimizer may move the counting of a reference past a store, even an atomic
-        // one. Then the list could be released before the reference is counted.
-        _ = slot.pointee.borrowed.exchange(0, ordering: .sequentiallyConsistent)
+        slot.pointee.setBorrowed(0)
         if current.load(ordering: .sequentiallyConsistent) != address { sweep() }
         return subscribers
     }

@@ -20,7 +20,7 @@ extension EventChannel {
         let slot = thread.slot
         var address = address
         while true {
-            _ = slot.pointee.subscribers.exchange(address, ordering: .sequentiallyConsistent)
+            slot.pointee.setSubscribers(address)
             let now = current.load(ordering: .sequentiallyConsistent)
             if now == address { break }
             address = now
@@ -57,7 +57,7 @@ extension EventChannel {
 
     @inlinable
     func leave(_ address: UInt, _ slot: UnsafeMutablePointer<DeliverySlot>) {
-        _ = slot.pointee.subscribers.exchange(0, ordering: .sequentiallyConsistent)
+        slot.pointee.setSubscribers(0)
         if current.load(ordering: .sequentiallyConsistent) != address { sweep() }
     }
 
@@ -73,7 +73,7 @@ extension EventChannel {
         repeat {
             subscribers.first[index]._withUnsafeGuaranteedRef { subscriber in
                 let gate = subscriber.gate
-                _ = slot.pointee.gate.exchange(gate.address, ordering: .sequentiallyConsistent)
+                slot.pointee.setGate(gate.address)
                 if index > 0 { subscribers.first[index - 1]._withUnsafeGuaranteedRef { wakeWaiters(of: $0.gate) } }
                 if !gate.isClosed {
                     slot.pointee.gate.store(gate.address | DeliverySlot.isRunning, ordering: .releasing)
@@ -87,7 +87,7 @@ extension EventChannel {
             }
             index += 1
         } while index < subscribers.inlineCount
-        _ = slot.pointee.gate.exchange(0, ordering: .sequentiallyConsistent)
+        slot.pointee.setGate(0)
         subscribers.first[index - 1]._withUnsafeGuaranteedRef { wakeWaiters(of: $0.gate) }
     }
 

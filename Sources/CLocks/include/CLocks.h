@@ -12,4 +12,14 @@ static inline bool cl_has_simulations(void) { return __atomic_load_n(&cl_simulat
 /// From now on every thread looks whether it belongs to a simulation.
 static inline void cl_allow_simulations(void) { __atomic_store_n(&cl_simulations, 1, __ATOMIC_RELAXED); }
 
+/// Keeps the compiler from moving reads and writes across this place; the processor may still move them.
+static inline void cl_light_fence(void) { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
+
+/// Asks for `cl_heavy_fence`; false if the system has no such thing, or forbids it.
+bool cl_begin_heavy_fences(void);
+
+/// Makes every thread of the process pass a full memory fence before the call returns; false if the system forbids it
+/// by now. Only after `cl_begin_heavy_fences` has returned true.
+bool cl_heavy_fence(void);
+
 #endif
