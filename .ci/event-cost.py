@@ -98,6 +98,11 @@ def tolerance(journey, kind, recorded):
 def compare(costs, records):
     """Prints all costs, and says whether none of them exceeds its record by more than the tolerance."""
     is_good = True
+    for journey, kinds in costs.items():
+        for kind, cost in kinds.items():
+            if kind not in records.get(journey, {}):
+                print(f"{journey}: {cost} {kind} for each event, NOT recorded: python3 .ci/event-cost.py --record")
+                is_good = False
     for journey, kinds in records.items():
         for kind, recorded in kinds.items():
             cost = costs.get(journey, {}).get(kind)

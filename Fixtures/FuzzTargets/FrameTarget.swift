@@ -1,5 +1,6 @@
 import BridgeProtocol
 import CBOR
+import DomainEvents
 
 /// Frames: a stream gives the same bodies in whatever pieces it arrives, and a frame of any kind that was read is the
 /// same after it was written and read again.
@@ -23,6 +24,7 @@ package final class FrameTarget: FuzzTarget {
         let decoder = FrameDecoder(limit: Self.frameLimit)
         let (bodies, end) = try cut(input, decoder)
         for body in bodies { try checkBody(UnsafeRawBufferPointer(rebasing: input[body])) }
+        try checkRuns(input, decoder, bodies)
         let left = UnsafeRawBufferPointer(rebasing: input[end...])
         do throws(FrameError) {
             try decoder.end(with: left)
@@ -37,6 +39,33 @@ package final class FrameTarget: FuzzTarget {
             }
         }
         try checkPieces(input, decoder, bodies)
+    }
+
+    /// Takes runs apart, beginning with each of the frames, with all processes known that the frames name: what a run
+    /// says of an event must be what the general way reads.
+    private func checkRuns(_ input: UnsafeRawBufferPointer, _ decoder: FrameDecoder, _ bodies: [Range<Int>]) throws {
+        let heads = bodies.map { try? EventFrame.decode(UnsafeRawBufferPointer(rebasing: input[$0]), limits: limits) }
+        var others = SpelledSources()
+        for case .other(let origin, let incarnation, _)? in heads.map({ $0?.head.id }) {
+            _ = others.spelled(EventSource(origin: origin, incarnation: incarnation))
+        }
+        try withUnsafeTemporaryAllocation(of: ArrivedEvent.self, capacity: 8) { events in
+            for first in bodies.indices {
+                let start = bodies[first].lowerBound - FrameDecoder.headBytes
+                let front = UnsafeRawBufferPointer(rebasing: input[start...])
+                let run = EventFrame.decodeRun(front, with: decoder, others: others, into: events)
+                for (event, read) in zip(events[..<run.count], heads[first...]) {
+                    let id: WireID =
+                        run.source.map { .other(origin: $0.origin, incarnation: $0.incarnation, number: event.number) }
+                        ?? .sender(number: event.number)
+                    guard let (head, offset) = read, head.isPlain, head.id == id, head.name == .number(run.name),
+                        head.sequence == event.sequence, head.nanosecondsSinceEpoch == event.nanosecondsSinceEpoch,
+                        head.settledBelow?.asWritten == event.settledBelow,
+                        event.payloadOffset == FrameDecoder.headBytes + offset
+                    else { throw BrokenInvariant(description: "in a run \(event), but \(String(describing: read))") }
+                }
+            }
+        }
     }
 
     /// The places of the bodies of all whole frames, and where the last whole frame ends.

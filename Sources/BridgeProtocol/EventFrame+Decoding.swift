@@ -159,7 +159,7 @@ extension EventFrame {
     ///
     /// Nine bytes must be left.
     @inline(__always)
-    private static func number(in body: UnsafeRawBufferPointer, at position: inout Int) -> UInt64? {
+    static func number(in body: UnsafeRawBufferPointer, at position: inout Int) -> UInt64? {
         let initial = body[position]
         position &+= 1
         switch initial {

@@ -35,6 +35,13 @@ package struct EventHead: Sendable, Hashable {
     /// The worker's mark, which the host keeps with the event; only from a worker to a host that keeps bookmarks.
     package var bookmark: [UInt8]?
 
+    /// Whether a run may have such an event: nothing but its number, its time, its settled mark and its payload differs
+    /// from the event before.
+    package var isPlain: Bool {
+        guard case .number = name else { return false }
+        return attempt == 1 && cause == nil && root == nil && traceparent == nil && !wantsReceipt && bookmark == nil
+    }
+
     package init(sequence: UInt64, id: WireID, nanosecondsSinceEpoch: UInt64, name: WireName) {
         self.sequence = UntrustedNumber(sequence)
         self.id = id

@@ -444,9 +444,7 @@ package struct Outbox: ~Copyable {
         var sequence = firstSequence
         while sequence <= lastSequence {
             let record = place(of: sequence).pointee
-            if !record.isSettled, !record.isGap,
-                record.source.toOpaque() == Unmanaged.passUnretained(source).toOpaque()
-            {
+            if !record.isSettled, !record.isGap, record.source._withUnsafeGuaranteedRef({ $0 == source }) {
                 lowest = min(lowest ?? record.number, record.number)
             }
             sequence += 1

@@ -45,31 +45,51 @@ package final class SpelledSource: @unchecked Sendable {
 /// A frame spells such a source by its name and incarnation. A reader that compares these bytes need not take them
 /// apart, and all events of a source share one object.
 package struct SpelledSources: Sendable {
-    /// How many sources are kept, the newest: their events are quick, and those of further sources are not.
-    private static let kept = 8
+    /// How many places there are.
+    ///
+    /// Two sources of one place are rare among the few whose events pass over one link.
+    private static let places = 64
+    /// So many look-ups without success give a place to another source: if two take turns, one stays quick.
+    private static let patience = 64
 
-    private var sources: [SpelledSource] = []
-    /// Where the next source goes.
-    private var next = 0
+    /// Each source lies in the place that its incarnation gives, which is random; empty until the first source comes.
+    private var sources: [SpelledSource?] = []
+    private var missed = 0
 
     package init() {}
 
-    /// The spelling of a source, which is kept from now on.
-    package mutating func spelled(_ source: EventSource) -> SpelledSource {
-        for known in sources where known.source === source { return known }
-        for known in sources where known.source == source { return known }
-        let new = SpelledSource(source)
-        if sources.count < Self.kept {
-            sources.append(new)
-        } else {
-            sources[next] = new
-            next = (next + 1) % Self.kept
+    /// The source as it is kept; nil if another source has its place, which will be given up only after a while.
+    package mutating func spelled(_ source: EventSource) -> SpelledSource? {
+        if sources.isEmpty { sources = Array(repeating: nil, count: Self.places) }
+        let place = Self.place(of: source.incarnation)
+        if let known = sources[place] {
+            if known.source === source || known.source == source { return known }
+            missed += 1
+            guard missed % Self.patience == 0 else { return nil }
         }
+        let new = SpelledSource(source)
+        sources[place] = new
         return new
     }
 
-    /// The source whose spelling begins here; nil if it is not kept.
+    /// The source of which `position` is the beginning of an event's identity; nil if the source is not kept.
     func source(spelledIn body: UnsafeRawBufferPointer, at position: Int) -> SpelledSource? {
-        sources.first { $0.isSpelled(in: body, at: position) }
+        // A text of less than 256 bytes: its head is a byte, with the length in it, or two.
+        guard !sources.isEmpty, body.count &- position > 12, body[position] == 0x83 else { return nil }
+        var next = position &+ 2
+        var length = Int(body[position &+ 1]) &- 0x60
+        if length == 24 {
+            length = Int(body[next])
+            next &+= 1
+        } else if !(0..<24).contains(length) {
+            return nil
+        }
+        next &+= length
+        guard body.count &- next >= 9, let incarnation = EventFrame.number(in: body, at: &next),
+            let known = sources[Self.place(of: incarnation)], known.isSpelled(in: body, at: position)
+        else { return nil }
+        return known
     }
+
+    private static func place(of incarnation: UInt64) -> Int { Int(truncatingIfNeeded: incarnation) & (places - 1) }
 }

@@ -1,7 +1,8 @@
 package import BridgeProtocol
 package import DomainEvents
 
-/// Events of one name that a link has brought together: the one in hand, and those behind it in the buffer.
+/// Events of one source and one name that a link has brought together: the one in hand, and those behind it in the
+/// buffer.
 ///
 /// A run belongs to the call of the thread that reads. A thread that is held up in a slow handler keeps the event that
 /// it has in hand. The thread that reads on takes over the events behind that one, in a run of its own.

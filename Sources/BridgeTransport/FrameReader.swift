@@ -39,7 +39,7 @@ final class FrameReader: @unchecked Sendable {
     @exclusivity(unchecked) private(set) var runName: UInt64 = 0
     /// The source of the run's events; nil if it is the peer.
     @exclusivity(unchecked) private(set) var runSource: EventSource?
-    /// The third processes whose events the peer has passed on.
+    /// The third processes whose events may come in runs.
     @exclusivity(unchecked) private var sources = SpelledSources()
 
     deinit { events.deallocate() }
@@ -143,6 +143,6 @@ final class FrameReader: @unchecked Sendable {
     /// The frame in hand, or the run, is not needed any more.
     func finishFrame() {
         buffer.consume(length)
-        (length, count, taken) = (0, 0, 0)
+        (length, count, taken, runSource) = (0, 0, 0, nil)
     }
 }

@@ -295,8 +295,8 @@ extension Link {
         guard let context = parties.received(head), let sink = sinks.events else {
             return lock.withLock { receiving.isPending(sequence) }
         }
-        // A host looks at each event that is not its worker's own.
-        if role == .worker, case .other = head.id { reader.takeRuns(of: context.id.source) }
+        // A host looks at each event that is not its worker's own, and takes its settled mark away.
+        if role == .worker, head.isPlain, case .other = head.id { reader.takeRuns(of: context.id.source) }
         strand.eventArrived(sequence)
         try withUnsafePointer(to: context) { context in
             let payload = UnsafeRawBufferPointer(rebasing: body[payloadOffset...])

@@ -14,7 +14,7 @@ struct FrameFormTests {
     func plainHeads(sequence: UInt64) throws {
         var others = SpelledSources()
         for source in [nil, Self.third] {
-            let spelled = source.map { others.spelled($0) }
+            let spelled = source.flatMap { others.spelled($0) }
             for number in Self.numbers {
                 for name in [0, 300, .max] as [UInt64] {
                     for settledBelow in [nil] + Self.numbers.map(Optional.some) {
@@ -75,8 +75,9 @@ struct FrameFormTests {
     func thirdSources() {
         let (other, unknown) = (EventSource(origin: "box", incarnation: 3), EventSource(origin: "box", incarnation: 4))
         var others = SpelledSources()
-        let spelled = [nil, Self.third, other].map { $0.map { others.spelled($0) } }
-        #expect(spelled[1] === others.spelled(EventSource(origin: "canvas", incarnation: 1 << 40)))
+        for source in [Self.third, other] { #expect(others.spelled(source)?.source === source) }
+        let same = EventSource(origin: "canvas", incarnation: Self.third.incarnation)
+        #expect(others.spelled(same)?.source === Self.third)
         func frames(_ sources: [EventSource?]) -> [[UInt8]] {
             zip(UInt64(1)..., sources).map { sequence, source in
                 let head = EventHead(
@@ -97,23 +98,56 @@ struct FrameFormTests {
             #expect(run.events.count == count)
             #expect(run.source == source)
         }
-        // Only the newest are kept.
-        for incarnation in UInt64(100)..<108 {
-            _ = others.spelled(EventSource(origin: "box", incarnation: incarnation))
-        }
+        // Two sources of one place: after a while the second takes it.
+        let rival = EventSource(origin: "box", incarnation: 3 + 64)
+        for _ in 1..<64 { #expect(others.spelled(rival) == nil) }
+        #expect(decodeRun(frames([other]), others).events.count == 1)
+        #expect(others.spelled(rival)?.source === rival)
         #expect(decodeRun(frames([other]), others).events.isEmpty)
+        #expect(decodeRun(frames([rival]), others).events.count == 1)
+    }
+
+    @Test("a frame of a third process that is cut off anywhere is never read beyond its end", arguments: [1, 30, 250])
+    func cutOff(nameBytes: Int) throws {
+        let source = EventSource(origin: String(repeating: "n", count: nameBytes), incarnation: .max)
+        var others = SpelledSources()
+        #expect(others.spelled(source) != nil)
+        var head = EventHead(
+            sequence: .max,
+            id: Self.id(of: source, .max),
+            nanosecondsSinceEpoch: .max,
+            name: .number(.max)
+        )
+        head.settledBelow = .max
+        let whole = bodyOf(frame(head, payload: [UInt8](repeating: 0xF4, count: 60)))
+        let payloadOffset = whole.count - 60
+        for length in 1...whole.count {
+            // What lies behind the frame would make it whole.
+            let run = decodeRun(Array(whole[..<length]), behind: Array(whole[length...]), others)
+            guard let event = run.events.first else {
+                #expect(length < whole.count)
+                continue
+            }
+            #expect(length > payloadOffset)
+            #expect(event.number == .max && event.payloadOffset == FrameDecoder.headBytes + payloadOffset)
+            #expect(event.frameLength == FrameDecoder.headBytes + length)
+        }
     }
 
     private func decodeRun(
         _ body: [UInt8],
+        behind: [UInt8] = [],
         _ others: SpelledSources
-    ) -> (events: [ArrivedEvent], name: UInt64, source: EventSource?) { decodeRun([body], others) }
+    ) -> (events: [ArrivedEvent], name: UInt64, source: EventSource?) { decodeRun([body], behind: behind, others) }
 
+    /// - Parameter behind: bytes that follow the last frame.
     private func decodeRun(
         _ bodies: [[UInt8]],
+        behind: [UInt8] = [],
         _ others: SpelledSources
     ) -> (events: [ArrivedEvent], name: UInt64, source: EventSource?) {
-        let bytes = bodies.flatMap { body in withUnsafeBytes(of: UInt32(body.count).bigEndian) { Array($0) } + body }
+        let frames = bodies.flatMap { body in withUnsafeBytes(of: UInt32(body.count).bigEndian) { Array($0) } + body }
+        let bytes = frames + behind
         return withUnsafeTemporaryAllocation(of: ArrivedEvent.self, capacity: 8) { events in
             bytes.withUnsafeBytes {
                 let run = EventFrame.decodeRun($0, with: FrameDecoder(limit: 4_096), others: others, into: events)

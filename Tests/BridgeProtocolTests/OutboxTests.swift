@@ -303,9 +303,11 @@ struct OutboxTests {
 
     @Test("the lowest number of a source is that of its oldest unsettled event")
     func lowestNumber() throws {
-        let (here, there) = (EventSource(origin: "a", incarnation: 1), EventSource(origin: "a", incarnation: 1))
+        let (here, there) = (EventSource(origin: "a", incarnation: 1), EventSource(origin: "a", incarnation: 2))
+        // Another object of the same source, as for an event whose frame was taken apart by itself.
+        let again = EventSource(origin: "a", incarnation: 1)
         let sender = Sender()
-        for (source, number) in [(here, 9), (there, 3), (here, 8), (there, 4)] as [(EventSource, UInt64)] {
+        for (source, number) in [(here, 9), (there, 3), (again, 8), (there, 4)] as [(EventSource, UInt64)] {
             sender.append(source: source, number: number)
         }
         _ = sender.write()

@@ -103,12 +103,23 @@ struct EventRunTests {
         #expect(reader.takeRun().count == 1 && reader.runSource == nil)
     }
 
-    @Test("passes to the thread that reads on, all but the event in hand, wherever it is taken over", arguments: 1...4)
-    func handOver(inHand: Int) throws {
-        let reader = Self.reader((1...4).flatMap { Self.frame($0, payload: Array(repeating: UInt8($0), count: 40)) })
+    @Test(
+        "passes to the thread that reads on, all but the event in hand, wherever it is taken over",
+        arguments: 1...4,
+        [false, true]
+    )
+    func handOver(inHand: Int, isOfThird: Bool) throws {
+        let reader = Self.reader(
+            (1...4).flatMap {
+                Self.frame($0, payload: Array(repeating: UInt8($0), count: 40), isOfThird: isOfThird)
+            }
+        )
+        reader.takeRuns(of: Self.third)
         _ = reader.takeRun()
+        let source = reader.runSource ?? Self.source
+        #expect((source == Self.third) == isOfThird)
         let strand = LinkStrand()
-        var run = EventRun(of: reader, from: .passUnretained(Self.source), strand: strand, turn: strand.turn)
+        var run = EventRun(of: reader, from: .passUnretained(source), strand: strand, turn: strand.turn)
         var isTaken = run.takeNext()
         while isTaken, run.sequence < UInt64(inHand) { isTaken = run.handledTakesNext() }
         #expect(isTaken)
@@ -125,7 +136,9 @@ struct EventRunTests {
         #expect(Array(run.payload) == Array(repeating: UInt8(inHand), count: 40))
         #expect(reader.hasRest == (inHand < 4))
         #expect(reader.inHand.sequence == UInt64(inHand))
-        var rest = EventRun(of: reader, from: .passUnretained(Self.source), strand: strand, turn: turn)
+        #expect(reader.runSource == (isOfThird ? Self.third : nil))
+        var rest = EventRun(of: reader, from: .passUnretained(source), strand: strand, turn: turn)
+        #expect(rest.isOfPeer != isOfThird)
         var next = UInt64(inHand)
         while rest.takeNext() {
             next += 1

@@ -1,4 +1,4 @@
-/// What the frame of one event says, besides the event's name, and where the frame lies: a value without references.
+/// What the frame of one event says, besides source and name, and where the frame lies: a value without references.
 ///
 /// If the event has causes, a trace or an earlier attempt, ``EventHead`` says all of it, and only the sequence and the
 /// place here count.

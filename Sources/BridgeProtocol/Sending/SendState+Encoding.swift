@@ -28,10 +28,11 @@ extension SendState {
         let settledBelow = isForeign ? nil : settledMark(before: context.id)
         let source = context.id.source
         let isOwn = source === parties.own
-        if attempt == 1, !wantsReceipt, strikes == nil, context.cause == nil, context.traceparent == nil,
-            context.bookmark == nil || !writesBookmarks, let peerNumber, isOwn || parties.isThird(source)
-        {
-            let spelled = isOwn ? nil : sources.spelled(source)
+        let isPlain =
+            attempt == 1 && !wantsReceipt && strikes == nil && context.cause == nil && context.traceparent == nil
+            && (context.bookmark == nil || !writesBookmarks)
+        let spelled = isOwn || !isPlain || !parties.isThird(source) ? nil : sources.spelled(source)
+        if isPlain, let peerNumber, isOwn || spelled != nil {
             let head = EventFrame.PlainHead(
                 sequence: outbox.lastSequence &+ 1,
                 source: spelled?.bytes ?? UnsafeRawBufferPointer(start: nil, count: 0),
