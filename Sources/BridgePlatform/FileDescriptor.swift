@@ -38,7 +38,7 @@ package struct FileDescriptor: ~Copyable, Sendable {
         return FileDescriptor(owning: copy)
     }
 
-    /// Lets no program that this process starts get `number`.
+    /// Keeps `number` from the programs that this process starts.
     package static func setCloseOnExec(_ number: CInt) throws(SystemError) {
         try SystemError.check("setting close-on-exec on descriptor \(number)") { fcntl(number, F_SETFD, FD_CLOEXEC) }
     }

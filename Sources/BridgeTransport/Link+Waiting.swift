@@ -13,7 +13,7 @@ extension Link {
         limits.overflow.policy(of: name) != .wait || lock.withLock { isBeyondWaiting || hasRoomNow }
     }
 
-    /// Whether it is useless to wait for room: nothing is taken, or what is taken stays here.
+    /// Whether it is useless to wait for room: no event is accepted, or none leaves any more.
     ///
     /// With the lock held.
     private var isBeyondWaiting: Bool { ending.hasEnded || closed != nil }
@@ -26,7 +26,7 @@ extension Link {
     /// How many charged bytes and how many events the outbox holds.
     package var outboxDepth: (bytes: Int, events: Int) { lock.withLock { (sending.keptBytes, sending.keptEvents) } }
 
-    /// Whether the outbox is at the limit where waiting begins, and how many events it holds.
+    /// Whether publishers have to wait, for the outbox or for the peer; how many events the outbox holds.
     package var load: (isFull: Bool, events: Int) {
         lock.withLock { (sending.keptBytes >= limits.outboxBytes || isBackedUp, sending.keptEvents) }
     }
@@ -58,7 +58,7 @@ extension Link {
     /// Turns are given in the order of waiting, so that a caller that has waited takes the room before a caller that
     /// comes just then.
     ///
-    /// - Parameter isWaiting: called if there is no room, once the caller waits: room may have come just before that.
+    /// - Parameter isWaiting: called if there is no room, once the caller waits; by then room may have come.
     package func waitForRoom(_ isWaiting: () -> Void = {}) async throws {
         let id = Randomness.next()
         await withTaskCancellationHandler {
@@ -129,8 +129,8 @@ extension Link {
 
     /// Calls `body` when all that has arrived is handled, and what this side has published is safe.
     ///
-    /// An acknowledged event is safe. An event that is published after this call is safe in memory that outlives this
-    /// process. So threads that go on publishing do not keep a worker from ending.
+    /// An acknowledged event is safe. With a shared outbox, which outlives this process, so is an event published after
+    /// this call: threads that go on publishing do not keep a worker from ending.
     package func whenDrained(_ body: @escaping @Sendable () -> Void) {
         lock.withLock { if sharedHead != nil { sending.drain() } }
         whenQuiet(body)

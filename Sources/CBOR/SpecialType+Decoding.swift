@@ -53,8 +53,8 @@ extension SpecialType {
         }
     }
 
-    /// Other writers make text with at most six decimals from a double of seconds since 1970, so such text means that
-    /// double; finer text means the date itself.
+    /// The date that a text means: with at most six decimals, the double of seconds since 1970 from which other writers
+    /// make such text; with more, the time that it says.
     private static func date(_ time: RFC3339.Time) -> Date? {
         if let seconds = time.doubleSince1970 { return Date(timeIntervalSince1970: seconds) }
         return EpochTime.secondsSince2001(seconds: time.seconds, nanoseconds: time.nanoseconds)
@@ -132,7 +132,7 @@ extension SpecialType {
             return try mantissa(exponent: 0, &reader, start)
         case .simpleOrFloat:
             let number = try reader.readDouble()
-            // JSON would have written the shortest text that means this double.
+            // The shortest text that means this double, as JSON has it.
             guard number.isFinite, let decimal = Decimal(string: "\(number)") else {
                 throw reader.outOfRange("\(number)", Decimal.self, at: start)
             }

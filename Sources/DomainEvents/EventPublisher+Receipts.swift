@@ -33,7 +33,8 @@ extension EventPublisher {
         )
     }
 
-    /// The ledger of an event for a caller that waits for the event's first failure, or for the count of its handlers.
+    /// The ledger of an event for a caller that waits for all receipts: it gets the first failure, or the handlers'
+    /// counts.
     func receiptLedger(
         of name: String,
         _ context: EventContext,

@@ -1,6 +1,6 @@
 /// The head of one event on its way to a handler that runs elsewhere; the event itself lies behind it in memory.
 ///
-/// The head fills one cache line. Parts that are usually absent take no room.
+/// The head fills one cache line. A full context, if there is one, lies behind the event.
 struct PendingDelivery {
     var next: UnsafeMutablePointer<PendingDelivery>?
     var previous: UnsafeMutablePointer<PendingDelivery>?

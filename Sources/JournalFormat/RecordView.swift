@@ -9,7 +9,7 @@ package struct RecordView {
     private let flags: UInt8
     let kind: RecordLayout.Kind
 
-    /// The event's place among all events of the journal; in another record, the place of the event before it.
+    /// The event's place among all events of the journal; in other kinds of record, that of the event before.
     package var position: UInt64 { bytes.number(at: RecordLayout.position) }
 
     /// When the event was published, in nanoseconds since 1970-01-01 00:00 UTC.

@@ -47,7 +47,7 @@ extension SupervisorStateMachine {
         takeNextStep(index)
     }
 
-    /// Ends a child that has done what it must not do; the death tally then shows the fault, not the signal.
+    /// Ends a child that has done what it must not do; its `deaths` then show the fault, not the signal.
     mutating func endForFault(_ index: Int, _ reason: ExitReason) {
         if children[index].verdict == nil { children[index].verdict = reason }
         let sequence = reason.endingSequence
