@@ -25,10 +25,21 @@ let package = Package(
                 .product(name: "DomainEvents", package: "event-bridge"),
             ]
         ),
+        .target(name: "LocalBroker"),
+        .executableTarget(
+            name: "gateway-benchmark",
+            dependencies: [
+                "LocalBroker",
+                .product(name: "DomainEvents", package: "event-bridge"),
+                .product(name: "EventBridge", package: "event-bridge"),
+                .product(name: "Supervision", package: "event-bridge"),
+            ]
+        ),
         .testTarget(
             name: "NATSGatewayTests",
             dependencies: [
                 "CNATS",
+                "LocalBroker",
                 "NATSGateway",
                 "nats-gateway",
                 .product(name: "bridge-guard", package: "event-bridge"),

@@ -10,8 +10,10 @@ struct ConsumerPlace: Equatable, Sendable {
 
     /// - Returns: Nil if the subject is not one to acknowledge a message with.
     init?(reply: String) {
-        var parts = reply.split(separator: ".", omittingEmptySubsequences: false)[...]
-        guard parts.count >= 9, parts.removeFirst() == "$JS", parts.removeFirst() == "ACK" else { return nil }
+        var parts = reply.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)[...]
+        guard parts.count >= 9, parts.removeFirst().elementsEqual("$JS".utf8),
+            parts.removeFirst().elementsEqual("ACK".utf8)
+        else { return nil }
         // Later servers name the domain and the account first, and a random token last.
         if parts.count > 7 { parts.removeFirst(2) }
         parts.removeFirst()
@@ -19,14 +21,14 @@ struct ConsumerPlace: Equatable, Sendable {
             let sequence = Self.number(parts.popFirst()), let delivery = Self.number(parts.popFirst()),
             parts.popFirst() != nil, let remaining = Self.number(parts.popFirst())
         else { return nil }
-        self.consumer = String(consumer)
+        self.consumer = String(Substring(consumer))
         self.sequence = sequence
         self.delivery = delivery
         self.remaining = remaining
     }
 
     /// A count of the broker, small enough to be added to.
-    private static func number(_ text: Substring?) -> UInt64? {
-        text.flatMap { Int64($0) }.flatMap { UInt64(exactly: $0) }
+    private static func number(_ text: Substring.UTF8View?) -> UInt64? {
+        text.flatMap { Int64(Substring($0)) }.flatMap { UInt64(exactly: $0) }
     }
 }

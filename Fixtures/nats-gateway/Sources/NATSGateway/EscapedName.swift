@@ -6,6 +6,7 @@ enum EscapedName {
     private static let digits = Array("0123456789ABCDEF".utf8)
 
     static func text(of name: String) -> String {
+        if name.utf8.allSatisfy(isPlain) { return name }
         var escaped: [UInt8] = []
         for byte in name.utf8 {
             if isPlain(byte) {
@@ -19,6 +20,7 @@ enum EscapedName {
 
     /// The name that was escaped; nil for a text that ``text(of:)`` never makes.
     static func name(in escaped: String) -> String? {
+        if escaped.utf8.allSatisfy(isPlain) { return escaped }
         var bytes: [UInt8] = []
         var rest = Array(escaped.utf8)[...]
         while let byte = rest.popFirst() {

@@ -26,6 +26,8 @@ public struct EventHeaders: Hashable, Sendable {
     public var traceparent: String?
     /// The nodes that it has passed, the first one first.
     public var path: [Node]
+    /// How many times its chain of causes has crossed from one node to another, with this event: from 1.
+    public var crossings: Int
 
     /// Makes the headers of an event that leaves a node.
     public init(
@@ -36,7 +38,8 @@ public struct EventHeaders: Hashable, Sendable {
         cause: String? = nil,
         root: String? = nil,
         traceparent: String? = nil,
-        path: [Node]
+        path: [Node],
+        crossings: Int = 1
     ) {
         self.id = id
         self.source = source
@@ -46,6 +49,7 @@ public struct EventHeaders: Hashable, Sendable {
         self.root = root
         self.traceparent = traceparent
         self.path = path
+        self.crossings = crossings
     }
 
     /// The header fields, in the order in which they are written.
@@ -55,6 +59,7 @@ public struct EventHeaders: Hashable, Sendable {
             ("ce-type", EscapedName.text(of: name)), ("content-type", Self.contentType),
             ("bridge-node", path.map(\.name).joined(separator: ",")),
         ]
+        if crossings > 1 { fields.append(("bridge-crossings", "\(crossings)")) }
         if let time { fields.append(("ce-time", time)) }
         if let cause { fields.append(("bridge-cause", EscapedName.text(of: cause))) }
         if let root { fields.append(("bridge-root", EscapedName.text(of: root))) }
@@ -87,8 +92,8 @@ public struct EventHeaders: Hashable, Sendable {
         guard let source = unescaped("ce-source") else { throw Mistake("it has no source") }
         guard unescaped("ce-type") == name else { throw Mistake("its subject and its type differ") }
         guard field("content-type") == Self.contentType else { throw Mistake("its content is not \(Self.contentType)") }
-        let path = (field("bridge-node") ?? "").split(separator: ",", maxSplits: Self.longestPath).map(String.init)
-        let nodes = path.compactMap(Node.init)
+        let path = (field("bridge-node") ?? "").utf8.split(separator: UInt8(ascii: ","), maxSplits: Self.longestPath)
+        let nodes = path.compactMap { Node(String(Substring($0))) }
         guard !nodes.isEmpty, nodes.count == path.count else { throw Mistake("it has no path of nodes") }
         guard !nodes.contains(reader) else { throw Mistake("it has been at \(reader) before") }
         guard nodes.count <= Self.longestPath else { throw Mistake("it passed more than \(Self.longestPath) nodes") }
@@ -100,7 +105,8 @@ public struct EventHeaders: Hashable, Sendable {
             cause: unescaped("bridge-cause"),
             root: unescaped("bridge-root"),
             traceparent: field("traceparent"),
-            path: nodes
+            path: nodes,
+            crossings: field("bridge-crossings").flatMap { UInt16($0) }.map { max(1, Int($0)) } ?? 1
         )
     }
 }

@@ -65,7 +65,7 @@ struct ExportMachine<Event: Sendable>: Machine {
     private let window: Int
     private var state = State.disconnected
     /// What is not acknowledged to the host, in order; the first `inFlight` are with the broker.
-    private var queue: ArraySlice<Item> = []
+    private var queue = Fifo<Item>()
     private var inFlight = 0
     /// The number of the queue's first event among all of this gateway.
     private var firstNumber: UInt64 = 0
@@ -123,7 +123,7 @@ struct ExportMachine<Event: Sendable>: Machine {
         guard case .publishing = state else { return }
         let limit = isProbing ? 1 : window
         while inFlight < limit, inFlight < queue.count {
-            let item = queue[queue.startIndex + inFlight]
+            let item = queue[inFlight]
             let number = firstNumber + UInt64(inFlight)
             if inFlight == 0 { actions.append(.startTimer(Self.patience)) }
             actions.append(.publish(item.event, predecessor, round: round, number: number))
@@ -247,16 +247,12 @@ struct ExportMachine<Event: Sendable>: Machine {
         let grown = tail.sequence - known.sequence
         guard grown > 0 else { return tail.last == known.last || tail.last == nil ? 0 : nil }
         guard grown <= UInt64(queue.count) else { return nil }
-        let id = queue[queue.startIndex + Int(grown) - 1].id
+        let id = queue[Int(grown) - 1].id
         return tail.last == id || tail.last == nil ? Int(grown) : nil
     }
 
     private mutating func acknowledgeRecent(of tail: Tail) {
-        guard queue.contains(where: { tail.recent.contains($0.id) }) else { return }
-        var rest: ArraySlice<Item> = []
-        for item in queue {
-            if tail.recent.contains(item.id) { actions.append(.acknowledge(item.event)) } else { rest.append(item) }
-        }
-        queue = rest
+        guard !tail.recent.isEmpty else { return }
+        actions += queue.remove { tail.recent.contains($0.id) }.map { .acknowledge($0.event) }
     }
 }

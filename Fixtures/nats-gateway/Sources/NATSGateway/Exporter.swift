@@ -1,45 +1,59 @@
 import CNATS
+import Dispatch
+import Synchronization
 
-/// Carries a node's events to its stream: a thread that does what an ``ExportMachine`` says.
+/// Carries a node's events to its stream: a queue that does what an ``ExportMachine`` says.
 final class Exporter: Sendable {
     private let node: Node
     private let connection: NATSConnection
     private let limits: NATSConnection.StreamLimits
     private let report: @Sendable (GatewayReport) -> Void
-    private let thread = MachineThread<ExportMachine<ExportedEvent>>()
+    private let machine: MachineQueue<ExportMachine<ExportedEvent>>
+    /// Begins the subjects of the broker's answers, which end with round and number.
+    private let answers: String
+    /// Whether messages wait to be written.
+    private let hasPublished = Atomic<Bool>(false)
 
+    /// - Parameter queue: where the events come from; it may be held up while the broker is.
     init(
         node: Node,
         connection: NATSConnection,
         limits: NATSConnection.StreamLimits,
         window: Int,
+        queue: DispatchQueue,
         report: @escaping @Sendable (GatewayReport) -> Void
     ) throws(NATSError) {
         self.node = node
         self.connection = connection
         self.limits = limits
         self.report = report
-        // The answers to messages come to subjects that end with round and number.
+        machine = MachineQueue(queue)
         let prefix = "\(connection.inbox).stored."
-        try connection.subscribe(to: prefix + "*.*") { [thread] message in
-            let parts = message.subject.dropFirst(prefix.utf8.count).split(separator: ".").map { UInt64($0) }
-            guard parts.count == 2, let round = parts[0], let number = parts[1] else { return }
+        answers = prefix
+        // Put, not run: while the queue wakes up, more answers come, and what they make room for is written together.
+        try connection.subscribe(to: prefix + "*.*") { [machine] message in
+            let parts = message.subject.utf8.dropFirst(prefix.utf8.count).split(separator: UInt8(ascii: "."))
+            guard parts.count == 2, let round = UInt64(Substring(parts[0])), let number = UInt64(Substring(parts[1]))
+            else { return }
             let answer: PublishAnswer =
                 message.isNoResponders
                 ? .notNow("the broker has no stream that takes them") : PublishAnswer(json: message.payload)
-            thread.put(.answered(round: round, number: number, answer))
+            machine.put(.answered(round: round, number: number, answer))
         }
-        thread.start("nats-gateway.export", ExportMachine(window: window)) { self.perform($0) }
+        machine.start(ExportMachine(window: window)) {
+            self.perform($0)
+        } finish: {
+            if self.hasPublished.exchange(false, ordering: .relaxed) { self.connection.flush() }
+        }
     }
 
     func export(_ event: ExportedEvent) {
-        let id = EscapedName.text(of: event.headers.id)
-        thread.put(.eventArrived(id: id, isRepeat: event.isRepeat, event))
+        machine.put(.eventArrived(id: event.identity, isRepeat: event.isRepeat, event))
     }
 
-    func change(isConnected: Bool) { thread.put(isConnected ? .connected : .disconnected) }
+    func change(isConnected: Bool) { machine.put(isConnected ? .connected : .disconnected) }
 
-    func stop() { thread.stop() }
+    func stop() { machine.stop() }
 
     private func perform(
         _ action: ExportMachine<ExportedEvent>.Action
@@ -69,18 +83,19 @@ final class Exporter: Sendable {
         _ round: UInt64,
         _ number: UInt64
     ) -> ActionOutcome<ExportMachine<ExportedEvent>.Input> {
-        let id = EscapedName.text(of: event.headers.id)
-        var fields = event.headers.fields
-        fields.append((EventHeaders.identityField, id))
+        let headers = event.headers()
+        var fields = headers.fields
+        fields.append((EventHeaders.identityField, event.identity))
         fields.append(("Nats-Expected-Last-Sequence", "\(predecessor.sequence)"))
         if let identity = predecessor.identity { fields.append(("Nats-Expected-Last-Msg-Id", identity)) }
         do {
             try connection.publish(
-                to: node.subject(of: event.headers.name),
-                reply: "\(connection.inbox).stored.\(round).\(number)",
+                to: node.subject(of: headers.name),
+                reply: "\(answers)\(round).\(number)",
                 headers: fields,
                 event.payload
             )
+            hasPublished.store(true, ordering: .relaxed)
             return .done
         } catch {
             let answer: PublishAnswer =

@@ -1,4 +1,4 @@
-import Dispatch
+public import Dispatch
 import Synchronization
 
 /// A node's place between its host and the broker: carries the node's events to its stream, and those of other nodes
@@ -7,14 +7,20 @@ import Synchronization
 /// It serves until ``stop()``, also if nothing holds it.
 public final class Gateway: Sendable {
     let configuration: GatewayConfiguration
+    /// The queue where events should come from that are exported: then they wait for no other thread.
+    ///
+    /// It is held up while the broker lets a request wait.
+    public let exportQueue = DispatchQueue(label: "nats-gateway.export")
     private let connection: NATSConnection
     private let exporter: Exporter?
     private let importers: [Importer]
-    private let places: ImportPlaces?
+    private let feed: HostFeed
     private let report: @Sendable (GatewayReport) -> Void
     /// Where a change of the connection waits for a look whether another gateway serves this node.
     private let changes = DispatchQueue(label: "nats-gateway.changes")
     private let presence: Presence
+    /// Only on the queue of the changes.
+    private let hasConnected = Atomic<Bool>(false)
 
     /// Begins to serve, and waits for a broker that is away.
     ///
@@ -36,7 +42,6 @@ public final class Gateway: Sendable {
         settled: @escaping @Sendable () -> Void = {}
     ) throws {
         self.configuration = configuration
-        self.places = places
         self.report = report
         let node = configuration.node
         let relay = ChangeRelay()
@@ -54,9 +59,11 @@ public final class Gateway: Sendable {
                 connection: connection,
                 limits: .init(bytes: configuration.streamBytes, age: configuration.streamHours),
                 window: configuration.window,
+                queue: exportQueue,
                 report: report
             )
-        importers = try configuration.imports.map { [connection] other, names in
+        feed = HostFeed(places: places, publish: publish)
+        importers = try configuration.imports.map { [connection, feed] other, names in
             try Importer(
                 node: other,
                 names: names,
@@ -64,14 +71,7 @@ public final class Gateway: Sendable {
                 window: configuration.window,
                 connection: connection,
                 known: places?.known[other],
-                publish: { event, place in
-                    guard let places else { return await publish(event) }
-                    return await places.give(at: place, of: other) { bookmark in
-                        var marked = event
-                        marked.bookmark = bookmark
-                        return await publish(marked)
-                    }
-                },
+                feed: feed,
                 report: report
             )
         }
@@ -85,6 +85,7 @@ public final class Gateway: Sendable {
     public func stop() {
         exporter?.stop()
         for importer in importers { importer.stop() }
+        feed.stop()
         connection.close()
     }
 
@@ -92,13 +93,29 @@ public final class Gateway: Sendable {
         changes.async { [self] in
             switch change {
             case .connected:
+                hasConnected.store(true, ordering: .relaxed)
                 presence.isConnected = true
                 serve()
             case .disconnected:
                 presence.isConnected = false
                 tellAll(isConnected: false)
-            case .closed(let reason): report(.end("the connection to the broker is closed: \(reason)"))
+            case .closed(let reason):
+                if hasConnected.load(ordering: .relaxed) {
+                    report(.end("the connection to the broker is closed: \(reason)"))
+                } else {
+                    renew()
+                }
             }
+        }
+    }
+
+    /// Connects again until there is a connection.
+    private func renew() {
+        do {
+            if try connection.renew() { return }
+            changes.asyncAfter(deadline: .now() + Presence.pause) { [self] in renew() }
+        } catch {
+            report(.end("the connection to the broker is closed: \(error)"))
         }
     }
 
@@ -108,7 +125,7 @@ public final class Gateway: Sendable {
         case .served:
             if presence.forgetsMeeting() {
                 // The other gateway has gone on meanwhile; the broker knows how far it came.
-                places?.overtake()
+                feed.overtake()
                 for importer in importers { importer.overtake() }
             }
             tellAll(isConnected: true)

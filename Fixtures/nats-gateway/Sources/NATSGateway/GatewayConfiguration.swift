@@ -14,8 +14,13 @@ public struct GatewayConfiguration: Sendable, Equatable {
     public var streamBytes: Int64 = 1 << 30
     /// How many hours an event stays in the stream if this gateway makes it.
     public var streamHours: Int64 = 168
+    /// How many times the chain of causes behind an event may cross from one node to another.
+    public var longestChain = 8
     /// How many messages may be on their way without an answer, in each direction.
     let window = 256
+
+    /// The variables of the environment that are used.
+    public static let variables = ["NATS_URL", "NATS_CREDENTIALS"]
 
     /// What is wrong with the arguments, in a sentence.
     public struct Mistake: Error, Equatable, CustomStringConvertible {
@@ -57,6 +62,9 @@ public struct GatewayConfiguration: Sendable, Equatable {
             streamBytes = try Self.number(text, "--stream-bytes", in: 1 << 16...1 << 50)
         }
         if let text = one("--stream-hours") { streamHours = try Self.number(text, "--stream-hours", in: 1...100_000) }
+        if let text = one("--longest-chain") {
+            longestChain = Int(try Self.number(text, "--longest-chain", in: 1...1_000))
+        }
         guard !exports.isEmpty || !imports.isEmpty else {
             throw Mistake(description: "there is nothing to do: neither --export nor --import is given")
         }
@@ -64,6 +72,7 @@ public struct GatewayConfiguration: Sendable, Equatable {
 
     private static let options = [
         "--node", "--url", "--credentials", "--export", "--import", "--stream-bytes", "--stream-hours",
+        "--longest-chain",
     ]
 
     private mutating func addImport(_ text: String) throws(Mistake) {

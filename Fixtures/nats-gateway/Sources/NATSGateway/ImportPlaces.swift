@@ -1,10 +1,8 @@
-import Synchronization
-
 /// The places of a gateway in the streams that it reads, as the host keeps them: in the bookmark of each event.
 ///
 /// A bookmark has the places in all streams, because the host keeps the last one of this gateway only. So the events
 /// of all streams go to the host one after the other.
-public actor ImportPlaces {
+public struct ImportPlaces: Sendable {
     /// A place in one stream.
     struct Place: Sendable, Equatable {
         /// When the stream was made, in nanoseconds since 1970; another time means another stream.
@@ -13,12 +11,8 @@ public actor ImportPlaces {
         let sequence: UInt64
     }
 
-    /// The places that were read from the last bookmark.
-    nonisolated let known: [Node: Place]
-    private var places: [Node: Place]
-    /// Whether the places of the last bookmark are to be forgotten.
-    private nonisolated let isOvertaken = Mutex(false)
-    private var last: Task<Custody, Never>?
+    /// The places up to which the host has the events.
+    private(set) var known: [Node: Place]
 
     /// The most streams whose places a bookmark of 256 bytes can have.
     public static let most = 10
@@ -29,7 +23,7 @@ public actor ImportPlaces {
     ///   - nodes: the nodes whose streams are read, ``most`` at most.
     ///   - bookmark: the last bookmark of this gateway that the host has kept; nil if there is none.
     public init(of nodes: [Node], bookmark: [UInt8]?) {
-        var known: [Node: Place] = [:]
+        known = [:]
         let bytes = bookmark ?? []
         for start in stride(from: 0, to: bytes.count - bytes.count % Self.entryBytes, by: Self.entryBytes) {
             func number(_ index: Int) -> UInt64 {
@@ -40,42 +34,20 @@ public actor ImportPlaces {
             else { continue }
             known[node] = Place(created: created, sequence: UInt64(clamping: sequence))
         }
-        self.known = known
-        places = known
     }
 
-    /// Gives the host an event from a place in a node's stream, behind all events that were given before.
-    ///
-    /// - Parameter give: gives the event to the host with this bookmark.
-    func give(
-        at place: Place,
-        of node: Node,
-        _ give: @escaping @Sendable (_ bookmark: [UInt8]) async -> Custody
-    ) async -> Custody {
-        let before = last
-        let task = Task {
-            _ = await before?.value
-            return await self.next(place, node, give)
-        }
-        last = task
-        return await task.value
-    }
-
-    /// Another process has gone on from the places of the last bookmark: they do not count any more.
-    nonisolated func overtake() { isOvertaken.withLock { $0 = true } }
-
-    private func next(_ place: Place, _ node: Node, _ give: @Sendable ([UInt8]) async -> Custody) async -> Custody {
-        let isOvertaken = isOvertaken.withLock { isOvertaken in
-            defer { isOvertaken = false }
-            return isOvertaken
-        }
-        if isOvertaken { places = [:] }
-        var next = places
+    /// The bookmark of an event from a place in a node's stream.
+    func bookmark(at place: Place, of node: Node) -> [UInt8] {
+        var next = known
         next[node] = place
-        let custody = await give(Self.bookmark(next))
-        if custody == .taken { places = next }
-        return custody
+        return Self.bookmark(next)
     }
+
+    /// The host has the event from this place.
+    mutating func take(_ place: Place, of node: Node) { known[node] = place }
+
+    /// Another process has gone on from these places: they do not count any more.
+    mutating func forget() { known = [:] }
 
     static func bookmark(_ places: [Node: Place]) -> [UInt8] {
         places.sorted { $0.key.description < $1.key.description }.flatMap { node, place in

@@ -1,20 +1,21 @@
+import Dispatch
 import Synchronization
 
-/// Carries the events of another node to the host: a thread that does what an ``ImportMachine`` says, and a task that
-/// publishes one event after the other.
+/// Carries the events of another node to the host's feed: does what an ``ImportMachine`` says.
 final class Importer: Sendable {
     private let node: Node
     private let reader: Node
     private let names: Set<String>
     private let window: Int
     private let connection: NATSConnection
+    private let feed: HostFeed
     private let report: @Sendable (GatewayReport) -> Void
     private let deliverySubject: String
     /// When the stream was made that was looked at last.
     private let created = Mutex<Int64>(0)
-    private let thread = MachineThread<ImportMachine<ImportedEvent>>()
-    private let events: AsyncStream<(event: ImportedEvent, place: ImportPlaces.Place)>.Continuation
-    private let publishing: Task<Void, Never>
+    /// Acknowledges all that is settled: where the last of these acknowledgements goes.
+    private let acknowledgement = Mutex<String?>(nil)
+    private let machine: MachineQueue<ImportMachine<ImportedEvent>>
 
     init(
         node: Node,
@@ -23,7 +24,7 @@ final class Importer: Sendable {
         window: Int,
         connection: NATSConnection,
         known: ImportPlaces.Place?,
-        publish: @escaping @Sendable (ImportedEvent, ImportPlaces.Place) async -> Custody,
+        feed: HostFeed,
         report: @escaping @Sendable (GatewayReport) -> Void
     ) throws(NATSError) {
         self.node = node
@@ -31,40 +32,28 @@ final class Importer: Sendable {
         self.names = names
         self.window = window
         self.connection = connection
+        self.feed = feed
         self.report = report
         deliverySubject = "\(connection.inbox).\(node)"
-        // No more than the consumer's window wait here.
-        let (stream, continuation) = AsyncStream.makeStream(of: (event: ImportedEvent, place: ImportPlaces.Place).self)
-        events = continuation
-        publishing = Task { [thread] in
-            for await (event, place) in stream {
-                switch await publish(event, place) {
-                case .taken: thread.put(.settled(sequence: place.sequence, refusal: nil))
-                case .refused(let reason): thread.put(.settled(sequence: place.sequence, refusal: reason))
-                // No later event may be taken before this one.
-                case .ended: return
-                }
-            }
-        }
+        machine = MachineQueue(DispatchQueue(label: "nats-gateway.import.\(node)"))
         // One subject for all consumers of this process: the broker finds no subscriber of a consumer by a wildcard.
-        try connection.subscribe(to: deliverySubject) { [thread] message in
-            if let input = Self.input(of: message, node: node, names: names, reader: reader) {
-                thread.put(input)
-            }
+        // This thread of the client brings nothing else, so it may wait.
+        try connection.subscribe(to: deliverySubject) { [machine] message in
+            if let input = Self.input(of: message, node: node, names: names, reader: reader) { machine.run(input) }
         }
-        thread.start("nats-gateway.import.\(node)", ImportMachine(node: reader, known: known)) { self.perform($0) }
+        machine.start(ImportMachine(node: reader, known: known)) {
+            self.perform($0)
+        } finish: {
+            if let reply = self.acknowledgement.withLock({ $0.take() }) { self.answer(reply, "+ACK") }
+        }
     }
 
     /// Another process has read the stream since the host said how far it is.
-    func overtake() { thread.put(.overtaken) }
+    func overtake() { machine.put(.overtaken) }
 
-    func change(isConnected: Bool) { thread.put(isConnected ? .connected : .disconnected) }
+    func change(isConnected: Bool) { machine.put(isConnected ? .connected : .disconnected) }
 
-    func stop() {
-        thread.stop()
-        events.finish()
-        publishing.cancel()
-    }
+    func stop() { machine.stop() }
 
     private static func input(
         of message: borrowing NATSMessage,
@@ -130,8 +119,12 @@ final class Importer: Sendable {
             }
         case .publish(var event, let sequence, let mayBeRepeat):
             event.mayBeRepeat = mayBeRepeat
-            events.yield((event, ImportPlaces.Place(created: created.withLock { $0 }, sequence: sequence)))
-        case .acknowledge(let reply): answer(reply, "+ACK")
+            let place = ImportPlaces.Place(created: created.withLock(\.self), sequence: sequence)
+            feed.give(event, from: place) { [machine] refusal in
+                machine.put(.settled(sequence: sequence, refusal: refusal))
+            }
+        // It counts for all before it, so of several at once only the last one leaves.
+        case .acknowledge(let reply): acknowledgement.withLock { $0 = reply }
         case .terminate(let reply): answer(reply, "+TERM")
         case .startTimer(let duration): return .timer(duration)
         case .stopTimer: return .timer(nil)

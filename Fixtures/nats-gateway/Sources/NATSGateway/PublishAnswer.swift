@@ -1,9 +1,3 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// What JetStream answers to a message that was published.
 enum PublishAnswer: Equatable, Sendable {
     /// The message is in the stream.
@@ -18,13 +12,13 @@ enum PublishAnswer: Equatable, Sendable {
     case notNow(String)
 
     /// Wrong last sequence and wrong last message, by the list of errors of nats-server.
-    private static let wrongPlaces: Set<Int> = [10071, 10070]
+    private static let wrongPlaces: Set<UInt64> = [10071, 10070]
     /// The message is larger than the stream allows.
-    private static let tooLarge = 10054
+    private static let tooLarge: UInt64 = 10054
 
     /// Reads an answer's JSON.
-    init(json: some ContiguousBytes & Collection<UInt8>) {
-        guard let answer = try? JSONDecoder().decode(Answer.self, from: Data(json)) else {
+    init(json: [UInt8]) {
+        guard let answer = Answer(json: json) else {
             self = .notNow("the broker's answer is not understood")
             return
         }
@@ -37,28 +31,51 @@ enum PublishAnswer: Equatable, Sendable {
             } else {
                 self = .notNow("the broker says: \(error.description ?? "error") (\(code))")
             }
-        } else if answer.seq == nil {
+        } else if answer.sequence == nil {
             self = .notNow("the broker's answer is not understood")
         } else {
-            self = answer.duplicate == true ? .wasStored : .stored
+            self = answer.isDuplicate ? .wasStored : .stored
         }
     }
 
-    /// The answer's fields, with JetStream's names.
-    private struct Answer: Decodable {
-        let seq: UInt64?
-        let duplicate: Bool?
-        let error: Failure?
+    /// The answer's fields that count; JetStream's names for them are in the reading.
+    private struct Answer {
+        var sequence: UInt64?
+        var isDuplicate = false
+        var error: Failure?
 
-        struct Failure: Decodable {
-            let code: Int?
-            let description: String?
+        struct Failure {
+            /// Its `code` is only a class of errors.
+            var code: UInt64?
+            var description: String?
 
-            // `code` of JetStream is only a class of errors.
-            enum CodingKeys: String, CodingKey {
-                case code = "err_code"
-                case description
+            init?(_ scanner: inout JSONScanner) {
+                let read: Void? = scanner.object { name, scanner in
+                    switch name {
+                    case "err_code": return scanner.count().map { code = $0 }
+                    case "description": return scanner.string().map { description = $0 }
+                    default: return scanner.skip()
+                    }
+                }
+                if read == nil { return nil }
             }
+        }
+
+        init?(json: [UInt8]) {
+            var scanner = JSONScanner(json)
+            let read: Void? = scanner.object { name, scanner in
+                switch name {
+                case "seq":
+                    sequence = scanner.count()
+                    return sequence.map { _ in }
+                case "duplicate": return scanner.boolean().map { isDuplicate = $0 }
+                case "error":
+                    error = Failure(&scanner)
+                    return error.map { _ in }
+                default: return scanner.skip()
+                }
+            }
+            guard read != nil, scanner.isAtEnd() else { return nil }
         }
     }
 }

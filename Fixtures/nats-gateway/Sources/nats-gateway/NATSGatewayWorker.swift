@@ -9,22 +9,17 @@ import Glibc
 import Darwin
 #endif
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// Carries events between this host and those of other machines, over NATS JetStream:
 /// `nats-gateway --node berlin --export BoxOrdered --import paris=BoxProvisioned`.
 @main
 struct NATSGatewayWorker {
     static func main() async {
+        ProcessMemory.returnWhatIsFree()
         let configuration: GatewayConfiguration
         do throws(GatewayConfiguration.Mistake) {
             configuration = try GatewayConfiguration(
                 arguments: Array(CommandLine.arguments.dropFirst()),
-                environment: ProcessInfo.processInfo.environment
+                environment: environment
             )
         } catch {
             GatewayExit.leave("nats-gateway: \(error.description)", with: .usage)
@@ -37,11 +32,12 @@ struct NATSGatewayWorker {
                 GatewayExit.leave("nats-gateway: \(mistake)", with: .configuration)
             }
             let hold = publisher.holdReadiness(because: "it asks whether another gateway serves its node")
+            let chains = CauseChains()
             let gateway = try Gateway(
                 configuration,
                 owner: owner,
                 places: places(configuration, publisher),
-                publish: { await give($0, at: configuration.node, to: publisher) },
+                publish: { await give($0, at: configuration.node, to: publisher, chains) },
                 report: { report in
                     switch report {
                     case .note(let sentence): print("nats-gateway: \(sentence)")
@@ -54,15 +50,20 @@ struct NATSGatewayWorker {
             // A broker that is away is no reason to hold up the host.
             DispatchQueue.global().asyncAfter(deadline: .now() + longestHold) { hold.release() }
             // One queue for all names, so that their order is kept.
-            let queue = DispatchQueue(label: "nats-gateway.events")
+            let queue = QueueDelivery.queue(gateway.exportQueue)
             return try configuration.exports.map { name in
-                try publisher.subscribe(toEventsNamed: name, on: .queue(queue), acknowledging: .manually) { delivery in
+                try publisher.subscribe(toEventsNamed: name, on: queue, acknowledging: .manually) { delivery in
                     // Each node exports its own events: who wants another node's reads that node's stream.
                     if delivery.context.id.isForeign {
                         delivery.acknowledge()
-                    } else {
-                        gateway.export(exported(delivery, from: configuration.node))
+                        return
                     }
+                    let context = delivery.context
+                    let crossings = chains.crossings(of: context.id, first: context.root)
+                    guard crossings <= configuration.longestChain else {
+                        throw NeverStored(description: circle(configuration.longestChain))
+                    }
+                    gateway.export(exported(delivery, from: configuration.node, crossings: crossings))
                 }
             }
         }
@@ -85,38 +86,77 @@ struct NATSGatewayWorker {
     /// shorter than a worker's start may take.
     private static let longestHold = 7.0
 
-    /// The supervisor's process, and the worker in it: what it starts beside this gateway is to replace it.
-    private static var owner: String {
-        let process = ProcessInfo.processInfo
-        return "\(process.hostName) \(getppid()) \(process.environment["EVENT_BRIDGE_NAME"] ?? "")"
+    /// The variables that the configuration may come from.
+    private static var environment: [String: String] {
+        var values: [String: String] = [:]
+        for name in GatewayConfiguration.variables { values[name] = getenv(name).map { String(cString: $0) } }
+        return values
     }
 
-    private static func exported(_ delivery: UnsettledDelivery<UntypedEvent>, from node: Node) -> ExportedEvent {
+    private static func circle(_ longest: Int) -> String {
+        """
+        it would be the crossing \(longest + 1) of its chain of causes from node to node: handlers seem to answer each \
+        other in a circle; if not, raise --longest-chain, which is \(longest)
+        """
+    }
+
+    /// The supervisor's process, and the worker in it: what it starts beside this gateway is to replace it.
+    private static var owner: String {
+        let name = getenv("EVENT_BRIDGE_NAME").map { String(cString: $0) } ?? ""
+        return "\(hostName) \(getppid()) \(name)"
+    }
+
+    private static var hostName: String {
+        // Longer than any name that a system gives to itself; the last byte stays 0.
+        var name = [CChar](repeating: 0, count: 257)
+        guard gethostname(&name, name.count - 1) == 0 else { return "" }
+        return String(decoding: name.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
+
+    private static func exported(
+        _ delivery: UnsettledDelivery<UntypedEvent>,
+        from node: Node,
+        crossings: Int
+    ) -> ExportedEvent {
         let context = delivery.context
         return ExportedEvent(
-            headers: EventHeaders(
-                id: context.id.description,
-                source: context.id.origin,
-                name: delivery.event.name,
-                time: EventTime.text(of: context.nanosecondsSinceEpoch),
-                cause: context.cause?.description,
-                root: context.root == context.id || context.root == context.cause ? nil : context.root.description,
-                traceparent: context.traceparent?.description,
-                path: [node]
-            ),
+            id: context.id.description,
             payload: delivery.event.payload,
             isRepeat: context.attempt > 1
-        ) { refusal in
+        ) {
+            headers(of: delivery, from: node, crossings: crossings)
+        } settle: { refusal in
             if let refusal { delivery.refuse(NeverStored(description: refusal)) } else { delivery.acknowledge() }
         }
+    }
+
+    private static func headers(
+        of delivery: UnsettledDelivery<UntypedEvent>,
+        from node: Node,
+        crossings: Int
+    ) -> EventHeaders {
+        let context = delivery.context
+        return EventHeaders(
+            id: context.id.description,
+            source: context.id.origin,
+            name: delivery.event.name,
+            time: EventTime.text(of: context.nanosecondsSinceEpoch),
+            cause: context.cause?.description,
+            root: context.root == context.id || context.root == context.cause ? nil : context.root.description,
+            traceparent: context.traceparent?.description,
+            path: [node],
+            crossings: crossings
+        )
     }
 
     /// Gives an event to the host, whose outbox keeps it from then on, whatever becomes of this process.
     private static func give(
         _ event: NATSGateway.ImportedEvent,
         at node: Node,
-        to publisher: EventPublisher
+        to publisher: EventPublisher,
+        _ chains: CauseChains
     ) async -> Custody {
+        chains.bring(event.headers)
         do {
             try await publisher.send(
                 importing: event.forHost(at: node),

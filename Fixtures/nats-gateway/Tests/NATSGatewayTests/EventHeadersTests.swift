@@ -58,6 +58,19 @@ import Testing
         #expect(throws: EventHeaders.Mistake.self) { try read(fields) }
     }
 
+    @Test(
+        arguments: [(nil, 1), ("0", 1), ("5", 5), ("-1", 1), ("x", 1), ("65535", 65_535), ("65536", 1)]
+            as [(String?, Int)]
+    )
+    func crossingsAreCountedFromOne(_ text: String?, _ count: Int) throws {
+        var fields = fields(of: try headers())
+        fields["bridge-crossings"] = text
+        #expect(try read(fields).crossings == count)
+        var crossed = try headers()
+        crossed.crossings = count
+        #expect(try read(self.fields(of: crossed)).crossings == count)
+    }
+
     @Test func eightNodesAreNotTooMany() throws {
         let fields = fields(of: try headers(path: ["a", "b", "c", "d", "e", "f", "g", "h"]))
         #expect(try read(fields).path.count == 8)

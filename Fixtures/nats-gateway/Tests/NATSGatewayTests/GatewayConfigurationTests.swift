@@ -10,7 +10,7 @@ import Testing
     @Test func everyOptionIsRead() throws {
         let text =
             "--node berlin --url nats://hub:4222 --credentials a.creds --export A,B --import paris=C,D --import rome=C"
-            + " --stream-bytes 65536 --stream-hours 2"
+            + " --stream-bytes 65536 --stream-hours 2 --longest-chain 20"
         let found = try read(text, ["NATS_URL": "nats://other:1"])
         #expect(found.node.name == "berlin")
         #expect(found.url == "nats://hub:4222")
@@ -19,6 +19,7 @@ import Testing
         #expect(found.imports == [try node("paris"): ["C", "D"], try node("rome"): ["C"]])
         #expect(found.streamBytes == 65_536)
         #expect(found.streamHours == 2)
+        #expect(found.longestChain == 20)
     }
 
     @Test func environmentGivesWhatArgumentsLeaveOut() throws {
@@ -36,6 +37,7 @@ import Testing
         ("--node a --import b", "expected NODE=NAME"), ("--node a --import a=B", "names this node"),
         ("--node a --import b=C --import b=D", "names \"b\" twice"),
         ("--node a --export A --stream-bytes 1", "expected a number from 65536"),
+        ("--node a --export A --longest-chain 0", "expected a number from 1 to 1000"),
         ("--node a --export A --stream-hours 99999999999999999999", "expected a number from 1 to 100000"),
     ])
     func mistakeIsNamed(_ text: String, _ sentence: String) {

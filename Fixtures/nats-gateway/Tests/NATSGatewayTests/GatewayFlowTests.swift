@@ -1,3 +1,4 @@
+import LocalBroker
 import Testing
 
 @testable import NATSGateway

@@ -1,3 +1,4 @@
+import LocalBroker
 import Testing
 
 @testable import NATSGateway
@@ -207,6 +208,68 @@ struct GatewayTests {
         await paris.wait { $0.arrivals.last == new.last }
         expect(paris.arrivals, old + lost + new, "arrivals")
         #expect(paris.sentences.contains { $0.contains("the stream went back") })
+    }
+
+    @Test func brokerWithAnEmptyStoreIsSaidAndServed() async throws {
+        let broker = try Broker()
+        try broker.start()
+        let berlin = try sender(broker)
+        let paris = try receiver(broker)
+        let ids = Self.ids(1...20)
+        for id in ids[..<10] { berlin.export(id) }
+        await paris.wait { $0.arrivals.count == 10 }
+        await berlin.wait { $0.acknowledged.count == 10 }
+        broker.kill()
+        try broker.removeStore()
+        try broker.start()
+        for id in ids[10...] { berlin.export(id) }
+        await paris.wait { $0.arrivals.count >= 20 }
+        await berlin.wait { $0.acknowledged.count >= 20 }
+        expect(paris.arrivals, ids, "arrivals")
+        expect(berlin.acknowledged, ids, "acknowledged")
+        for node in [berlin, paris] {
+            #expect(node.sentences.contains { $0.contains("BRIDGE-berlin: the stream is another one than before") })
+        }
+    }
+
+    @Test func repeatIsFoundInTheStreamWhenTheBrokerHasForgottenItsIdentity() async throws {
+        let broker = try Broker()
+        try broker.start()
+        var berlin: NodeUnderTest? = try sender(broker)
+        let ids = Self.ids(1...21)
+        for id in ids[..<20] { berlin?.export(id) }
+        await berlin?.wait { $0.acknowledged.count == 20 }
+        berlin = nil
+        // So short a window that the server has no identity after its start.
+        try setDuplicateWindow(of: "BRIDGE-berlin", broker)
+        broker.kill()
+        try broker.start()
+        let second = try sender(broker)
+        for id in ids { second.export(id, isRepeat: id != ids[20]) }
+        await second.wait { $0.acknowledged.count == 21 }
+        let client = try client(broker)
+        defer { client.close() }
+        #expect(try client.look(at: try node("berlin"), by: try node("paris")).last == 21)
+    }
+
+    @Test func eventsOfAClockThatIsWrongArriveInTheirOrder() async throws {
+        let broker = try Broker()
+        try broker.start()
+        let paris = try receiver(broker)
+        let berlin = try node("berlin")
+        let client = try client(broker)
+        defer { client.close() }
+        _ = try client.tail(of: berlin, withRecent: false, limits: .init(bytes: 1 << 20, age: 1))
+        let times = ["2999-01-01T00:00:00.0Z", "1970-01-01T00:00:00.0Z", "yesterday", nil, "2026-01-02T03:04:05.6Z"]
+        let ids = times.indices.map { "event-\($0)" }
+        for (id, time) in zip(ids, times) {
+            let headers = EventHeaders(id: id, source: "s", name: "Counted", time: time, path: [berlin])
+            let fields = headers.fields + [(EventHeaders.identityField, id)]
+            try client.store(berlin.subject(of: "Counted"), fields, [0x01])
+        }
+        await paris.wait { $0.arrivals.count >= ids.count }
+        expect(paris.arrivals, ids, "arrivals")
+        #expect(!paris.sentences.contains { $0.contains("given up") })
     }
 
     @Test func foreignMessageInTheStreamEndsTheWriter() async throws {

@@ -28,11 +28,16 @@ extension NATSConnection {
     }
 
     func setDuplicateWindow(of stream: String, milliseconds: Int64) throws {
+        try change(stream) { $0.Duplicates = milliseconds * 1_000_000 }
+    }
+
+    private func change(_ stream: String, _ body: (inout jsStreamConfig) -> Void) throws {
         var info: UnsafeMutablePointer<jsStreamInfo>?
         var code = jsErrCode(rawValue: 0)
         try NATSError.check(js_GetStreamInfo(&info, jetStream, stream, nil, &code), code)
         defer { jsStreamInfo_Destroy(info) }
-        info?.pointee.Config.pointee.Duplicates = milliseconds * 1_000_000
-        try NATSError.check(js_UpdateStream(nil, jetStream, info?.pointee.Config, nil, &code), code)
+        guard let configuration = info?.pointee.Config else { return }
+        body(&configuration.pointee)
+        try NATSError.check(js_UpdateStream(nil, jetStream, configuration, nil, &code), code)
     }
 }

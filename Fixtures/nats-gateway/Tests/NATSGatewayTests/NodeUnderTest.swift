@@ -1,3 +1,4 @@
+import LocalBroker
 import Testing
 
 @testable import NATSGateway
@@ -45,7 +46,9 @@ final class NodeUnderTest: Sendable {
             path: [gateway.configuration.node]
         )
         gateway.export(
-            ExportedEvent(headers: headers, payload: payload, isRepeat: isRepeat) { [log] refusal in
+            ExportedEvent(id: id, payload: payload, isRepeat: isRepeat) {
+                headers
+            } settle: { [log] refusal in
                 log.change { $0.append(.settled(id, refusal: refusal)) }
             }
         )
@@ -67,6 +70,16 @@ final class NodeUnderTest: Sendable {
             switch $0 {
             case .said(.note(let text)), .said(.end(let text)), .said(.again(let text)): text
             default: nil
+            }
+        }
+    }
+
+    /// Whether the gateway has said that its process has to end.
+    var isEnded: Bool {
+        happenings.contains {
+            switch $0 {
+            case .said(.end), .said(.again): true
+            case .said(.note), .arrived, .settled: false
             }
         }
     }

@@ -1,4 +1,5 @@
 import Foundation
+import LocalBroker
 import Testing
 
 @testable import NATSGateway
@@ -6,10 +7,15 @@ import Testing
 /// Two supervisors with their gateways and a broker, all of them processes.
 @Suite(.enabled(if: Broker.isInstalled, "nats-server is not installed"), .timeLimit(.minutes(30)), .serialized)
 struct ProcessTests {
-    /// `NATS_GATEWAY_KILLS` kills instead of 20; a sixth of them are the broker's.
-    private static let kills = ProcessInfo.processInfo.environment["NATS_GATEWAY_KILLS"].flatMap { Int($0) } ?? 20
+    /// `NATS_GATEWAY_KILLS` kills instead of 24; a sixth of them are the broker's.
+    private static let kills = ProcessInfo.processInfo.environment["NATS_GATEWAY_KILLS"].flatMap { Int($0) } ?? 24
     private static let seed =
         ProcessInfo.processInfo.environment["NATS_GATEWAY_SEED"].flatMap { UInt64($0) } ?? .random(in: 0...9_999)
+
+    /// What is killed: of six, one is the broker.
+    private enum Kill: CaseIterable {
+        case broker, exporter1, exporter2, exporter3, importer1, importer2
+    }
 
     private func arguments(_ text: String, _ broker: Broker) -> [String] {
         text.split(separator: " ").map(String.init) + ["--url", broker.url]
@@ -17,8 +23,12 @@ struct ProcessTests {
 
     @Test(arguments: [true, false])
     func killsLoseAndReorderNothingAndOnlyAHostWithoutAJournalGetsRepeats(hasJournal: Bool) async throws {
-        print("seed \(Self.seed): \(Self.kills) kills")
         var random = SeededGenerator(Self.seed)
+        var kills = (0..<Self.kills).map { Kill.allCases[$0 % Kill.allCases.count] }
+        for index in kills.indices.dropFirst() { kills.swapAt(index, random.next(below: index + 1)) }
+        let ofBroker = kills.count { $0 == .broker }
+        let drawn = "\(kills.count - ofBroker) kills of gateways, \(ofBroker) of the broker"
+        print("seed \(Self.seed): \(drawn)")
         let broker = try Broker()
         try broker.start()
         let count = Self.kills * 200 + 200
@@ -37,19 +47,19 @@ struct ProcessTests {
             in: broker.directory,
             input: input
         )
-        for round in 1...Self.kills {
+        for (round, kill) in zip(1..., kills) {
             let threshold = round * 200 - random.next(below: 190)
             await paris.output.wait { ($0.numbers.max() ?? 0) >= threshold || $0.hasEnded }
             try Task.checkCancellation()
             for supervisor in [berlin, paris] {
                 try #require(!supervisor.output.value.hasEnded, "\(supervisor.output.value.lines.suffix(5))")
             }
-            switch random.next(below: 6) {
-            case 0:
+            switch kill {
+            case .broker:
                 broker.kill()
                 try broker.start()
-            case 1...3: await berlin.killGateway()
-            default: await paris.killGateway()
+            case .exporter1, .exporter2, .exporter3: await berlin.killGateway()
+            case .importer1, .importer2: await paris.killGateway()
             }
         }
         await paris.output.wait { Set($0.numbers).count == count }
@@ -74,7 +84,8 @@ struct ProcessTests {
         client.close()
         #expect(stored == UInt64(count))
         let repeats = "\(numbers.count - count) repeats in paris \(hasJournal ? "with" : "without") a journal"
-        print("\(count) events, \(Self.kills) kills, \(repeats), 0 in the stream")
+        let lost = "\(count - Set(numbers).count) lost, \(reordered) reordered"
+        print("\(count) events, \(drawn): \(lost), \(repeats), \(Int(stored) - count) in the stream")
     }
 
     @Test func replacementWhileEventsFlowLosesAndReordersNothing() async throws {
@@ -106,6 +117,35 @@ struct ProcessTests {
         for supervisor in [berlin, paris] {
             #expect(!supervisor.output.value.lines.contains { $0.contains("status 78") || $0.contains("given up") })
         }
+    }
+
+    @Test func handlersThatAnswerEachOtherInACircleAreEndedAfterEightCrossings() async throws {
+        let broker = try Broker()
+        try broker.start()
+        let input = "\(broker.directory)/input.jsonl"
+        try #"{"type": "Ping", "data": {"number": 1}}"#.write(toFile: input, atomically: true, encoding: .utf8)
+        let paris = try SupervisorUnderTest(
+            "paris",
+            gateway: arguments("--node paris --import berlin=Ping --export Pong", broker),
+            in: broker.directory,
+            subscribes: ["Pong"],
+            others: try Answerer.worker(to: "Ping", with: "Pong", in: broker.directory)
+        )
+        let berlin = try SupervisorUnderTest(
+            "berlin",
+            gateway: arguments("--node berlin --import paris=Pong --export Ping", broker),
+            in: broker.directory,
+            input: input,
+            subscribes: ["Ping"],
+            others: try Answerer.worker(to: "Pong", with: "Ping", in: broker.directory)
+        )
+        let end = "it would be the crossing 9 of its chain of causes"
+        await berlin.output.wait { $0.lines.contains { $0.contains(end) } || $0.hasEnded }
+        #expect(berlin.output.value.lines.contains { $0.contains("gateway refused Ping") && $0.contains(end) })
+        // Four events came to paris, and four answers left it.
+        await paris.output.wait { $0.numbers.count >= 8 || $0.hasEnded }
+        #expect(paris.output.value.numbers.count == 8)
+        #expect(!paris.output.value.lines.contains { $0.contains(end) })
     }
 
     @Test func secondGatewayOfANodeEndsWithAStatusOfItsOwn() async throws {

@@ -27,27 +27,33 @@ final class SupervisorUnderTest: Sendable {
     ///
     /// - Parameters:
     ///   - input: the path of a file with events to publish.
+    ///   - subscribes: the events that the gateway gets; by default those that a file is published of.
+    ///   - others: further workers, as the configuration has them.
     ///   - hasJournal: whether the supervisor keeps the events in a journal, and so the gateway's bookmarks.
     init(
         _ name: String,
         gateway arguments: [String],
         in directory: String,
         input: String? = nil,
+        subscribes: [String]? = nil,
+        others: String = "",
         hasJournal: Bool = false
     ) throws {
         let programs = URL(fileURLWithPath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
             .deletingLastPathComponent()
         let list = arguments.map { "\"\($0)\"" }.joined(separator: ", ")
+        let names = subscribes ?? (input == nil ? [] : ["Counted"])
+        let exports = names.map { "\"\($0)\"" }.joined(separator: ", ")
         // Kills by this test are no reason to give the gateway up.
         let configuration: @Sendable (Int) -> String = {
             """
             { intensity: { restarts: 10000, within: "1s" },
               \(hasJournal ? "journal: { directory: \"\(name)-journal\", events: [\"Counted\"] }," : "") workers: [{
                 name: "gateway", executable: "nats-gateway", arguments: [\(list)],
-                subscribes: [\(input == nil ? "" : "\"Counted\"")], backoff: { initial: "1ms", maximum: "10ms" },
+                subscribes: [\(exports)], backoff: { initial: "1ms", maximum: "10ms" },
                 limits: { strikes: "never" }, mayImport: true,
                 environment: { CONFIGURATION: "\($0)" },
-            }] }
+            }, \(others)] }
             """
         }
         self.configuration = configuration

@@ -1,31 +1,43 @@
-import Foundation
+public import Foundation
 import Synchronization
 
-/// A real nats-server with JetStream on a port and in a directory of its own.
-final class Broker: Sendable {
-    struct NotStarted: Error, CustomStringConvertible {
-        let description: String
+/// A real nats-server with JetStream on a port and in a directory of its own, for tests and measurements.
+///
+/// `NATS_SERVER` names another program than the installed one.
+public final class Broker: Sendable {
+    /// Why a server does not run.
+    public struct NotStarted: Error, CustomStringConvertible {
+        /// A sentence, or what the server said.
+        public let description: String
     }
 
-    static let program = ["/usr/sbin/nats-server", "/usr/local/bin/nats-server", "/usr/bin/nats-server"]
+    private static let program =
+        (ProcessInfo.processInfo.environment["NATS_SERVER"].map { [$0] }
+        ?? ["/usr/sbin/nats-server", "/usr/local/bin/nats-server", "/usr/bin/nats-server"])
         .first { FileManager.default.isExecutableFile(atPath: $0) }
 
     /// Whether there is a server; says so once if not.
-    static let isInstalled: Bool = {
+    public static let isInstalled: Bool = {
         if program == nil { print("not tested: the gateway with a broker, because nats-server is not installed") }
         return program != nil
     }()
 
-    let port: Int
-    let directory: String
+    /// Where it takes clients, on the loopback address.
+    public let port: Int
+    /// Its directory, where a test may put files of its own.
+    public let directory: String
     private let process = Mutex<Process?>(nil)
 
-    var url: String { "nats://127.0.0.1:\(port)" }
+    /// Its address for a client.
+    public var url: String { "nats://127.0.0.1:\(port)" }
+
+    /// Its process; nil while it does not run.
+    public var identifier: pid_t? { process.withLock { $0?.processIdentifier } }
 
     /// Reserves a port and a directory; nothing runs before ``start()``.
-    init() throws {
+    public init() throws {
         port = try Self.freePort()
-        let name = "nats-gateway-tests-\(getpid())-\(port)"
+        let name = "nats-gateway-\(getpid())-\(port)"
         directory = FileManager.default.temporaryDirectory.appendingPathComponent(name).path
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
     }
@@ -36,20 +48,20 @@ final class Broker: Sendable {
     }
 
     /// Starts the server and returns when it takes connections.
-    func start() throws {
+    public func start() throws {
         let server = Process()
         let log = Pipe()
         server.executableURL = URL(fileURLWithPath: Self.program ?? "")
-        let settings = directory + "/server.conf"
+        let file = directory + "/server.conf"
         try "listen: \"127.0.0.1:\(port)\"\njetstream { store_dir: \"\(directory)/store\" }\n"
-            .write(toFile: settings, atomically: true, encoding: .utf8)
-        server.arguments = ["--config", settings]
+            .write(toFile: file, atomically: true, encoding: .utf8)
+        server.arguments = ["--config", file]
         server.standardError = log
         server.standardOutput = log
         try server.run()
         process.withLock { $0 = server }
         var said = Data()
-        while !said.contains("Server is ready") {
+        while said.range(of: Data("Server is ready".utf8)) == nil {
             let more = log.fileHandleForReading.availableData
             guard !more.isEmpty else { throw NotStarted(description: String(decoding: said, as: UTF8.self)) }
             said += more
@@ -59,24 +71,28 @@ final class Broker: Sendable {
     }
 
     /// Ends the server as a power cut would, but for what the kernel still writes.
-    func kill() {
+    public func kill() {
         guard let server = process.withLock({ $0.take() }) else { return }
         _ = Foundation.kill(server.processIdentifier, SIGKILL)
         server.waitUntilExit()
     }
 
     /// Keeps the store as it is now; only while the server does not run.
-    func saveStore() throws {
+    public func saveStore() throws {
         try FileManager.default.copyItem(atPath: "\(directory)/store", toPath: "\(directory)/saved")
     }
 
     /// Puts the store back that was saved.
-    func restoreStore() throws {
-        try FileManager.default.removeItem(atPath: "\(directory)/store")
+    public func restoreStore() throws {
+        try removeStore()
         try FileManager.default.moveItem(atPath: "\(directory)/saved", toPath: "\(directory)/store")
     }
 
-    private static func freePort() throws -> Int {
+    /// Removes the store; only while the server does not run.
+    public func removeStore() throws { try FileManager.default.removeItem(atPath: "\(directory)/store") }
+
+    /// A port of the loopback address that no process uses now.
+    public static func freePort() throws -> Int {
         let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         defer { close(socket) }
         var address = sockaddr_in()
@@ -91,8 +107,4 @@ final class Broker: Sendable {
         guard result == 0 else { throw NotStarted(description: "there is no free port") }
         return Int(UInt16(bigEndian: address.sin_port))
     }
-}
-
-extension Data {
-    fileprivate func contains(_ text: String) -> Bool { range(of: Data(text.utf8)) != nil }
 }

@@ -1,0 +1,42 @@
+/// Elements in their order, of which the first ones go at once.
+///
+/// A slice of an array would keep what was removed from it alive until it has to grow again.
+struct Fifo<Element> {
+    private var elements: [Element?] = []
+    private var head = 0
+
+    var count: Int { elements.count - head }
+    var isEmpty: Bool { count == 0 }
+
+    /// The element at an index, from 0 to `count - 1`.
+    subscript(index: Int) -> Element {
+        guard let element = elements[head + index] else { preconditionFailure("no element at \(index) of \(count)") }
+        return element
+    }
+
+    mutating func append(_ element: Element) { elements.append(element) }
+
+    mutating func popFirst() -> Element? {
+        guard head < elements.count else { return nil }
+        let element = elements[head].take()
+        head += 1
+        // Half of the places at once, so that it costs nothing for each; all of them free the memory, too.
+        if head == elements.count {
+            (elements, head) = ([], 0)
+        } else if head >= 64, head * 2 >= elements.count {
+            elements.removeFirst(head)
+            head = 0
+        }
+        return element
+    }
+
+    /// Removes what satisfies the condition, and returns it in its order.
+    mutating func remove(where isRemoved: (Element) -> Bool) -> [Element] {
+        let all = elements[head...].compactMap(\.self)
+        elements = all.filter { !isRemoved($0) }
+        head = 0
+        return all.filter(isRemoved)
+    }
+}
+
+extension Fifo: Sendable where Element: Sendable {}

@@ -1,0 +1,173 @@
+import Dispatch
+import Synchronization
+
+/// Decides and touches nothing: takes inputs, gives actions.
+protocol Machine: Sendable {
+    associatedtype Input: Sendable
+    associatedtype Action
+
+    /// What the machine is told when its timer has run out.
+    static var timeOver: Input { get }
+
+    mutating func handle(_ input: Input) -> [Action]
+}
+
+/// What comes of an action.
+enum ActionOutcome<Input> {
+    case done
+    /// Something that the machine is told before everything else.
+    case input(Input)
+    /// The machine's one timer runs out after this time; without a time it does not run.
+    case timer(Duration?)
+}
+
+/// Gives a machine its inputs, one after the other and in their order, and does what it says.
+///
+/// What it says may wait for a broker. So the inputs are handled on a queue, or on a thread that may wait and has an
+/// input for a machine that is idle: then no other thread has to wake up.
+final class MachineQueue<Worker: Machine>: Sendable {
+    private enum Entry {
+        case input(Worker.Input)
+        /// The machine's timer may have run out; the time is the one of the look.
+        case alarm(DispatchTime)
+    }
+
+    /// The machine and its timer; one thread at a time has them.
+    private struct Run {
+        var machine: Worker
+        /// When the timer runs out.
+        var deadline: DispatchTime?
+        /// When the queue looks at the timer next, which is not later: so it costs nothing to start the timer anew for
+        /// each answer.
+        var alarm: DispatchTime?
+        let perform: @Sendable (Worker.Action) -> ActionOutcome<Worker.Input>
+        let finish: @Sendable () -> Void
+    }
+
+    private struct State {
+        var entries: [Entry] = []
+        /// Nil before the start, while a thread handles entries, and after the end.
+        var idle: Run?
+        /// Whether the queue will look for entries.
+        var isAwaited = false
+        var isStopped = false
+    }
+
+    let queue: DispatchQueue
+    private let state = Mutex(State())
+
+    init(_ queue: DispatchQueue) { self.queue = queue }
+
+    /// Begins with the machine; called once.
+    ///
+    /// - Parameters:
+    ///   - perform: does what the machine says, and may wait.
+    ///   - finish: is called whenever all inputs that were there have been handled.
+    func start(
+        _ machine: Worker,
+        perform: @escaping @Sendable (Worker.Action) -> ActionOutcome<Worker.Input>,
+        finish: @escaping @Sendable () -> Void
+    ) {
+        state.withLock { $0.idle = Run(machine: machine, perform: perform, finish: finish) }
+        queue.async { self.handleEntries() }
+    }
+
+    /// Has the queue handle an input; from any thread.
+    func put(_ input: Worker.Input) { put(.input(input)) }
+
+    /// Handles an input at once if the machine is idle; only from a thread that may wait for a broker.
+    func run(_ input: Worker.Input) {
+        state.withLock { if !$0.isStopped { $0.entries.append(.input(input)) } }
+        handleEntries()
+    }
+
+    /// Ends before the next input.
+    func stop() {
+        // The machine goes outside the lock, with what it holds.
+        _ = state.withLock { state in
+            state.isStopped = true
+            state.entries = []
+            return state.idle.take()
+        }
+    }
+
+    private func put(_ entry: Entry) {
+        let needsQueue = state.withLock { state in
+            guard !state.isStopped else { return false }
+            state.entries.append(entry)
+            // A thread that handles entries looks for more before it ends.
+            guard state.idle != nil, !state.isAwaited else { return false }
+            state.isAwaited = true
+            return true
+        }
+        if needsQueue { queue.async { self.handleEntries() } }
+    }
+
+    /// Handles all entries, unless another thread does.
+    private func handleEntries() {
+        let idle = state.withLock { state in
+            state.isAwaited = false
+            return state.entries.isEmpty ? nil : state.idle.take()
+        }
+        guard var run = idle else { return }
+        while let entries = nextEntries(or: run) {
+            for entry in entries {
+                switch entry {
+                case .input(let input): handle(input, &run)
+                case .alarm(let time): if run.alarm == time { ring(&run) }
+                }
+            }
+            run.finish()
+        }
+    }
+
+    /// The entries that have come meanwhile; nil if there are none, and then the machine is idle.
+    private func nextEntries(or run: Run) -> [Entry]? {
+        state.withLock { state in
+            guard !state.isStopped else { return nil }
+            guard !state.entries.isEmpty else {
+                state.idle = run
+                return nil
+            }
+            defer { state.entries = [] }
+            return state.entries
+        }
+    }
+
+    private func handle(_ input: Worker.Input, _ run: inout Run) {
+        var inputs = [input]
+        while let input = inputs.popLast() {
+            for action in run.machine.handle(input) {
+                switch run.perform(action) {
+                case .done: break
+                case .input(let input): inputs.append(input)
+                case .timer(let time):
+                    run.deadline = time.map { .now() + $0.dispatchInterval }
+                    awaitDeadline(&run)
+                }
+            }
+        }
+    }
+
+    private func ring(_ run: inout Run) {
+        run.alarm = nil
+        if let deadline = run.deadline, deadline <= .now() {
+            run.deadline = nil
+            handle(Worker.timeOver, &run)
+        }
+        awaitDeadline(&run)
+    }
+
+    private func awaitDeadline(_ run: inout Run) {
+        guard let deadline = run.deadline, run.alarm.map({ deadline < $0 }) ?? true else { return }
+        run.alarm = deadline
+        queue.asyncAfter(deadline: deadline) { self.put(.alarm(deadline)) }
+    }
+}
+
+extension Duration {
+    /// The same time for Dispatch, in whole milliseconds.
+    fileprivate var dispatchInterval: DispatchTimeInterval {
+        .milliseconds(Int(components.seconds) * 1_000 + Int(components.attoseconds / 1_000_000_000_000_000))
+    }
+}

@@ -1,0 +1,8 @@
+import DomainEvents
+
+/// The event that is measured.
+struct Measured: DomainEvent {
+    let number: Int
+    /// When it was published, in nanoseconds of the clock that both hosts have.
+    let published: UInt64
+}

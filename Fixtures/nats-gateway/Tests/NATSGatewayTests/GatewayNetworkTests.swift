@@ -1,0 +1,98 @@
+import LocalBroker
+import Testing
+
+@testable import NATSGateway
+
+/// Gateways whose connection to a real broker is bad, or ends at something that is no broker.
+@Suite(.enabled(if: Broker.isInstalled, "nats-server is not installed"), .timeLimit(.minutes(3)), .serialized)
+struct GatewayNetworkTests {
+    private func expectAllPass(_ count: Int, over relay: BrokerRelay, _ broker: Broker, _ comment: Comment) async throws
+    {
+        let other = try node("berlin")
+        let berlin = try NodeUnderTest("berlin", broker) {
+            $0.exports = ["Counted"]
+            $0.url = relay.url
+        }
+        let paris = try NodeUnderTest("paris", broker) {
+            $0.imports = [other: ["Counted"]]
+            $0.url = relay.url
+        }
+        let ids = (1...count).map { "event-\($0)" }
+        for id in ids { berlin.export(id) }
+        await berlin.wait { $0.acknowledged.count >= count || $0.isEnded }
+        await paris.wait { $0.arrivals.count >= count || $0.isEnded }
+        for node in [berlin, paris] { #expect(!node.isEnded, "\(comment): \(node.sentences)") }
+        #expect(berlin.acknowledged == ids, comment)
+        #expect(paris.arrivals == ids, comment)
+    }
+
+    @Test(arguments: [1, 7, 1 << 16]) func eventsPassInPiecesOfAnySize(_ piece: Int) async throws {
+        let broker = try Broker()
+        try broker.start()
+        let relay = try BrokerRelay(to: broker) { _ in .passing(piece: piece, cutAfter: nil) }
+        try await expectAllPass(40, over: relay, broker, "pieces of \(piece)")
+    }
+
+    @Test(arguments: [21, 22, 23] as [UInt64])
+    func connectionsThatAreCutWithinMessagesLoseAndRepeatNothing(_ seed: UInt64) async throws {
+        let broker = try Broker()
+        try broker.start()
+        // The first ones are cut while they begin, the others among the messages.
+        let relay = try BrokerRelay(to: broker) { number in
+            var random = SeededGenerator(seed << 8 + UInt64(number))
+            let isCut = number < 16
+            return .passing(piece: 1 << 16, cutAfter: isCut ? 1 + random.next(below: 500 << (number / 2)) : nil)
+        }
+        try await expectAllPass(600, over: relay, broker, "seed \(seed)")
+    }
+
+    @Test func brokerIsFoundAmongSeveralAddresses() async throws {
+        let broker = try Broker()
+        try broker.start()
+        let url = "nats://127.0.0.1:\(try Broker.freePort()),\(broker.url)"
+        let berlin = try NodeUnderTest("berlin", broker) {
+            $0.exports = ["Counted"]
+            $0.url = url
+        }
+        berlin.export("event-1")
+        await berlin.wait { $0.acknowledged == ["event-1"] }
+    }
+
+    @Test func brokerThatRefusesTheUserEndsTheGateway() async throws {
+        let info = Array((#"INFO {"server_id":"x","version":"2.9.10","headers":true}"# + "\r\n").utf8)
+        let refusal = Array("-ERR 'Authorization Violation'\r\n".utf8)
+        let broker = try Broker()
+        let relay = try BrokerRelay(to: broker) { _ in .hostile(first: info, second: refusal) }
+        let berlin = try NodeUnderTest("berlin", broker) {
+            $0.exports = ["Counted"]
+            $0.url = relay.url
+        }
+        await berlin.wait { $0.isEnded }
+        #expect(berlin.sentences.contains { $0.contains("Authorization Violation") })
+    }
+
+    @Test func whatIsNoBrokerIsLeftAndTheBrokerIsFound() async throws {
+        let broker = try Broker()
+        try broker.start()
+        func text(_ text: String) -> [UInt8] { Array(text.utf8) }
+        let info = text(#"INFO {"server_id":"x","version":"2.9.10","headers":true,"max_payload":1048576}"# + "\r\n")
+        let long = [UInt8](repeating: UInt8(ascii: "x"), count: 10 << 20)
+        let lies = [
+            "MSG bridge.berlin.Counted 1 99999999999999999999\r\n", "MSG a 1 -5\r\nhello\r\n", "MSG\r\n",
+            "MSG a 4711 5\r\nhello\r\n", "HMSG a 1 5 2\r\nNATS/1.0\r\n", "HMSG a 1 12 4\r\nNATS/1.0\r\n\r\n",
+            "HMSG a 1 99999999 99999999\r\n", "-ERR 'Authorization Violation'\r\n", "-ERR 'Stale Connection'\r\n",
+            "\0\0\0\0\r\n", "INFO {\r\n",
+        ]
+        let habits: [BrokerRelay.Habit] =
+            [
+                .hostile(first: text("INFO ") + long + [13, 10], second: []), .hostile(first: [0, 1, 2], second: []),
+                .hostile(first: text("INFO {}\r\n"), second: text("PONG\r\n") + long),
+                .hostile(first: [], second: long),
+            ] + lies.map { .hostile(first: info, second: text("PONG\r\n") + text($0)) }
+        // Both gateways get them, one or the other.
+        let relay = try BrokerRelay(to: broker) { number in
+            number < habits.count ? habits[number] : .passing(piece: 1 << 16, cutAfter: nil)
+        }
+        try await expectAllPass(40, over: relay, broker, "hostile brokers")
+    }
+}
