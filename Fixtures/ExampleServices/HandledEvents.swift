@@ -9,11 +9,12 @@ package import DomainEvents
 ///
 /// A record is forgotten
 /// - when its origin says that the event is settled (`settledBelow`, which is about one incarnation of the origin);
-/// - when it is from an earlier incarnation of the host: events that the host had not delivered before it ended died
-///   with the host, and do not come again. This rule does not hold for events of other workers: the host keeps the
-///   events that it accepted from a dead worker, and may send them after events of that worker's successor;
 /// - when it is the oldest of more than ``limit``: only events that were sent and not yet acknowledged can come again,
-///   at most a window of 4,096 events.
+///   at most a window of 4,096 events, and events come again in their order.
+///
+/// An incarnation of an origin is not forgotten when a later one comes. A host keeps the events of a dead worker, and
+/// may send them after events of the worker's successor. A host with a journal also takes up what a killed host owed,
+/// under its identities.
 ///
 /// A host that starts anew counts from 1 again, but with another incarnation: identities never repeat.
 package struct HandledEvents: Codable, Sendable {
@@ -30,8 +31,6 @@ package struct HandledEvents: Codable, Sendable {
 
     /// Twice the window.
     package static let limit = 8192
-
-    private static let hostOrigin = "host"
 
     package private(set) var records: [Record] = []
 
@@ -50,9 +49,7 @@ package struct HandledEvents: Codable, Sendable {
         let id = context.id
         let settledBelow = context.settledBelow ?? 0
         records.removeAll { record in
-            guard record.origin == id.origin else { return false }
-            if record.incarnation == id.incarnation { return record.number < settledBelow }
-            return record.origin == Self.hostOrigin
+            record.origin == id.origin && record.incarnation == id.incarnation && record.number < settledBelow
         }
         records.append(
             Record(origin: id.origin, incarnation: id.incarnation, number: id.number, outcomes: outcomes)

@@ -31,10 +31,13 @@ package final class JournalTarget: FuzzTarget {
         bytes += [UInt8](repeating: 0, count: SegmentHead.byteCount - bytes.count)
         _ = bytes.withUnsafeBytes(SegmentHead.read)
         withUnsafeBytes(of: SegmentHead.encodedMark) { bytes.replaceSubrange(..<8, with: $0) }
-        let covered = 68
+        // The heads of versions 1 and 2 are shorter.
+        let version = bytes[8..<12].reversed().reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+        let covered = version < 3 ? 68 : 76
         let checksum = bytes[..<covered].withUnsafeBytes { Checksum.crc32c($0) }
         withUnsafeBytes(of: checksum.littleEndian) { bytes.replaceSubrange(covered..<(covered + 4), with: $0) }
         guard case .head(let head) = bytes.withUnsafeBytes(SegmentHead.read) else { return }
+        // A head is written in the version of this code.
         var again = head.encodedWithoutMark
         withUnsafeBytes(of: SegmentHead.encodedMark) { again.replaceSubrange(..<8, with: $0) }
         again += [UInt8](repeating: 0, count: SegmentHead.byteCount - again.count)
@@ -97,6 +100,9 @@ package final class JournalTarget: FuzzTarget {
                 // Not the table's text: equal tables may list their workers in another order.
                 said.append("\(record.position) \(record.bookmarks.map { "\($0.hashValue)" } ?? "-")")
                 try checkTable(record)
+            case .note(let record):
+                said.append("\(record.position) \(record.note.map { "\($0)" } ?? "-")")
+                try checkNote(record)
             case .damage(let damage):
                 try require(damage.offset + damage.byteCount <= limit, "damage beyond the end: \(damage)")
                 said.append("\(damage)")
@@ -117,6 +123,7 @@ package final class JournalTarget: FuzzTarget {
                 position: head.firstPosition,
                 name: record.name,
                 context: context,
+                owed: record.owed,
                 payloadBytes: payload.count
             )
         } catch {
@@ -136,6 +143,7 @@ package final class JournalTarget: FuzzTarget {
             else { throw BrokenInvariant(description: "not read again: \(record.name) \(context)") }
             try require(copy.name == record.name, "another name")
             try require(words(other) == words(context), "another context: \(other) \(context)")
+            try require(copy.owed == record.owed, "owed to others: \(copy.owed) \(record.owed)")
             try require(content.elementsEqual(payload), "another payload")
         }
     }
@@ -156,6 +164,28 @@ package final class JournalTarget: FuzzTarget {
                 throw BrokenInvariant(description: "not read again: \(table)")
             }
             try require(copy.bookmarks == table, "another table")
+        }
+    }
+
+    /// Checks that a note is the same after it was written and read again, unless a part of it is too long to be
+    /// written as a whole.
+    private func checkNote(_ record: RecordView) throws {
+        guard let note = record.note else { return }
+        let again = NoteRecord(note)
+        var bytes = [UInt8](repeating: 0, count: again.stride)
+        let offset = SegmentHead.byteCount
+        bytes.withUnsafeMutableBytes { bytes in
+            let target = UnsafeMutableRawBufferPointer(rebasing: bytes[..<again.byteCount])
+            let length = again.write(position: head.firstPosition - 1, into: target, seed: head.seed, at: offset)
+            target.storeBytes(of: length, as: UInt32.self)
+        }
+        var walk = SegmentWalk(of: head)
+        try bytes.withUnsafeBytes { bytes in
+            guard case .note(let copy) = walk.next(in: bytes, limit: offset + bytes.count) else {
+                throw BrokenInvariant(description: "not read again: \(note)")
+            }
+            let isWhole = again.byteCount >= record.byteCount
+            try require(isWhole ? copy.note == note : copy.note != nil, "another note: \(note)")
         }
     }
 

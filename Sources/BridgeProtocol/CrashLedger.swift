@@ -14,7 +14,7 @@ package struct CrashLedger: Sendable, Hashable {
     /// After this many dead letters with no handled event between them, the worker is broken.
     package static let deadLettersInARow = 3
 
-    private let strikeLimit: Int?
+    package let strikeLimit: Int?
     private var deadLetters = 0
 
     /// - Parameter strikeLimit: how many strikes make an event a dead letter; nil if a crash strikes no event.

@@ -14,7 +14,9 @@ package struct Outbox: ~Copyable {
         /// The length of the frame, which has 32 bits.
         private var bytes: UInt32
         /// The number of the delivery, from 1; 0 for a gap, which is a record of dropped events.
-        var attempt: UInt32
+        ///
+        /// The highest bit says whether a journal has to hear that the event is settled.
+        private var attemptBits: UInt32
         private var credited: UInt32 = 0
         private var settled: UInt32 = 0
 
@@ -28,12 +30,18 @@ package struct Outbox: ~Copyable {
             self.frame = frame
             self.number = number
             self.source = source
-            self.attempt = attempt
+            attemptBits = min(attempt, Self.owedBit - 1)
             bytes = UInt32(length)
         }
 
         var length: Int { Int(bytes) }
-        var isGap: Bool { attempt == 0 }
+        /// The outbox holds the source as long as it holds the record.
+        var id: EventID { EventID(source: source.takeUnretainedValue(), number: number) }
+        private static let owedBit: UInt32 = 1 << 31
+        var attempt: UInt32 { attemptBits & (Self.owedBit - 1) }
+        var isGap: Bool { attemptBits == 0 }
+        var isOwed: Bool { attemptBits & Self.owedBit != 0 }
+        mutating func becameOwed() { attemptBits |= Self.owedBit }
         var isCredited: Bool { credited > 0 }
         var isSettled: Bool { settled > 0 }
         var charge: Int { LinkLimits.charge(forFrameOf: length) }
@@ -97,16 +105,18 @@ package struct Outbox: ~Copyable {
     /// How many bytes the frames of all events that were handed out for writing had together.
     package private(set) var composedBytes: UInt64 = 0
     /// How many unsettled events are kept.
-    package var unsettledEvents: UInt64 { lastSequence - gaps - acknowledgedEvents - refusedEvents }
-    /// How many gaps were put in between the events.
-    private var gaps: UInt64 = 0
-    private var lastGap: UInt64 = 0
-    package var endsWithGap: Bool { !isEmpty && lastGap == lastSequence }
+    package var unsettledEvents: UInt64 { lastSequence - gaps.count - acknowledgedEvents - refusedEvents }
+    /// How many gaps were put in between the events, and the sequence of the newest.
+    private var gaps: (count: UInt64, newest: UInt64) = (0, 0)
+    package var endsWithGap: Bool { !isEmpty && gaps.newest == lastSequence }
 
     /// Whether the peer takes large events from the shared memory that they lie in.
     private var isPlacing = false
     /// The frames that name the large events of the batch that is being written.
     private var placements = PlacedFrames()
+
+    /// The settled events of which a journal has to hear.
+    package var untold = UntoldEvents()
 
     /// The sources of the kept events, which must stay alive as long as a record names them.
     private var sources: [EventSource] = []
@@ -199,8 +209,7 @@ package struct Outbox: ~Copyable {
         place(of: lastSequence).initialize(to: record)
         chargedBytes += record.charge
         if isGap {
-            gaps += 1
-            lastGap = lastSequence
+            gaps = (gaps.count + 1, lastSequence)
         }
         if let strikes { probation.admit(lastSequence, strikes: strikes) }
         return frame
@@ -210,6 +219,12 @@ package struct Outbox: ~Copyable {
     package func frameWasWritten(frameLength: Int) {
         store.region?.accepted(lastSequence, frameLength: frameLength)
     }
+
+    /// The newest event is owed to the receiver as a journal says: the journal has to hear when it is settled.
+    package mutating func lastIsOwed() { record(lastSequence)?.pointee.becameOwed() }
+
+    /// Whether a journal has to hear what becomes of a kept event, or had to.
+    package func isOwed(_ sequence: UInt64) -> Bool { record(sequence)?.pointee.isOwed ?? false }
 
     private mutating func remember(_ source: EventSource) {
         if let known = sources.firstIndex(where: { $0 === source }) {
@@ -393,6 +408,7 @@ package struct Outbox: ~Copyable {
             }
             record.pointee[.settled] = 1
             if !record.pointee.isGap { settled += 1 }
+            if record.pointee.isOwed { untold.append(record.pointee.id) }
             probation.settled(sequence)
             sequence += 1
         }
@@ -412,6 +428,7 @@ package struct Outbox: ~Copyable {
         guard let record = record(sequence), !record.pointee.isSettled else { return nil }
         guard !record.pointee.isGap else { throw LinkViolation("refused \(sequence), which is a gap and no event") }
         record.pointee[.settled] = 1
+        if record.pointee.isOwed { untold.append(record.pointee.id) }
         probation.settled(sequence)
         refusedEvents += 1
         return (sequence, UnsafeRawBufferPointer(start: record.pointee.frame, count: record.pointee.length))
@@ -465,6 +482,8 @@ package struct Outbox: ~Copyable {
         /// The reasons of the event's strikes; nil if the event is not on probation.
         package let strikes: [String]?
         package let isGap: Bool
+        /// Whether a journal has to hear that the event is settled.
+        package let isOwed: Bool
     }
 
     /// Visits unsettled entries, oldest first; the frames are valid during the call only.
@@ -484,7 +503,8 @@ package struct Outbox: ~Copyable {
                         number: record.number,
                         attempts: wasHandedOut || record.isGap ? record.attempt : record.attempt - 1,
                         strikes: probation.strikes(of: sequence),
-                        isGap: record.isGap
+                        isGap: record.isGap,
+                        isOwed: record.isOwed
                     )
                 )
             }

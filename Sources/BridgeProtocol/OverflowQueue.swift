@@ -12,6 +12,8 @@ package struct OverflowQueue: Sendable {
         package let context: EventContext
         package let attempt: UInt64
         package let wantsReceipt: Bool
+        /// Whether a journal has to hear what becomes of the event.
+        package let isOwed: Bool
         package let payload: [UInt8]
 
         package init(
@@ -19,12 +21,14 @@ package struct OverflowQueue: Sendable {
             context: EventContext,
             attempt: UInt64,
             wantsReceipt: Bool,
+            isOwed: Bool = false,
             payload: UnsafeRawBufferPointer
         ) {
             self.name = name
             self.context = context
             self.attempt = attempt
             self.wantsReceipt = wantsReceipt
+            self.isOwed = isOwed
             self.payload = Array(payload)
         }
 

@@ -68,9 +68,11 @@ extension Link {
             let checked = try sending.credit(acknowledgement, at: now)
             trace?.acknowledged(checked, at: now)
             if receiving.acknowledged(checked, accepted: peerMemory.accepted) { sending.settle(checked) }
+            noteSettled()
             try sending.checkOwed(behind: receiving.expectedArrival)
             return (takeWoken(), sending.hasWritable)
         }
+        tellJournal()
         for body in woken { body() }
         if mayWrite { pump() }
     }
@@ -80,6 +82,7 @@ extension Link {
     /// With the lock held.
     func settlePending() -> [@Sendable () -> Void] {
         while let standing = receiving.takeStanding(peerMemory.accepted) { sending.settle(standing) }
+        noteSettled()
         return takeWoken()
     }
 
@@ -102,9 +105,37 @@ extension Link {
         }
         let woken = lock.withLock {
             sending.refusalWasTold()
+            noteSettled()
             return takeWoken()
         }
+        tellJournal()
         for body in woken { body() }
+    }
+
+    // MARK: - What a journal has to hear
+
+    /// Notes that the journal has to hear of settled events, if there are any; ``tellJournal()`` has to follow.
+    ///
+    /// With the lock held.
+    func noteSettled() {
+        if !sending.outbox.untold.isEmpty { mustTellJournal.store(true, ordering: .relaxed) }
+    }
+
+    /// Tells the sink which events the peer has settled, if a journal has to hear of any.
+    ///
+    /// Called without the lock, when all that arrived before was handed to the sink: a kill between an event's
+    /// settlement and the record of what it has caused would otherwise lose the latter.
+    func tellJournal() {
+        guard mustTellJournal.load(ordering: .relaxed) else { return }
+        while true {
+            let (events, sink) = lock.withLock {
+                mustTellJournal.store(false, ordering: .relaxed)
+                return (sending.untold.tell(), sinks.events)
+            }
+            guard let events else { return }
+            sink?.link(self, sawSettled: events)
+            lock.withLock { sending.untold.wereTold(events.count) }
+        }
     }
 
     // MARK: - Receipts
@@ -148,7 +179,7 @@ extension Link {
             receiving.acknowledgementIsDue()
             // Before the reading thread notes, under this lock, that an event has arrived, it notes that it no longer
             // waits for bytes.
-            let isBusy = !ending.isReadToEnd && lastRead.load(ordering: .relaxed) == 0
+            let isBusy = !ending.isReadToEnd && times.lastRead.load(ordering: .relaxed) == 0
             return watch.look(at: now, isBusy: isBusy)
         }
         pump()

@@ -45,10 +45,10 @@ extension Link {
             let arrived = reader.buffer.readable.count
             if let end = takeFrames(from: reader, turn) { return end }
             let now = MonotonicClock.now()
-            frameProgress.store(reader.frameProgress(since: arrived, at: now), ordering: .relaxed)
-            lastRead.store(now, ordering: .relaxed)
+            times.frameProgress.store(reader.frameProgress(since: arrived, at: now), ordering: .relaxed)
+            times.lastRead.store(now, ordering: .relaxed)
             let outcome = stream.read(into: reader.buffer.writable)
-            lastRead.store(0, ordering: .relaxed)
+            times.lastRead.store(0, ordering: .relaxed)
             switch outcome {
             case .transferred(let count):
                 reader.buffer.wasFilled(by: count)
@@ -110,6 +110,7 @@ extension Link {
                     if let end = try frameReceived(frame, by: reader, for: control, isHandling: &isHandling) {
                         return .ended(end)
                     }
+                    tellJournal()
                 } else {
                     return nil
                 }
@@ -260,6 +261,7 @@ extension Link {
         try withExtendedLifetime(source) {
             while run.takeNext() { try handle(&run, with: sink) }
         }
+        tellJournal()
     }
 
     /// Hands the event in hand to the sink, and acts on what becomes of it or of later events of its run.
@@ -372,11 +374,12 @@ extension Link {
             reader = nil
             peerMemory.forget()
             let demanded = waiters.takeDemand()
-            defer { sinks.events = nil }
             return (takeWoken() + (demanded.map { [$0] } ?? []), takeUnconfirmed(), sinks.control)
         }
         for body in woken { body() }
         tellUnconfirmed?()
+        tellJournal()
+        lock.withLock { sinks.events = nil }
         control?.linkEnded(self, end)
     }
 

@@ -20,6 +20,7 @@ extension Link {
     ///     have it.
     ///   - isAccepted: whether a worker has accepted the event for this peer: the hard limit then does not keep it out.
     ///     The windows of the workers that send such events bound their number.
+    ///   - isOwed: whether a journal records the event, and has to hear what becomes of it here.
     ///   - reservation: the room that was reserved for the event.
     ///   - evicted: receives the events that a policy takes out for this event, or this event itself if it is dropped.
     package func enqueue(
@@ -30,6 +31,7 @@ extension Link {
         isHeld: Bool = false,
         wantsReceipt: Bool = false,
         isAccepted: Bool = false,
+        isOwed: Bool = false,
         reservation: Reservation? = nil,
         payload: UnsafeRawBufferPointer,
         evicted: inout [Evicted]
@@ -47,6 +49,7 @@ extension Link {
             isHeld: isHeld,
             wantsReceipt: wantsReceipt,
             isAccepted: isAccepted,
+            isOwed: isOwed,
             // A reservation made with the previous incarnation's link is of no use.
             reserved: reservation.flatMap { $0.link === self ? $0.bytes : nil },
             payload: payload,

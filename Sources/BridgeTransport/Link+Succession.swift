@@ -45,6 +45,34 @@ extension Link {
         }
     }
 
+    /// Takes an event that an earlier host has left; only before the link is attached.
+    ///
+    /// - Parameter strikes: the reasons of the event's strikes; empty for none.
+    package func restore(
+        _ context: EventContext,
+        name: String,
+        number: UInt64,
+        attempt: Int,
+        strikes: [String],
+        payload: UnsafeRawBufferPointer
+    ) {
+        lock.withLock {
+            sending.restore(
+                context,
+                name: name,
+                number: number,
+                attempt: attempt,
+                strikes: strikes,
+                payload: payload
+            )
+        }
+    }
+
+    /// The event that has got a strike; nil if it is not in the outbox.
+    package func event(struck sequence: UInt64) -> (id: EventID, isOwed: Bool)? {
+        lock.withLock { sending.event(struck: sequence) }
+    }
+
     // MARK: - Suspects
 
     /// Whether the peer has acknowledged any event over this link.
@@ -63,6 +91,9 @@ extension Link {
     package func predecessorCrashed(suspects: [EventID], because reason: String) -> Probation.Finding {
         lock.withLock { sending.receiverCrashed(suspects: suspects, because: reason) }
     }
+
+    /// Whether a journal has to hear what becomes of a kept event, or had to.
+    package func isOwed(_ sequence: UInt64) -> Bool { lock.withLock { sending.outbox.isOwed(sequence) } }
 
     /// Why each incarnation that crashed over this event ended; the event has not left the outbox yet.
     package func strikes(of sequence: UInt64) -> [String] { lock.withLock { sending.strikes(of: sequence) } }

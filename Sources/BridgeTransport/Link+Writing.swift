@@ -166,6 +166,7 @@ extension Link {
         lock.unlock()
         for body in woken { body() }
         tellUnconfirmed?()
+        tellJournal()
         if isStalled {
             // The reference is strong: a weak one makes all counted references expensive. A link that ends releases
             // its stream.
@@ -218,13 +219,16 @@ extension Link {
         trace?.left(through: sending.outbox.lastComposed, at: MonotonicClock.now())
     }
 
-    /// Traces events that were settled by being written, for a peer that acknowledges nothing.
+    /// Notes events that were settled by being written, for a peer that acknowledges nothing; ``tellJournal()`` has to
+    /// follow.
     ///
     /// With the lock held.
     ///
     /// - Parameter settled: the acknowledgement of those events; nil for any other peer.
     func wasSettled(_ settled: CheckedAcknowledgement?) {
-        if let settled, trace != nil { trace?.acknowledged(settled, at: MonotonicClock.now()) }
+        guard let settled else { return }
+        if trace != nil { trace?.acknowledged(settled, at: MonotonicClock.now()) }
+        noteSettled()
     }
 
     /// A closure that reports the awaited events written for a peer that acknowledges nothing; nil if none is awaited.

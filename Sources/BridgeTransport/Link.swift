@@ -69,11 +69,11 @@ package final class Link: @unchecked Sendable {
     /// The callers that wait for something here.
     @exclusivity(unchecked) var waiters = LinkWaiters()
 
-    /// When the reading thread last read something, on the monotonic clock; 0 while it is busy with what it read.
-    let lastRead = Atomic<UInt64>(0)
+    /// When the reading thread read.
+    let times = ReadingTimes()
 
-    /// When the unfinished frame last made progress, on the monotonic clock; 0 if no frame is unfinished.
-    let frameProgress = Atomic<UInt64>(0)
+    /// Whether a journal has to hear of events that the peer has settled.
+    let mustTellJournal = Atomic<Bool>(false)
 
     package init(
         peerName: String,
@@ -121,7 +121,7 @@ package final class Link: @unchecked Sendable {
             if let memory { sharedHead = sending.share(memory) }
         }
         strand.head = sharedHead
-        lastRead.store(MonotonicClock.now(), ordering: .relaxed)
+        times.lastRead.store(MonotonicClock.now(), ordering: .relaxed)
         let reader = FrameReader(limit: limits.handshakeFrameBytes)
         lock.withLock { self.reader = reader }
         do {
@@ -212,7 +212,7 @@ package final class Link: @unchecked Sendable {
 
     /// For how many nanoseconds the reading thread has waited for the peer; nil while it is busy with what it read.
     package func silence(at now: UInt64) -> UInt64? {
-        let last = lastRead.load(ordering: .relaxed)
+        let last = times.lastRead.load(ordering: .relaxed)
         return last == 0 || now < last ? nil : now - last
     }
 
@@ -222,8 +222,8 @@ package final class Link: @unchecked Sendable {
     /// When the unfinished frame last made progress, in nanoseconds; nil unless the reading thread waits for the rest
     /// of a frame.
     package var unfinishedFrame: UInt64? {
-        let progress = frameProgress.load(ordering: .relaxed)
-        return progress == 0 || lastRead.load(ordering: .relaxed) == 0 ? nil : progress
+        let progress = times.frameProgress.load(ordering: .relaxed)
+        return progress == 0 || times.lastRead.load(ordering: .relaxed) == 0 ? nil : progress
     }
 
     /// Whether the peer is the process that offers the events of `source`.

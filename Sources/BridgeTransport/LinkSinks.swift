@@ -14,7 +14,7 @@ package enum EventDisposition {
 
 /// Takes the events that a link brings, and what the peer says of this side's events.
 ///
-/// But for one, all calls come one after the other on the link's reading thread, without a lock held.
+/// But for the last two, all calls come one after the other on the link's reading thread, without a lock held.
 package protocol LinkEventSink: AnyObject, Sendable {
     /// Events arrived; one of them is in hand.
     ///
@@ -32,9 +32,15 @@ package protocol LinkEventSink: AnyObject, Sendable {
     /// The peer refuses an event that this side sent; `payload` is valid during the call only.
     func link(_ link: Link, wasRefused head: EventHead, payload: UnsafeRawBufferPointer, refusal: Refusal)
 
+    /// The peer has settled these events, of which a journal has to hear, or has refused them.
+    ///
+    /// Whatever the peer's handlers have published for them, as far as this side waits for that, was received before.
+    /// This call, too, may come on a thread that has written events.
+    func link(_ link: Link, sawSettled events: [EventID])
+
     /// These events have been written for a peer that acknowledges nothing, and a publisher waits to hear of them.
     ///
-    /// Unlike the other calls, this call comes on the thread that has written the events.
+    /// This call comes on the thread that has written the events.
     func link(_ link: Link, leftUnconfirmed events: [EventID])
 }
 

@@ -29,7 +29,7 @@ final class AnswerSubscriber<Answer: DomainEvent>: DeferredSubscriber, @unchecke
     ) -> AppendOutcome {
         // A fresh event has no cause.
         let isCaused: Bool
-        if case .full(let context) = stamp, context.cause != nil || context.id == request {
+        if let context = stamp.known, context.cause != nil || context.id == request {
             guard context.root == request, context.id != request else { return .settled }
             isCaused = true
         } else {

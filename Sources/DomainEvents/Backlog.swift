@@ -107,7 +107,7 @@ struct Backlog: ~Copyable {
             let (memory, chunk) = allocate(bytes)
             place = memory
             place.initialize(to: PendingDelivery(in: chunk, number: number, nanosecondsSinceEpoch: time))
-        case .full(let context):
+        case .full(let context), .owed(let context, _):
             let (memory, chunk) = allocate(bytes + MemoryLayout<EventContext>.stride)
             place = memory
             let full = (UnsafeMutableRawPointer(place) + bytes).bindMemory(to: EventContext.self, capacity: 1)

@@ -47,6 +47,9 @@ class DeferredSubscriber: AnySubscriber, @unchecked Sendable {
 
     var eventName: String { untypedName ?? eventType.eventName }
 
+    /// Whether the subscriber is the publisher's own journal, which also records what is owed to whom.
+    var isRecorder: Bool { false }
+
     /// Whether ``key(of:)`` returns keys.
     var hasKeys: Bool { false }
 

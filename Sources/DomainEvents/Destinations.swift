@@ -25,6 +25,9 @@ struct Destinations {
     /// together, last.
     var partsOfDelivery: Int { count(\.deferred.count) + 1 }
 
+    /// Whether the journal of the only publisher records the event, and notes which receivers it is owed to.
+    var isRecorded: Bool { others.isEmpty && first.subscribers.isRecorded }
+
     var forwarders: [any EventForwarder] {
         others.isEmpty ? first.subscribers.forwarders : all.flatMap(\.subscribers.forwarders)
     }
@@ -70,8 +73,16 @@ struct DestinationStrands {
 
     /// Puts the event into all strands in one step, then wakes the strands that need it.
     ///
-    /// - Parameter wasAppended: called when every strand has the event, before any is woken.
-    func post(_ context: EventContext, _ tracker: HandlingTracker?, wasAppended: () -> Void) {
-        subscribers.post(event, .full(context), tracker, lockMask: lockMask, keys: keys, wasAppended: wasAppended)
+    /// - Parameters:
+    ///   - owed: the receivers that the event is owed to, for its journal.
+    ///   - wasAppended: called when every strand has the event, before any is woken.
+    func post(
+        _ context: EventContext,
+        owedTo owed: [OwedReceiver],
+        _ tracker: HandlingTracker?,
+        wasAppended: () -> Void
+    ) {
+        let stamp: EventStamp = owed.isEmpty ? .full(context) : .owed(context, to: owed)
+        subscribers.post(event, stamp, tracker, lockMask: lockMask, keys: keys, wasAppended: wasAppended)
     }
 }

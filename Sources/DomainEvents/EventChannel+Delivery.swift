@@ -13,7 +13,7 @@ extension EventChannel {
         ifFull: FullOutboxAction
     ) -> Forwarded {
         // A constant for the forwarder would count a reference to it.
-        var atOnce: [any HeldEvent]?
+        var atOnce: HeldEvents?
         let only = subscribers.onlyForwarder?
             .forward(event, context: context, ifFull: ifFull, receipts: nil, held: &atOnce)
         if let only { return only }
@@ -69,24 +69,20 @@ extension EventChannel {
         context: EventContext,
         to destinations: Destinations,
         isHeld: Bool = false,
-        forward: (_ held: inout [any HeldEvent]?) -> Bool,
+        forward: (_ held: inout HeldEvents?) -> Bool,
         tracker: () -> HandlingTracker?
     ) -> Bool {
         withUnsafePointer(to: event) { event in
             let strands = destinations.strands(for: RawEvent(reading: event))
-            var held: [any HeldEvent]?
-            if isHeld || strands != nil { held = [] }
+            var held: HeldEvents?
+            if isHeld || strands != nil { held = HeldEvents(areRecorded: destinations.isRecorded) }
             let isForAll = forward(&held)
-            func release() {
-                guard let count = held?.count else { return }
-                for index in 0..<count { held?[index].release() }
-            }
             if isForAll, let strands {
-                strands.post(context, tracker(), wasAppended: release)
+                strands.post(context, owedTo: held?.owed ?? [], tracker()) { held?.release() }
             } else {
-                release()
+                held?.release()
             }
-            for event in held ?? [] { event.flush() }
+            held?.flush()
             return isForAll
         }
     }
@@ -100,7 +96,7 @@ extension EventChannel {
         to forwarders: [any EventForwarder],
         ifFull: FullOutboxAction,
         receipts: ReceiptLedger?,
-        held: inout [any HeldEvent]?
+        held: inout HeldEvents?
     ) -> Forwarded {
         var outcome = Forwarded.taken
         for forwarder in forwarders {
@@ -172,10 +168,10 @@ extension EventChannel {
         context: EventContext,
         from publisher: EventPublisher,
         strand: (any InlineStrand)? = nil,
-        passOn: (_ held: inout [any HeldEvent]?) -> Bool,
+        passOn: (_ held: inout HeldEvents?) -> Bool,
         completion: (_ handlers: Int) -> any HandlingCompletion
     ) throws(Failure) -> IncomingOutcome {
-        var atOnce: [any HeldEvent]?
+        var atOnce: HeldEvents?
         guard let subscribers = currentSubscribers(), subscribers.hasSubscribers else {
             _ = passOn(&atOnce)
             return .unwanted

@@ -16,7 +16,7 @@ package protocol EventForwarder: AnyObject, Sendable {
         context: EventContext,
         ifFull: FullOutboxAction,
         receipts: ReceiptLedger?,
-        held: inout [any HeldEvent]?
+        held: inout HeldEvents?
     ) -> Forwarded
 
     /// Whether every outbox that wants the events has room below its limit.
@@ -37,6 +37,9 @@ package protocol HeldEvent {
 
     /// Writes the event, and deals with outboxes that did not take it; called once, after ``release()``.
     func flush()
+
+    /// The receivers that the event is owed to, if it is recorded.
+    var owed: [OwedReceiver] { get }
 }
 
 /// What becomes of an event if some outbox has no room for it.

@@ -10,24 +10,37 @@ package final class EventSource: Sendable {
     /// Whether the process runs on another machine; it is then named as `node/process`, and no process here can have
     /// such a name.
     package let isForeign: Bool
+    /// Whether any event of the source may come again at any time: an importer or a journal brings its events, and
+    /// their numbers need not ascend.
+    package let mayComeAgain: Bool
 
     @usableFromInline
     package init(origin: String, incarnation: UInt64) {
         self.origin = origin
         self.incarnation = incarnation
         isForeign = Self.isForeign(origin)
+        mayComeAgain = isForeign
+    }
+
+    /// A source of which a journal brings events again.
+    package init(restored source: EventSource) {
+        (origin, incarnation, isForeign) = (source.origin, source.incarnation, source.isForeign)
+        mayComeAgain = true
     }
 
     /// Whether this is the name of a process of another machine.
     package static func isForeign(_ origin: String) -> Bool { origin.utf8.contains(UInt8(ascii: "/")) }
 }
 
-extension EventSource: Equatable {
+extension EventSource: Hashable {
     /// Whether both are the same start of the same process; origins are compared to the byte.
     @usableFromInline
     package static func == (left: EventSource, right: EventSource) -> Bool {
         left === right || (left.incarnation == right.incarnation && left.origin.hasBytes(of: right.origin))
     }
+
+    @usableFromInline
+    package func hash(into hasher: inout Hasher) { hasher.combine(incarnation) }
 }
 
 /// The identity of one offered event: it never changes on the way, and a redelivery keeps it.

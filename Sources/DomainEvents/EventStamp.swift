@@ -6,13 +6,26 @@ enum EventStamp {
     /// The event has no cause, and its own publisher's subscribers get it.
     case fresh(number: UInt64, nanosecondsSinceEpoch: UInt64)
     case full(EventContext)
+    /// The event lies in outboxes, and is owed to their receivers; only for a journal.
+    case owed(EventContext, to: [OwedReceiver])
 
     /// - Parameter source: the publisher's source.
     func context(of source: EventSource) -> EventContext {
         switch self {
         case .fresh(let number, let time):
             EventContext(id: EventID(source: source, number: number), nanosecondsSinceEpoch: time)
-        case .full(let context): context
+        case .full(let context), .owed(let context, _): context
         }
     }
+
+    /// The context; nil for a fresh event, whose context has no cause.
+    var known: EventContext? {
+        switch self {
+        case .fresh: nil
+        case .full(let context), .owed(let context, _): context
+        }
+    }
+
+    /// The receivers that the event is owed to.
+    var owed: [OwedReceiver] { if case .owed(_, let receivers) = self { receivers } else { [] } }
 }

@@ -1,6 +1,7 @@
 import Locks
 
-/// The recorder of a publisher's events, for a bridge: it tells workers their bookmarks, and reports on itself.
+/// The recorder of a publisher's events, for a bridge: it keeps what is owed to workers, tells them
+/// their bookmarks, and reports on itself.
 package final class PublisherRecording: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let lock = Lock()
@@ -10,6 +11,15 @@ package final class PublisherRecording: @unchecked Sendable {
     package func offer(_ recorder: any EventRecording) {
         lock.withLock { if self.recorder == nil { self.recorder = recorder } }
     }
+
+    /// Whether this recorder is the publisher's.
+    func isKept(by recorder: any EventRecording) -> Bool { lock.withLock { self.recorder } === recorder }
+
+    /// Notes what became of recorded events; does nothing without a recorder.
+    package func note(_ notes: [CustodyNote]) { lock.withLock { recorder }?.note(notes) }
+
+    /// Hands over what earlier hosts had not seen settled; nothing without a recorder.
+    package func takeOwed() -> [OwedEvent] { lock.withLock { recorder }?.takeOwed() ?? [] }
 
     /// A worker's last bookmark that is as safe as the recorder promises; the calling thread waits for that.
     package func lastBookmark(of worker: String) -> KeptBookmark {

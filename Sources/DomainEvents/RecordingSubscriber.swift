@@ -11,6 +11,8 @@ final class RecordingSubscriber<E: DomainEvent>: DeferredSubscriber, @unchecked 
     private let recorder: any EventRecording
     private let encode: @Sendable (E) throws -> [UInt8]
     private weak let publisher: EventPublisher?
+    /// Whether the recorder is the publisher's own, which is told what becomes of the events.
+    private let keepsCustody: Bool
     private var failed: [Failure] = []
     private var isRemoved = false
 
@@ -31,8 +33,11 @@ final class RecordingSubscriber<E: DomainEvent>: DeferredSubscriber, @unchecked 
         self.recorder = recorder
         encode = UntypedEvent.payload(ofEvents: E.self) ?? recorder.encoder(of: E.self)
         self.publisher = publisher
+        keepsCustody = publisher.recording.isKept(by: recorder)
         super.init(E.self, site: site, source: publisher.source, isOpen: true)
     }
+
+    override var isRecorder: Bool { keepsCustody }
 
     override var hasKeys: Bool { true }
 
@@ -55,6 +60,7 @@ final class RecordingSubscriber<E: DomainEvent>: DeferredSubscriber, @unchecked 
                 try encoded.payload.get(),
                 name: name,
                 context: context,
+                owed: keepsCustody ? stamp.owed : [],
                 whenSettled: tracker.map(report)
             )
             return isSettled ? [.wake, .settled] : .wake
@@ -124,19 +130,32 @@ package protocol EventRecording: AnyObject, Sendable {
     ///
     /// Called under the locks of strands, so it calls no other code. It waits for nothing but the file system, and only
     /// if other threads have taken the room that ``makeRoom(for:)`` waited for.
-    /// - Parameter whenSettled: called once, on another thread, when the event is safe or cannot become so; nil if
-    ///   nothing waits for the event.
+    /// - Parameters:
+    ///   - owed: the receivers that the event is owed to, until a note says that they have settled it.
+    ///   - whenSettled: called once, on another thread, when the event is safe or cannot become so; nil if nothing
+    ///     waits for the event.
     /// - Returns: Whether the event is safe already; then `whenSettled` is not called.
     /// - Throws: Why the event is not recorded; its publisher learns of it as if a handler had thrown.
     func record(
         _ payload: [UInt8],
         name: String,
         context: EventContext,
+        owed: [OwedReceiver],
         whenSettled: (@Sendable ((any Error)?) -> Void)?
     ) throws -> Bool
 
     /// Called without any lock, after an event was recorded.
     func wasRecorded()
+
+    /// Notes what became of recorded events; waits for nothing but the file system, and calls no other code.
+    ///
+    /// A note that finds no room is lost: its events may come again.
+    func note(_ notes: [CustodyNote])
+
+    /// Hands over what earlier hosts had not seen settled, in the order of the records; each event once.
+    ///
+    /// The caller notes ``CustodyNote/hostStarted(incarnation:)`` when all of it lies in its outboxes.
+    func takeOwed() -> [OwedEvent]
 
     /// A worker's last bookmark whose event is as safe as this recorder promises; the calling thread waits for that.
     func lastBookmark(of worker: String) -> KeptBookmark

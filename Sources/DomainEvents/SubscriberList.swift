@@ -19,6 +19,8 @@ package final class SubscriberList: @unchecked Sendable {
     /// The locks of the deferred subscribers, as ``StrandLocks`` numbers them.
     let lockMask: UInt32
     let hasKeys: Bool
+    /// Whether the publisher's own journal records the events.
+    let isRecorded: Bool
     /// Whether there are only handlers on the publishing thread.
     @usableFromInline let isPlain: Bool
     /// Whether there are only this publisher's own handlers.
@@ -41,6 +43,7 @@ package final class SubscriberList: @unchecked Sendable {
         }
         lockMask = deferred.reduce(0) { $0 | $1.lockMask }
         hasKeys = deferred.contains { $0.hasKeys }
+        isRecorded = deferred.contains { $0.isRecorder }
         isLocal = forwarders.isEmpty && links.isEmpty
         isPlain = isLocal && deferred.isEmpty
         let isForwarded = forwarders.count == 1 && inline.isEmpty && deferred.isEmpty && links.isEmpty

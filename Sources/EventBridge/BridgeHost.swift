@@ -148,6 +148,9 @@ public final class BridgeHost: Sendable {
 
     /// Starts all workers and returns when every worker is ready.
     ///
+    /// If a journal records from the publisher, the workers first get what an earlier host owed them: the events that
+    /// the journal recorded and that they have not settled, in order, with their old identities and a higher attempt.
+    ///
     /// A worker that crashes before it is ready is restarted as its specification says. A worker that never becomes
     /// ready is given up after as many restarts as the `intensity` allows, however long its starts take: the time of a
     /// failed start does not count towards the intensity's time, `within`. With the defaults this call returns within

@@ -56,7 +56,8 @@ public struct DeadLetter: Sendable, Hashable, Identifiable {
 extension BridgeHost {
     /// The events that were given up and are kept, oldest first.
     ///
-    /// The letters are gone when the host ends.
+    /// The letters are gone when the host ends, except for events that a journal of the publisher records: the next
+    /// host with the journal has their letters.
     public var deadLetters: [DeadLetter] { core.deadLetters.letters.map { DeadLetter($0) } }
 
     /// Offers the event of a dead letter again, to the process that it was for and to no other.

@@ -80,7 +80,7 @@ final class HostCore: @unchecked Sendable {
         )
         reports = ReportStrand(publisher: publisher, poller: poller)
         statusBoard = StatusBoard()
-        deadLetters = DeadLetterStore(bounds: bounds, reports: reports)
+        deadLetters = DeadLetterStore(bounds: bounds, reports: reports, journal: publisher.recording)
         router = EventRouter(
             publisher: publisher,
             poller: poller,
@@ -195,9 +195,12 @@ final class HostCore: @unchecked Sendable {
 
     // MARK: - Requests
 
-    /// Begins to carry events to and from the present peers.
+    /// Begins to carry events to and from the present peers: first those that an earlier host owed, as the publisher's
+    /// journal says.
     func startRouting() {
         for peer in peers { router.add(peer) }
+        // Nothing is published yet that could overtake what an earlier host owed.
+        HostRecovery(by: router).restore(publisher.recording.takeOwed())
         router.start()
     }
 

@@ -7,12 +7,30 @@ package struct DeadLetterRecord: Sendable {
     package let number: UInt64
     /// The process that the event was for.
     package let receiver: String
+    /// The pool of the worker that the event was for; nil if it has none.
+    let pool: String?
     package let event: UndeliveredEvent
     package let cause: EventDeadLettered.Cause
     /// The reasons of the event's strikes, then any other reason.
     package let reasons: [String]
     /// When the event was given up, in nanoseconds since 1970.
     package let nanosecondsSinceEpoch: UInt64
+
+    var notedReceiver: NotedReceiver { NotedReceiver(name: receiver, pool: pool) }
+
+    /// The letter as a journal notes it.
+    var noted: NotedLetter {
+        NotedLetter(
+            event: event.context.id,
+            receiver: notedReceiver,
+            number: number,
+            cause: cause,
+            reasons: reasons,
+            strikes: event.strikes.count,
+            attempts: event.attempts,
+            nanosecondsSinceEpoch: nanosecondsSinceEpoch
+        )
+    }
 
     var charge: Int { LinkLimits.charge(forFrameOf: event.payload.count) }
 }

@@ -1,20 +1,23 @@
 import BridgePlatform
 import BridgeProtocol
-import DomainEvents
+package import DomainEvents
 import Locks
 
 /// Keeps the dead letters of a bridge, announces them, and pauses peers that cause more of them than it can keep.
 package final class DeadLetterStore: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`, which is taken before the lock of any peer or link.
     private let reports: ReportStrand
+    /// Notes what becomes of the letters whose events lie in a journal.
+    private let journal: PublisherRecording
     private let lock = Lock()
     private var queue: DeadLetterQueue
     private var lastNumber: UInt64 = 0
     /// The peers that get no events until there is room for another letter.
     private var paused: [Peer] = []
 
-    package init(bounds: DeadLetterBounds, reports: ReportStrand) {
+    package init(bounds: DeadLetterBounds, reports: ReportStrand, journal: PublisherRecording) {
         self.reports = reports
+        self.journal = journal
         queue = DeadLetterQueue(bounds: bounds)
     }
 
@@ -27,7 +30,7 @@ package final class DeadLetterStore: @unchecked Sendable {
     /// pauses the peer.
     func add(_ event: UndeliveredEvent, cause: EventDeadLettered.Cause, reasons: [String], from peer: Peer) {
         let (letter, evicted, full): (DeadLetterRecord, [DeadLetterRecord], DeadLettersFull?) = lock.withLock {
-            let (letter, evicted) = put(event, for: peer.peerName, cause, reasons)
+            let (letter, evicted) = put(event, for: peer.noted, cause, reasons)
             guard queue.isFull, !paused.contains(where: { $0 === peer }) else { return (letter, evicted, nil) }
             paused.append(peer)
             peer.setPaused(true)
@@ -47,7 +50,7 @@ package final class DeadLetterStore: @unchecked Sendable {
     /// - Returns: Whether the store has kept the event.
     func addIfRoom(
         _ event: UndeliveredEvent,
-        for receiver: String,
+        for receiver: NotedReceiver,
         cause: EventDeadLettered.Cause,
         reasons: [String],
         isKept: Bool = false
@@ -63,14 +66,15 @@ package final class DeadLetterStore: @unchecked Sendable {
     /// The caller holds the lock.
     private func put(
         _ event: UndeliveredEvent,
-        for receiver: String,
+        for receiver: NotedReceiver,
         _ cause: EventDeadLettered.Cause,
         _ reasons: [String]
     ) -> (DeadLetterRecord, [DeadLetterRecord]) {
         lastNumber += 1
         let letter = DeadLetterRecord(
             number: lastNumber,
-            receiver: receiver,
+            receiver: receiver.name,
+            pool: receiver.pool,
             event: event,
             cause: cause,
             reasons: reasons,
@@ -80,6 +84,8 @@ package final class DeadLetterStore: @unchecked Sendable {
     }
 
     private func announce(_ letter: DeadLetterRecord, _ evicted: [DeadLetterRecord]) {
+        if letter.event.isOwed { journal.note([.letter(letter.noted)]) }
+        for gone in evicted { note(goneOf: gone, isOwedAgain: false) }
         for gone in evicted {
             reports.publish(
                 DeadLetterEvicted(
@@ -110,8 +116,26 @@ package final class DeadLetterStore: @unchecked Sendable {
     /// Takes a letter out; ``roomWasMade()`` or ``putBack(_:)`` has to follow.
     func take(_ number: UInt64) -> DeadLetterRecord? { lock.withLock { queue.take(number) } }
 
+    /// Puts back a letter whose event its receiver does not take.
     func putBack(_ letter: DeadLetterRecord) {
+        if letter.event.isOwed { journal.note([.letter(letter.noted)]) }
         lock.withLock { queue.putBack(letter) }
+    }
+
+    /// Notes in the journal that a letter is no more, if its event lies there.
+    func note(goneOf letter: DeadLetterRecord, isOwedAgain: Bool) {
+        guard letter.event.isOwed else { return }
+        journal.note([.letterGone(letter.event.context.id, of: letter.notedReceiver, isOwedAgain: isOwedAgain)])
+    }
+
+    /// Keeps the letters that an earlier host has left, oldest first, even beyond the bounds; nothing is announced.
+    package func restore(_ letters: [DeadLetterRecord]) {
+        lock.withLock {
+            for letter in letters {
+                lastNumber = max(lastNumber, letter.number)
+                queue.putBack(letter)
+            }
+        }
     }
 
     /// Lets the paused peers go on, if there is room for another letter.
@@ -128,6 +152,7 @@ package final class DeadLetterStore: @unchecked Sendable {
     /// Throws a letter away, and returns the letter; nil if none has this number.
     package func discard(_ number: UInt64) -> DeadLetterRecord? {
         guard let letter = take(number) else { return nil }
+        note(goneOf: letter, isOwedAgain: false)
         roomWasMade()
         return letter
     }

@@ -9,6 +9,8 @@ struct Departure: HeldEvent {
     let router: EventRouter
     /// The places in outboxes that keep the event until it is released.
     var places: [Peer.Place] = []
+    /// The receivers that the event is owed to, if it is recorded.
+    var owed: [OwedReceiver] = []
     /// The events that overflow policies have taken out to make room for this event.
     var evicted: [(peer: Peer, event: Evicted)] = []
     /// The peers that have not taken the event.

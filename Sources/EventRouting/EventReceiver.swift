@@ -50,7 +50,7 @@ protocol EventReceiver: AnyObject, Sendable {
         _ payload: UnsafeRawBufferPointer,
         context: EventContext,
         strand: (any InlineStrand)?,
-        passOn: (_ held: inout [any HeldEvent]?) -> Bool,
+        passOn: (_ held: inout HeldEvents?) -> Bool,
         completion: (_ handlers: Int) -> any HandlingCompletion
     ) -> LocalOutcome
 }
@@ -137,7 +137,7 @@ class ChannelReceiver<Event: DomainEvent>: EventReceiver, @unchecked Sendable {
         _ payload: UnsafeRawBufferPointer,
         context: EventContext,
         strand: (any InlineStrand)?,
-        passOn: (_ held: inout [any HeldEvent]?) -> Bool,
+        passOn: (_ held: inout HeldEvents?) -> Bool,
         completion: (_ handlers: Int) -> any HandlingCompletion
     ) -> LocalOutcome {
         publisher._withUnsafeGuaranteedRef { publisher in

@@ -19,7 +19,8 @@ extension EventRouter {
         because reason: String,
         suspects: [EventID]? = nil
     ) -> CrashLedger.Verdict {
-        let (verdict, event) = peer.incarnationCrashed(link, because: reason, suspects: suspects)
+        let (verdict, event, struck) = peer.incarnationCrashed(link, because: reason, suspects: suspects)
+        if let struck { publisher.recording.note([.strike(struck, at: peer.noted, reason: reason)]) }
         if let event {
             deadLetters?.add(event, cause: .crashes, reasons: event.strikes, from: peer)
             let reasons = event.strikes.joined(separator: "; ")
@@ -67,6 +68,7 @@ extension EventRouter {
                 context: context,
                 attempts: head.attempt.clamped(to: 1...Int(UInt32.max)),
                 strikes: link.strikes(of: head.sequence.asWritten),
+                isOwed: link.isOwed(head.sequence.asWritten),
                 payload: payload
             )
         }
@@ -122,7 +124,7 @@ extension EventRouter {
             deadLetters.add(event, cause: .refused, reasons: reasons, from: receiver)
         } else if !deadLetters.addIfRoom(
             event,
-            for: Self.ownName,
+            for: NotedReceiver(name: Self.ownName),
             cause: .refused,
             reasons: reasons,
             isKept: isKept
@@ -144,24 +146,27 @@ extension EventRouter {
         _ payload: UnsafeRawBufferPointer,
         name: String,
         context: EventContext,
+        isOwed: Bool,
         for peer: Peer,
         because error: DeliveryError
     ) -> UndeliveredEvent? {
         guard deadLetters != nil, error.code == .workerUnavailable, peer.isGivenUp, !isSelfReport(name),
             peer.isSpecified(name, isSelfReport: false)
         else { return nil }
-        return UndeliveredEvent(name: name, context: context, attempts: 0, payload: payload)
+        return UndeliveredEvent(name: name, context: context, attempts: 0, isOwed: isOwed, payload: payload)
     }
 
     /// Keeps a lost event as a dead letter if the event has to be kept and there is room; returns whether it was kept.
     func keeps(_ loss: Topic.Loss) -> Bool {
         guard let deadLetters, let event = loss.event else { return false }
-        return deadLetters.addIfRoom(
+        let isKept = deadLetters.addIfRoom(
             event,
-            for: loss.peerName,
+            for: loss.peer.noted,
             cause: .workerUnavailable,
             reasons: [loss.error.description]
         )
+        if !isKept, event.isOwed { settled([event.context.id], at: loss.peer) }
+        return isKept
     }
 
     // MARK: - Putting back
@@ -172,6 +177,8 @@ extension EventRouter {
     /// - Throws: The reason why the event is not taken; then the letter is kept.
     package func redeliver(_ number: UInt64) throws(DeliveryError) -> Redelivery? {
         guard let deadLetters, let letter = deadLetters.take(number) else { return nil }
+        // Before the event can be settled again.
+        deadLetters.note(goneOf: letter, isOwedAgain: letter.receiver != Self.ownName)
         let outcome: Redelivery.Outcome
         do throws(DeliveryError) {
             outcome = try offer(letter)
@@ -202,6 +209,7 @@ extension EventRouter {
                     name: event.name,
                     attempt: attempt,
                     isHeld: false,
+                    isOwed: letter.event.isOwed,
                     payload: payload
                 )
                 guard let place else { throw peer.leaving(event.name) }

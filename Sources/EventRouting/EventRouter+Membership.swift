@@ -34,11 +34,12 @@ extension EventRouter {
             let isKept =
                 deadLetters?.addIfRoom(
                     event,
-                    for: peer.peerName,
+                    for: peer.noted,
                     cause: .workerUnavailable,
                     reasons: event.strikes + [reason]
                 ) ?? false
             if isKept { continue }
+            if event.isOwed { settled([event.context.id], at: peer) }
             losses.add(
                 event: event.name,
                 id: event.context.id,

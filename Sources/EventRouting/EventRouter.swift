@@ -166,6 +166,16 @@ package final class EventRouter: @unchecked Sendable {
         publisher.forwardingWasSet()
     }
 
+    // MARK: - What is owed
+
+    /// Whether this process answers for the events that it has taken: only a host does.
+    var keepsCustody: Bool { deadLetters != nil }
+
+    /// Notes that a peer has settled recorded events, or will not get them.
+    func settled(_ events: [EventID], at peer: Peer) {
+        publisher.recording.note(CustodyNote.settled(events, by: peer.noted))
+    }
+
     // MARK: - Names
 
     package static let maximumNames = 65_536

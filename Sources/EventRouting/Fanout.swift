@@ -54,7 +54,7 @@ final class Fanout: Sendable {
         _ payload: UnsafeRawBufferPointer,
         context: EventContext,
         strand: (any InlineStrand)?,
-        passOn: (_ held: inout [any HeldEvent]?) -> Bool,
+        passOn: (_ held: inout HeldEvents?) -> Bool,
         completion: (_ handlers: Int) -> any HandlingCompletion
     ) -> LocalOutcome {
         if let receiver {
@@ -66,7 +66,7 @@ final class Fanout: Sendable {
                 completion: completion
             )
         }
-        var atOnce: [any HeldEvent]?
+        var atOnce: HeldEvents?
         _ = passOn(&atOnce)
         return .unwanted
     }

@@ -15,22 +15,26 @@ extension Peer {
     ///
     /// Call this before the next incarnation is started.
     ///
-    /// - Returns: The verdict, and the event that was taken out of the outbox and is not sent again; nil if none was.
+    /// - Returns: The verdict, the event that was taken out of the outbox and is not sent again, and the event with a
+    ///   new strike that stays in the outbox, if a journal has to hear of it; nil if there is none.
     func incarnationCrashed(
         _ ended: Link,
         because reason: String,
         suspects known: [EventID]? = nil
-    ) -> (verdict: CrashLedger.Verdict, event: UndeliveredEvent?) {
+    ) -> (verdict: CrashLedger.Verdict, event: UndeliveredEvent?, struck: EventID?) {
         incarnationEnded(ended)
         // This moves the events to the link of the next incarnation, where they are judged.
         renew(after: ended)
         let suspects = known ?? ended.unfinished
-        let (verdict, event, retired): (CrashLedger.Verdict, UndeliveredEvent?, Link?) = lock.withLock {
-            guard ledger.strikesEvents else { return (.worker, nil, nil) }
+        typealias Judgement = (CrashLedger.Verdict, UndeliveredEvent?, Link?, EventID?)
+        let (verdict, event, retired, struck): Judgement = lock.withLock {
+            guard ledger.strikesEvents else { return (.worker, nil, nil, nil) }
             let finding = current.predecessorCrashed(suspects: suspects, because: reason)
             let verdict = ledger.crashed(finding)
-            guard verdict == .deadLetter || verdict == .broken, case .struck(let sequence, _) = finding else {
-                return (verdict, nil, nil)
+            guard case .struck(let sequence, _) = finding else { return (verdict, nil, nil, nil) }
+            guard verdict == .deadLetter || verdict == .broken else {
+                let struck = current.event(struck: sequence).flatMap { $0.isOwed ? $0.id : nil }
+                return (verdict, nil, nil, struck)
             }
             // Sequences have no gaps, so the other events get new numbers in another link.
             let retired = current
@@ -38,10 +42,10 @@ extension Peer {
             let event = retired.retire(movingTo: next, without: sequence)
             if event != nil { counts.deadLettered += 1 }
             putInPlace(next)
-            return (verdict, event, retired)
+            return (verdict, event, retired, nil)
         }
         retired?.wakeWaiters()
-        return (verdict, event)
+        return (verdict, event, struck)
     }
 
     /// Forgets how many events were dead-lettered in a row; called when a caller asks for the peer's restart.

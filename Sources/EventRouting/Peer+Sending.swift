@@ -100,7 +100,9 @@ extension Peer {
 
     /// Puts an event into the outbox; a held event stays there until the link releases it.
     ///
-    /// - Parameter reservation: the room that was kept for it.
+    /// - Parameters:
+    ///   - isOwed: whether a journal records the event, and has to hear what becomes of it here.
+    ///   - reservation: the room that was kept for it.
     /// - Returns: The outcome; nil if the peer is leaving, and events of this name go to other peers now.
     func enqueue(
         _ context: EventContext,
@@ -110,6 +112,7 @@ extension Peer {
         isHeld: Bool,
         wantsReceipt: Bool = false,
         isAccepted: Bool = false,
+        isOwed: Bool = false,
         reservation: Link.Reservation? = nil,
         payload: UnsafeRawBufferPointer
     ) throws(DeliveryError) -> Place? {
@@ -134,6 +137,7 @@ extension Peer {
                 isHeld: isHeld,
                 wantsReceipt: wantsReceipt,
                 isAccepted: isAccepted,
+                isOwed: isOwed,
                 reservation: reservation,
                 payload: payload,
                 evicted: &evicted

@@ -122,6 +122,8 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
         router.eventRefused(head, payload: payload, by: peer, over: link, refusal: refusal)
     }
 
+    package func link(_ link: Link, sawSettled events: [EventID]) { router.settled(events, at: peer) }
+
     package func link(_ link: Link, leftUnconfirmed events: [EventID]) {
         router.eventsWereUnconfirmed(events, by: peer)
     }
@@ -244,7 +246,7 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
         _ context: EventContext,
         wantsReceipt: Bool,
         to fanout: Fanout,
-        held: inout [any HeldEvent]?
+        held: inout HeldEvents?
     ) -> Topic.Sent {
         topic.send(
             payload,

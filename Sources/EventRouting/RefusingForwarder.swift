@@ -13,7 +13,7 @@ final class RefusingForwarder: EventForwarder {
         context: EventContext,
         ifFull: FullOutboxAction,
         receipts: ReceiptLedger?,
-        held: inout [any HeldEvent]?
+        held: inout HeldEvents?
     ) -> Forwarded {
         .failed(error)
     }

@@ -40,7 +40,7 @@ extension Topic {
         to targets: [Peer],
         attached: [Peer],
         ifThereIsRoom: Bool = false,
-        held: inout [any HeldEvent]?,
+        held: inout HeldEvents?,
         by router: EventRouter
     ) -> Forwarded {
         if receipts == nil, held == nil, let alone = Fanout.sole(among: targets, attached) {
@@ -102,7 +102,7 @@ extension Topic {
         _ receipts: ReceiptLedger?,
         attached: [Peer],
         ifThereIsRoom: Bool,
-        held: inout [any HeldEvent]?,
+        held: inout HeldEvents?,
         by router: EventRouter
     ) -> Forwarded {
         sendToAll(
@@ -163,10 +163,11 @@ extension Topic {
         attached: [Peer],
         reservations: [Link.Reservation] = [],
         announcesLosses: Bool = true,
-        held: inout [any HeldEvent]?,
+        held: inout HeldEvents?,
         by router: EventRouter
     ) -> Sent {
         // If one peer is the only receiver, no other receiver can see an effect of the event before the event.
+        let isRecorded = held?.areRecorded == true && router.keepsCustody
         let isHeld = held != nil || targets.count + attached.count > 1
         var sent = Sent()
         var departure = Departure(of: name, context, by: router)
@@ -183,6 +184,7 @@ extension Topic {
                     // An attached peer may come back any number of times, each time with a new window. So windows bound
                     // only what workers send.
                     isAccepted: origin.map { !$0.isAttached } ?? false,
+                    isOwed: isRecorded,
                     reservation: reservation,
                     payload: payload
                 )
@@ -191,6 +193,7 @@ extension Topic {
                     return
                 }
                 if wantsReceipt, let origin { router.recoveryGate.wasAsked(target, by: origin) }
+                if isRecorded { departure.owed.append(target.owed(name)) }
                 for event in place.evicted { departure.evicted.append((target, event)) }
                 if place.isCrowded { sent.crowded.append(target) }
                 if wantsReceipt { sent.reached.append(target.peerName) }
@@ -200,7 +203,15 @@ extension Topic {
                     place.link.flush(at: context.nanosecondsSinceEpoch)
                 }
             } catch {
-                let event = router.undeliverable(payload, name: name, context: context, for: target, because: error)
+                let event = router.undeliverable(
+                    payload,
+                    name: name,
+                    context: context,
+                    isOwed: isRecorded,
+                    for: target,
+                    because: error
+                )
+                if isRecorded, event != nil { departure.owed.append(target.owed(name)) }
                 sent.losses.append(Loss(peer: target, id: context.id, error: error, event: event))
             }
         }

@@ -29,7 +29,7 @@ final class TopicForwarder: EventForwarder {
         context: EventContext,
         ifFull: FullOutboxAction,
         receipts: ReceiptLedger?,
-        held: inout [any HeldEvent]?
+        held: inout HeldEvents?
     ) -> Forwarded {
         let refusal = router.refusal(of: topic, context)
         // During the shutdown the bridge's reports about itself still go to the attached peers, for which the shutdown
@@ -93,7 +93,7 @@ final class TopicForwarder: EventForwarder {
         _ receipts: ReceiptLedger?,
         to targets: [Peer],
         triesAlone: Bool,
-        held: inout [any HeldEvent]?
+        held: inout HeldEvents?
     ) -> Forwarded {
         let attached =
             topic.scope == .answer ? topic.scope.requesters(context, among: fanout.attached) : fanout.attached

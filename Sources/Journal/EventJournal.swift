@@ -19,6 +19,8 @@ import JournalFormat
 ///   events are missing, the reader gets a gap.
 /// - `publish` does not wait, with one exception: if events come faster than the file system makes segments, `publish`
 ///   waits for the next segment.
+/// - A host that is started with a journal of its publisher takes up what an earlier host owed to workers. Call
+///   `record` before you start the host.
 /// - One process at a time writes a journal; any number of processes read its files.
 ///
 /// All members may be used from any thread. Releasing a journal closes it; ``close()`` also waits until it is closed.

@@ -144,12 +144,14 @@ extension JournalCore {
         }
     }
 
-    /// Removes the oldest segment, unless it is the last one or has events that are not safe.
+    /// Removes the oldest segment, unless it is the last one, has events that are not safe, or one that is still owed.
     ///
     /// - Returns: Whether a segment was removed.
     private func removeOldest() -> Bool {
         let segment = lock.withLock { () -> SegmentCatalog.Segment? in
-            let canGo = catalog.segments.count > 1 && catalog.segments[0].number < state.safe.number
+            let canGo =
+                catalog.segments.count > 1 && catalog.segments[0].number < state.safe.number
+                && !custody.isOwed(before: catalog.segments[1])
             return canGo ? catalog.removeOldest() : nil
         }
         guard let segment else { return false }

@@ -25,6 +25,8 @@ final class JournalCore: @unchecked Sendable {
     var spare: SegmentWriter?
     /// The last bookmark of each worker, up to the last accepted event.
     var bookmarks: BookmarkTable
+    /// What is owed to whom, up to the last accepted event and note.
+    var custody: CustodyLedger
     /// The segments whose records are not all safe, except the segment that is being written.
     var unsynchronized: [any JournalFile] = []
     var waiters: [(position: UInt64, body: @Sendable ((any Error)?) -> Void)] = []
@@ -70,9 +72,11 @@ final class JournalCore: @unchecked Sendable {
             firstPosition: opening.lastPosition + 1,
             begunAt: WallClock.now(),
             previousEnd: opening.lastEnd,
-            bookmarkBytes: opening.bookmarks.recordBytes
+            bookmarkBytes: opening.bookmarks.recordBytes,
+            owedFrom: opening.custody.lowestPosition ?? 0
         )
         bookmarks = opening.bookmarks
+        custody = opening.custody
         guard Self.hasRoom(for: bookmarks, settings) else {
             throw JournalError(
                 .unsuitableDirectory,
@@ -113,9 +117,9 @@ final class JournalCore: @unchecked Sendable {
                     isReplacement: opening.isReplacement
                 )
             } catch {
-                guard error.isFullDisk, settings.whenFull == .removeOldest, catalog.segments.count > 1 else {
-                    throw error
-                }
+                guard error.isFullDisk, settings.whenFull == .removeOldest, catalog.segments.count > 1,
+                    !opening.custody.isOwed(before: catalog.segments[1])
+                else { throw error }
                 try storage.remove(catalog.removeOldest().fileName)
             }
         }
@@ -153,13 +157,14 @@ final class JournalCore: @unchecked Sendable {
         _ payload: [UInt8],
         name: String,
         context: EventContext,
+        owed: [OwedReceiver] = [],
         whenSettled: (@Sendable ((any Error)?) -> Void)?
     ) throws(JournalError) -> Bool {
         try lock.withLock { () throws(JournalError) in
             while true {
                 try state.check(path)
                 let position = state.accepted.position + 1
-                let record = try makeRecord(position, name, context, payload.count)
+                let record = try makeRecord(position, name, context, owed, payload.count)
                 // Once the next head is stored, an event in this segment would lie behind the end that the head names.
                 guard spare?.head == nil, writer.hasRoom(forStride: record.stride) else {
                     try enterNextSegment()
@@ -172,6 +177,7 @@ final class JournalCore: @unchecked Sendable {
                 if let bookmark = context.bookmark {
                     bookmarks.note(bookmark.bookmark.bytes, of: bookmark.worker, at: position)
                 }
+                if !owed.isEmpty { custody.recorded(context.id, at: position, owedTo: owed) }
                 let isSafe = state.eventWritten(
                     end: writer.offset,
                     isAwaited: whenSettled != nil,
@@ -189,12 +195,19 @@ final class JournalCore: @unchecked Sendable {
         _ position: UInt64,
         _ name: String,
         _ context: EventContext,
+        _ owed: [OwedReceiver],
         _ payloadBytes: Int
     ) throws(JournalError) -> EventRecord {
         let mistake: String
         do throws(EventRecord.Mistake) {
             try check(context.bookmark)
-            let record = try EventRecord(position: position, name: name, context: context, payloadBytes: payloadBytes)
+            let record = try EventRecord(
+                position: position,
+                name: name,
+                context: context,
+                owed: owed,
+                payloadBytes: payloadBytes
+            )
             // The next segment begins with the bookmarks.
             let longest =
                 SegmentWriter.longestStride(inSegmentOf: settings.segmentBytes)
@@ -208,7 +221,7 @@ final class JournalCore: @unchecked Sendable {
     }
 
     /// Switches to the segment that was made ahead, or waits until it is made; called with the lock held.
-    private func enterNextSegment() throws(JournalError) {
+    func enterNextSegment() throws(JournalError) {
         guard let spare else {
             if let noRoom = state.noRoom {
                 // This event is refused, but the thread tries again to make the segment for later events.
@@ -229,7 +242,8 @@ final class JournalCore: @unchecked Sendable {
             begunAt: WallClock.now(),
             previousEnd: state.accepted.offset,
             bookmarkBytes: bookmarks.recordBytes,
-            isBegunSafe: state.safe.position >= state.accepted.position
+            isBegunSafe: state.safe.isBehindAll(before: state.accepted),
+            owedFrom: custody.lowestPosition ?? 0
         )
         do throws(SystemError) {
             try spare.begin(head, bookmarks)
@@ -246,7 +260,7 @@ final class JournalCore: @unchecked Sendable {
     }
 
     /// The error of a write that found no room and so did no harm; nil for any other error.
-    private func noRoom(_ error: SystemError) -> JournalError? {
+    func noRoom(_ error: SystemError) -> JournalError? {
         error.isFullDisk ? JournalError(error, at: path) : nil
     }
 

@@ -2,12 +2,6 @@ import BridgePlatform
 import DomainEvents
 import JournalFormat
 
-/// What a reader finds next; an event is not yet decoded as its type.
-enum StoredStep: Sendable {
-    case record(JournalRecord)
-    case gap(JournalGap)
-}
-
 /// Reads a journal's files from one position on, a portion at a time; only one thread at a time may use a cursor.
 final class JournalCursor: @unchecked Sendable {
     // Sendable: its user reads one portion at a time.
@@ -40,6 +34,10 @@ final class JournalCursor: @unchecked Sendable {
     private(set) var bookmarks = BookmarkTable()
     /// Whether the first segment that was read began with a record of bookmarks.
     private(set) var hasTable = false
+    /// What is owed to whom, up to the last event and note that was read; nil if that is not gathered.
+    var custody: CustodyLedger?
+    /// Whether the last segment that was read has notes.
+    private(set) var hasNotes = false
     private var buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 0, alignment: 8)
 
     /// A segment that is being read.
@@ -173,6 +171,7 @@ final class JournalCursor: @unchecked Sendable {
             tell(upTo: head.firstPosition, isOldest ? .removed : lost(before: segment), &steps)
         }
         do throws(SystemError) {
+            hasNotes = false
             current = Current(head, try storage.open(segment.fileName, forWriting: false))
             if let mistake { tell(upTo: nil, mistake, &steps) }
         } catch {
@@ -198,13 +197,19 @@ final class JournalCursor: @unchecked Sendable {
     private func tell(upTo next: UInt64?, _ reason: JournalGap.Reason, _ steps: inout [StoredStep]) {
         guard let next else {
             lacksEnd = true
-            notesBookmarks = false
+            eventsAreMissing()
             return steps.append(.gap(JournalGap(positions: nil, reason: reason)))
         }
         guard next > position, next - 1 > position else { return }
-        notesBookmarks = false
+        eventsAreMissing()
         steps.append(.gap(JournalGap(positions: (position + 1)..<next, reason: reason)))
         position = next - 1
+    }
+
+    /// From here on no bookmark counts, and no note that says that an event was settled.
+    private func eventsAreMissing() {
+        notesBookmarks = false
+        custody?.eventsAreMissing()
     }
 
     // MARK: - Within a segment
@@ -237,6 +242,10 @@ final class JournalCursor: @unchecked Sendable {
                 here.wasTold()
             case .bookmarks(let record):
                 takeBookmarks(record)
+                here.wasTold()
+            case .note(let record):
+                hasNotes = true
+                if custody != nil, let note = record.note { custody?.noted(note) }
                 here.wasTold()
             case .damage(let damage):
                 if isLiving, here.doubts(.damage(damage)) { continue }
@@ -300,6 +309,7 @@ final class JournalCursor: @unchecked Sendable {
         if notesBookmarks, let bookmark = record.bookmark {
             bookmarks.note(bookmark.bookmark.bytes, of: bookmark.worker, at: position)
         }
+        if record.isOwed { custody?.recorded(record) }
         guard filter.wants(record) else { return }
         guard let (context, payload) = record.event() else {
             steps.append(.gap(JournalGap(at: position, .undecodable(why: "its parts do not fit"))))

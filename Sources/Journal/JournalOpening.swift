@@ -16,6 +16,8 @@ struct JournalOpening {
     let recovery: JournalRecovery
     /// The last bookmark of each worker.
     let bookmarks: BookmarkTable
+    /// What is owed to whom.
+    let custody: CustodyLedger
 
     /// The bound for numbers and positions in files, so that counting on from them cannot overflow.
     private static let highest: UInt64 = 1 << 62
@@ -36,6 +38,7 @@ struct JournalOpening {
             self.catalog = catalog
             journal = Randomness.nextIncarnation()
             bookmarks = BookmarkTable()
+            custody = CustodyLedger()
             (nextNumber, lastPosition, lastEnd, isReplacement) = (1, 0, 0, false)
             recovery = JournalRecovery(lastPosition: 0, wasClosed: true, tornBytes: 0, gaps: [])
             return
@@ -45,6 +48,7 @@ struct JournalOpening {
         else { throw Self.damaged(last, at: path) }
         let cursor = JournalCursor(storage, at: path, after: head.firstPosition - 1, filter: .nothing)
         cursor.notesBookmarks = true
+        cursor.custody = CustodyLedger()
         var gaps: [JournalGap] = []
         repeat {
             for case .gap(let gap) in try cursor.read(to: .init(catalog: catalog, end: nil)) { gaps.append(gap) }
@@ -52,10 +56,11 @@ struct JournalOpening {
         guard let ending = cursor.ending, cursor.position < Self.highest else {
             throw JournalError(.damaged, "the journal \(path): \(last.fileName): its positions leave no room")
         }
-        let isEmpty = cursor.position < (last.head?.firstPosition ?? cursor.reached)
+        let isEmpty = cursor.position < (last.head?.firstPosition ?? cursor.reached) && !cursor.hasNotes
         // The segment may have held events, whose positions no later event may get.
         if isEmpty, case .damaged = last.reading { throw Self.damaged(last, at: path) }
         bookmarks = try BookmarkRecovery.read(storage, at: path, catalog, last: cursor)
+        custody = try CustodyRecovery.read(storage, at: path, catalog, last: cursor)
         catalog.removeLast()
         journal = head.journal
         lastPosition = cursor.position

@@ -1,6 +1,12 @@
 import DomainEvents
 import Locks
 
+/// What a reader finds next; an event is not yet decoded as its type.
+enum StoredStep: Sendable {
+    case record(JournalRecord)
+    case gap(JournalGap)
+}
+
 /// One reader in the process that writes the journal: other threads read the portions, and the reader's task waits.
 ///
 /// Every event is read from the files, even an event that was written a moment ago. So old and new events come the same

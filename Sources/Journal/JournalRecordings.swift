@@ -131,9 +131,10 @@ extension JournalCore: EventRecording {
         _ payload: [UInt8],
         name: String,
         context: EventContext,
+        owed: [OwedReceiver],
         whenSettled: (@Sendable ((any Error)?) -> Void)?
     ) throws -> Bool {
-        try append(payload, name: name, context: context, whenSettled: whenSettled)
+        try append(payload, name: name, context: context, owed: owed, whenSettled: whenSettled)
     }
 
     func wasRecorded() { wakeReaders() }

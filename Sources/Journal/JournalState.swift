@@ -10,6 +10,11 @@ struct JournalState: Sendable {
         var offset: Int
         /// The position of the last event before this place.
         var position: UInt64
+        /// How many notes this process has written before this place.
+        var notes: UInt64 = 0
+
+        /// Whether everything before `other` lies before this place.
+        func isBehindAll(before other: Mark) -> Bool { position >= other.position && notes >= other.notes }
     }
 
     enum Phase: Sendable {
@@ -102,6 +107,13 @@ struct JournalState: Sendable {
         return false
     }
 
+    /// Notes that a note was written, up to this offset of the segment; it becomes safe with the events around it.
+    mutating func noteWritten(end offset: Int) {
+        accepted.offset = offset
+        accepted.notes += 1
+        if !synchronizes { safe = accepted }
+    }
+
     mutating func callerWaits() { awaited = max(awaited, accepted.position) }
 
     mutating func segmentBegun(_ number: UInt64, offset: Int) {
@@ -150,7 +162,7 @@ struct JournalState: Sendable {
     func work(at now: UInt64) -> Work {
         switch phase {
         case .closed, .failed: return .end
-        case .closing: return safe.position < accepted.position ? .synchronize : .close
+        case .closing: return safe.isBehindAll(before: accepted) ? .close : .synchronize
         case .open: break
         }
         if awaited > safe.position { return .synchronize }

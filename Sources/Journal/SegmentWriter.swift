@@ -58,6 +58,13 @@ final class SegmentWriter {
         }
     }
 
+    /// Writes a note; the caller has checked that there is room.
+    func append(_ note: NoteRecord, position: UInt64) throws(SystemError) {
+        try place(byteCount: note.byteCount, stride: note.stride) { target in
+            note.write(position: position, into: target, seed: seed, at: offset)
+        }
+    }
+
     /// Writes the end record, for which there is always room, and cuts off the rest of the file.
     func end(position: UInt64, time: UInt64) throws(SystemError) {
         try place(byteCount: EndRecord.byteCount, stride: EndRecord.byteCount) { target in

@@ -7,6 +7,7 @@ package struct EventRecord {
     package let context: EventContext
     private let flags: UInt8
     private let root: EventID?
+    private let owed: [OwedReceiver]
     /// The length of the record with its payload, in bytes.
     package let byteCount: Int
     private let payloadBytes: Int
@@ -20,10 +21,21 @@ package struct EventRecord {
 
     /// How many bytes a name or an origin may have at most.
     package static let longestText = 4_096
+    /// How many receivers an event may be owed to at most.
+    package static let mostReceivers = 65_535
 
-    /// - Parameter position: the event's place among all events of the journal, from 1.
-    package init(position: UInt64, name: String, context: EventContext, payloadBytes: Int) throws(Mistake) {
+    /// - Parameters:
+    ///   - position: the event's place among all events of the journal, from 1.
+    ///   - owed: the receivers that the event is owed to.
+    package init(
+        position: UInt64,
+        name: String,
+        context: EventContext,
+        owed: [OwedReceiver] = [],
+        payloadBytes: Int
+    ) throws(Mistake) {
         self.position = position
+        self.owed = owed
         self.name = name
         self.context = context
         self.payloadBytes = payloadBytes
@@ -55,9 +67,17 @@ package struct EventRecord {
             size += RecordLayout.bookmarkHeadBytes + bookmark.bookmark.bytes.count
             size += Self.spelled(bookmark, in: context).utf8.count
         }
+        if !owed.isEmpty {
+            guard owed.count <= Self.mostReceivers else {
+                throw Mistake(text: "it is owed to \(owed.count) receivers; \(Self.mostReceivers) are the most")
+            }
+            flags |= RecordLayout.isOwed
+            size += RecordLayout.owedHeadBytes
+            for receiver in owed { size += RecordLayout.receiverHeadBytes + receiver.name.utf8.count }
+        }
         for text in [
             name, context.id.origin, context.cause?.origin ?? "", root?.origin ?? "", context.bookmark?.worker ?? "",
-        ]
+        ] + owed.map(\.name)
         where text.utf8.count > Self.longestText {
             throw Mistake(text: "a name or an origin has \(text.utf8.count) bytes; \(Self.longestText) are the most")
         }
@@ -107,6 +127,7 @@ package struct EventRecord {
         if let bookmark = context.bookmark {
             writer.append(bookmark.bookmark.bytes, of: Self.spelled(bookmark, in: context))
         }
+        if !owed.isEmpty { writer.append(owed) }
         writer.append(payload)
         return RecordLayout.sealed(target, seed: seed, at: offset)
     }
@@ -131,6 +152,17 @@ package struct EventRecord {
             offset += RecordLayout.bookmarkHeadBytes
             append(worker)
             bookmark.withUnsafeBytes { append($0) }
+        }
+
+        mutating func append(_ owed: [OwedReceiver]) {
+            target.store(UInt16(clamping: owed.count), at: offset)
+            offset += RecordLayout.owedHeadBytes
+            for receiver in owed {
+                target.store(UInt8(receiver.isSpecified ? 1 : 0), at: offset)
+                target.store(UInt16(clamping: receiver.name.utf8.count), at: offset + 1)
+                offset += RecordLayout.receiverHeadBytes
+                append(receiver.name)
+            }
         }
 
         mutating func append(_ id: EventID) {

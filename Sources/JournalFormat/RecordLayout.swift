@@ -26,8 +26,9 @@ enum RecordLayout {
     static let hasCause: UInt8 = 1
     static let hasRoot: UInt8 = 2
     static let hasTraceparent: UInt8 = 4
+    static let isOwed: UInt8 = 8
     static let hasBookmark: UInt8 = 32
-    static let allFlags: UInt8 = 39
+    static let allFlags: UInt8 = 47
 
     /// How many bytes of a cause or a root come before its origin: incarnation, number, and the length of the origin.
     static let identityBytes = 18
@@ -35,6 +36,10 @@ enum RecordLayout {
     static let traceparentBytes = 55
     /// How many bytes of a bookmark come before its texts: the lengths of the worker's name and of the bookmark.
     static let bookmarkHeadBytes = 4
+    /// How many bytes of the receivers that an event is owed to come before the first: their number.
+    static let owedHeadBytes = 2
+    /// How many bytes of such a receiver come before its name: what it is, and the length of the name.
+    static let receiverHeadBytes = 3
 
     enum Kind: UInt8 {
         case event = 1
@@ -42,6 +47,19 @@ enum RecordLayout {
         case end = 2
         /// The last bookmark of each worker, up to here.
         case bookmarks = 3
+        /// A receiver has settled events.
+        case settled = 4
+        /// A receiver has crashed over an event.
+        case strike = 5
+        /// An event became a dead letter.
+        case letter = 6
+        /// A dead letter's event is owed again, or was thrown away.
+        case letterGone = 7
+        /// A host has taken over everything that is owed.
+        case hostStarted = 8
+
+        /// Whether the record says what became of events.
+        var isNote: Bool { rawValue >= Self.settled.rawValue }
     }
 
     /// How far after the beginning of a record of this length the next one begins.

@@ -49,6 +49,14 @@ package struct RecordView {
         return texts <= byteCount - RecordLayout.headBytes
     }
 
+    /// The attempt that the record states; in the note of a dead letter, the number of its deliveries.
+    var attempt: Int { Int(bytes.number(at: RecordLayout.attempt, as: UInt16.self)) }
+
+    /// What a record other than an event has behind its origin.
+    var body: UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(rebasing: bytes[(RecordLayout.headBytes + nameBytes + originBytes)...])
+    }
+
     private func part(_ offset: Int, _ count: Int) -> UnsafeRawBufferPointer? {
         guard offset <= bytes.count, count <= bytes.count - offset else { return nil }
         return UnsafeRawBufferPointer(rebasing: bytes[offset..<(offset + count)])
@@ -74,6 +82,16 @@ package struct RecordView {
     ///
     /// - Returns: Nil if the parts do not fit into the record; no writer of this version leaves such a record.
     package func event() -> (context: EventContext, payload: UnsafeRawBufferPointer)? {
+        parts().map { ($0.context, $0.payload) }
+    }
+
+    /// Whether the event was owed to receivers when it was recorded.
+    package var isOwed: Bool { flags & RecordLayout.isOwed != 0 }
+
+    /// The receivers that the event is owed to; empty if there are none, or if its parts do not fit.
+    package var owed: [OwedReceiver] { isOwed ? parts()?.owed ?? [] : [] }
+
+    private func parts() -> (context: EventContext, owed: [OwedReceiver], payload: UnsafeRawBufferPointer)? {
         var offset = RecordLayout.headBytes + nameBytes + originBytes
         let id = EventID(origin: origin, incarnation: incarnation, number: number)
         func identity() -> EventID? {
@@ -110,6 +128,21 @@ package struct RecordView {
             let worker = bytes.number(at: offset, as: UInt16.self)
             offset += RecordLayout.bookmarkHeadBytes + Int(worker) + bookmark.bookmark.bytes.count
         }
+        var owed: [OwedReceiver] = []
+        if isOwed {
+            guard let head = part(offset, RecordLayout.owedHeadBytes) else { return nil }
+            offset += RecordLayout.owedHeadBytes
+            for _ in 0..<head.number(at: 0, as: UInt16.self) {
+                guard let head = part(offset, RecordLayout.receiverHeadBytes),
+                    case let count = Int(head.number(at: 1, as: UInt16.self)),
+                    let name = part(offset + RecordLayout.receiverHeadBytes, count)
+                else { return nil }
+                owed.append(
+                    OwedReceiver(name: String(decoding: name, as: UTF8.self), isSpecified: head[0] & 1 != 0)
+                )
+                offset += RecordLayout.receiverHeadBytes + count
+            }
+        }
         guard let payload = part(offset, bytes.count - offset) else { return nil }
         let context = EventContext(
             id: id,
@@ -120,7 +153,7 @@ package struct RecordView {
             traceparent: traceparent,
             bookmark: bookmark
         )
-        return (context, payload)
+        return (context, owed, payload)
     }
 
     private func readBookmark(at offset: Int) -> WorkerBookmark? {

@@ -5,7 +5,7 @@ package struct SegmentHead: Sendable, Hashable {
     /// How many bytes at the beginning of a segment are kept for the head.
     package static let byteCount = 4_096
     /// The version of the format that this code writes; it reads no later version.
-    package static let version: UInt32 = 2
+    package static let version: UInt32 = 3
     /// The smallest size of a segment, in bytes.
     package static let smallestSegment = 64 << 10
     /// The largest size of a segment, in bytes; far below the greatest length that a record can state.
@@ -13,7 +13,9 @@ package struct SegmentHead: Sendable, Hashable {
 
     /// The first bytes of a segment: `evjourn1`.
     static let mark = UInt64(littleEndian: 0x316E_7275_6F6A_7665)
-    static let encodedBytes = 72
+    static let encodedBytes = 80
+    /// Where the checksum lies in the heads of versions 1 and 2.
+    private static let formerChecksum = 68
     /// The bit that says that not all events before the segment were safe.
     private static let begunUnsafe: UInt32 = 1
 
@@ -34,6 +36,11 @@ package struct SegmentHead: Sendable, Hashable {
     /// Whether all events before the segment were safe when it was begun; if not, a power cut may have taken some of
     /// them, and the bookmarks with which the segment begins prove nothing.
     package let isBegunSafe: Bool
+    /// The position of the oldest event before the segment that was owed to a receiver when the segment was begun; 0 if
+    /// none was.
+    ///
+    /// Like the bookmarks, it proves nothing if ``isBegunSafe`` is false.
+    package let owedFrom: UInt64
 
     package init(
         journal: UInt64,
@@ -43,7 +50,8 @@ package struct SegmentHead: Sendable, Hashable {
         begunAt: UInt64,
         previousEnd: Int,
         bookmarkBytes: Int = 0,
-        isBegunSafe: Bool = true
+        isBegunSafe: Bool = true,
+        owedFrom: UInt64 = 0
     ) {
         self.journal = journal
         self.number = number
@@ -53,6 +61,7 @@ package struct SegmentHead: Sendable, Hashable {
         self.previousEnd = previousEnd
         self.bookmarkBytes = bookmarkBytes
         self.isBegunSafe = isBegunSafe
+        self.owedFrom = owedFrom
     }
 
     /// What the first bytes of a segment say.
@@ -78,8 +87,9 @@ package struct SegmentHead: Sendable, Hashable {
         if mark == 0 { return .unused }
         guard mark == self.mark else { return .damaged("it does not begin as a segment does") }
         let version = bytes.number(at: 8, as: UInt32.self)
-        let checksum = Checksum.crc32c(UnsafeRawBufferPointer(rebasing: bytes[..<(encodedBytes - 4)]))
-        let isSound = checksum == bytes.number(at: encodedBytes - 4, as: UInt32.self)
+        let end = version < 3 ? formerChecksum : encodedBytes - 4
+        let checksum = Checksum.crc32c(UnsafeRawBufferPointer(rebasing: bytes[..<end]))
+        let isSound = checksum == bytes.number(at: end, as: UInt32.self)
         guard isSound else { return .damaged("its head is damaged") }
         guard (1...Self.version).contains(version) else {
             return .unreadable(
@@ -101,7 +111,8 @@ package struct SegmentHead: Sendable, Hashable {
                 previousEnd: previousEnd,
                 // Version 1 has no bookmarks, and zeros here.
                 bookmarkBytes: Int(bytes.number(at: 64, as: UInt32.self)),
-                isBegunSafe: bytes.number(at: 12, as: UInt32.self) & begunUnsafe == 0
+                isBegunSafe: bytes.number(at: 12, as: UInt32.self) & begunUnsafe == 0,
+                owedFrom: version < 3 ? 0 : bytes.number(at: 68)
             )
         )
     }
@@ -120,6 +131,7 @@ package struct SegmentHead: Sendable, Hashable {
             bytes.store(begunAt, at: 48)
             bytes.store(UInt64(previousEnd), at: 56)
             bytes.store(UInt32(clamping: bookmarkBytes), at: 64)
+            bytes.store(owedFrom, at: 68)
             let covered = UnsafeRawBufferPointer(rebasing: bytes[..<(Self.encodedBytes - 4)])
             bytes.store(Checksum.crc32c(covered), at: Self.encodedBytes - 4)
             bytes.store(UInt64(0), at: 0)

@@ -18,6 +18,8 @@ package struct SegmentWalk {
         case record(RecordView)
         /// A record with the last bookmark of each worker.
         case bookmarks(RecordView)
+        /// A record that says what became of events before it.
+        case note(RecordView)
         /// Before the next record, bytes cannot be read or events are missing.
         case damage(SegmentDamage)
         /// The walk needs at least this many bytes from ``offset`` on; none of them lies beyond the limit.
@@ -109,6 +111,7 @@ package struct SegmentWalk {
             isOver = true
             return .end(.closed)
         case .bookmarks: return .bookmarks(record)
+        case .settled, .strike, .letter, .letterGone, .hostStarted: return .note(record)
         case .event:
             position = record.position.saturatingSum(1)
             return .record(record)

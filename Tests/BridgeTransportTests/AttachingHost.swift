@@ -92,6 +92,7 @@ final class AttachingHost: Sendable {
         func link(_ link: Link, received receipt: Receipt) {}
 
         func link(_ link: Link, leftUnconfirmed events: [EventID]) {}
+        func link(_ link: Link, sawSettled events: [EventID]) {}
 
         func link(_ link: Link, received message: ControlMessage) {
             guard case .hello = message else { return }

@@ -105,6 +105,7 @@ final class RecordingDelegate: LinkEventSink, LinkControlSink, @unchecked Sendab
     }
 
     func link(_ link: Link, leftUnconfirmed events: [EventID]) {}
+    func link(_ link: Link, sawSettled events: [EventID]) {}
 
     func link(_ link: Link, wasRefused head: EventHead, payload: UnsafeRawBufferPointer, refusal: Refusal) {
         let bytes = Array(payload)

@@ -235,6 +235,7 @@ private final class LoadSide: LinkEventSink, LinkControlSink, @unchecked Sendabl
     func link(_ link: Link, received receipt: Receipt) {}
 
     func link(_ link: Link, leftUnconfirmed events: [EventID]) {}
+    func link(_ link: Link, sawSettled events: [EventID]) {}
 
     func link(_ link: Link, received message: ControlMessage) {
         onMessage(link, message)

@@ -71,6 +71,7 @@ struct PeerNumberTests {
         }
         func link(_ link: Link, received receipt: Receipt) {}
         func link(_ link: Link, leftUnconfirmed events: [EventID]) {}
+        func link(_ link: Link, sawSettled events: [EventID]) {}
         func link(_ link: Link, wasRefused: EventHead, payload: UnsafeRawBufferPointer, refusal: Refusal) {}
         func linkEnded(_ link: Link, _ end: LinkEnd) { isOver.change { $0 = true } }
     }
@@ -110,6 +111,7 @@ struct PeerNumberTests {
         }
         func link(_ link: Link, received receipt: Receipt) {}
         func link(_ link: Link, leftUnconfirmed events: [EventID]) {}
+        func link(_ link: Link, sawSettled events: [EventID]) {}
         func link(_ link: Link, wasRefused: EventHead, payload: UnsafeRawBufferPointer, refusal: Refusal) {}
         func linkEnded(_ link: Link, _ end: LinkEnd) { self.end.change { $0 = end } }
     }

@@ -169,7 +169,7 @@ private final class Carrier: EventForwarder {
         context: EventContext,
         ifFull: FullOutboxAction,
         receipts: ReceiptLedger?,
-        held: inout [any HeldEvent]?
+        held: inout HeldEvents?
     ) -> Forwarded {
         if ifFull == .wait, !room.isSet { return .awaitsRoom }
         log.add("\(name) \(event) \(ifFull == .drop)")
@@ -191,6 +191,7 @@ private final class Carrier: EventForwarder {
 private struct Kept: HeldEvent {
     let name: String
     let log: Collected<String>
+    var owed: [OwedReceiver] { [] }
 
     mutating func release() { log.add("\(name) lets it leave") }
 

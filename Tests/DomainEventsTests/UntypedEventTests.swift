@@ -175,7 +175,7 @@ struct WantedEventNamesTests {
             context: EventContext,
             ifFull: FullOutboxAction,
             receipts: ReceiptLedger?,
-            held: inout [any HeldEvent]?
+            held: inout HeldEvents?
         ) -> Forwarded { .taken }
 
         var hasRoom: Bool { true }

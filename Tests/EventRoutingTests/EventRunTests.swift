@@ -80,7 +80,7 @@ struct EventRunTests {
             _ payload: UnsafeRawBufferPointer,
             context: EventContext,
             strand: (any InlineStrand)?,
-            passOn: (_ held: inout [any HeldEvent]?) -> Bool,
+            passOn: (_ held: inout HeldEvents?) -> Bool,
             completion: (_ handlers: Int) -> any HandlingCompletion
         ) -> LocalOutcome { .unwanted }
     }

@@ -110,7 +110,7 @@ extension Topic {
         attached: [Peer],
         by router: EventRouter
     ) -> Forwarded {
-        var held: [any HeldEvent]?
+        var held: HeldEvents?
         return sendToAll(
             payload,
             context: context,
@@ -132,7 +132,7 @@ extension Topic {
         attached: [Peer],
         by router: EventRouter
     ) -> Sent {
-        var held: [any HeldEvent]?
+        var held: HeldEvents?
         return send(
             payload,
             context: context,

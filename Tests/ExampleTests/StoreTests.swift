@@ -212,7 +212,7 @@ private final class SpyingLink: EventForwarder, @unchecked Sendable {
         context: EventContext,
         ifFull: FullOutboxAction,
         receipts: ReceiptLedger?,
-        held: inout [any HeldEvent]?
+        held: inout HeldEvents?
     ) -> Forwarded {
         guard let box = event as? BoxProvisioned else { return .taken }
         let isInFile = directory.text(Scene.storeName)?.contains("\(box.boxID)") == true

@@ -80,7 +80,43 @@ struct GoldenSegmentTests {
         return table
     }()
 
-    private static func head(bookmarkBytes: Int) -> SegmentHead {
+    /// An event that is owed to receivers, and notes of what became of events, which only version 3 has.
+    private static let owed: [OwedReceiver] = [
+        OwedReceiver(name: "canvas", isSpecified: true), OwedReceiver(name: "renderers", isSpecified: false),
+    ]
+    private static let requested = (
+        name: "BoxRequested",
+        context: EventContext(
+            id: EventID(origin: "host", incarnation: 0xABCD, number: 6),
+            nanosecondsSinceEpoch: 1_700_000_000_000_000_006
+        ),
+        payload: [0xA0] as [UInt8]
+    )
+    private static let notes: [CustodyNote] = {
+        let id = requested.context.id
+        let member = NotedReceiver(name: "renderers-2", pool: "renderers")
+        return [
+            .settled(source: id.source, ranges: [1...1, 6...6], by: NotedReceiver(name: "canvas")),
+            .strike(id, at: member, reason: "sie stürzte ab"),
+            .letter(
+                NotedLetter(
+                    event: id,
+                    receiver: member,
+                    number: 3,
+                    cause: .refused,
+                    reasons: ["sie stürzte ab", "no room"],
+                    strikes: 1,
+                    attempts: 2,
+                    nanosecondsSinceEpoch: 1_700_000_000_000_000_007
+                )
+            ),
+            .letterGone(id, of: member, isOwedAgain: true),
+            .letterGone(id, of: member, isOwedAgain: false),
+            .hostStarted(incarnation: 0x1234),
+        ]
+    }()
+
+    private static func head(bookmarkBytes: Int, owedFrom: UInt64 = 0) -> SegmentHead {
         SegmentHead(
             journal: 0x0123_4567_89AB_CDEF,
             number: 2,
@@ -88,22 +124,27 @@ struct GoldenSegmentTests {
             firstPosition: 41,
             begunAt: 1_700_000_000_000_000_000,
             previousEnd: 5_000,
-            bookmarkBytes: bookmarkBytes
+            bookmarkBytes: bookmarkBytes,
+            owedFrom: owedFrom
         )
     }
 
-    @Test("J18: a segment of version 1, and one of version 2 with bookmarks, are read as what they were")
+    @Test("J18: segments of version 1, of version 2 with bookmarks and of version 3 with notes are what they were")
     func read() throws {
-        for (name, events, table) in [
-            ("closed.segment", Self.events, BookmarkTable()),
-            ("bookmarks.segment", Self.events + Self.marked, Self.table),
+        for (name, events, table, owedFrom, notes) in [
+            ("closed.segment", Self.events, BookmarkTable(), UInt64(0), [CustodyNote]()),
+            ("bookmarks.segment", Self.events + Self.marked, Self.table, 0, []),
+            ("owed.segment", Self.events + Self.marked + [Self.requested], Self.table, 17, Self.notes),
         ] {
             let bytes = try Self.bytes(name)
-            #expect(bytes.withUnsafeBytes(SegmentHead.read) == .head(Self.head(bookmarkBytes: table.recordBytes)))
+            let head = Self.head(bookmarkBytes: table.recordBytes, owedFrom: owedFrom)
+            #expect(bytes.withUnsafeBytes(SegmentHead.read) == .head(head))
             let reading = SegmentReading(bytes)
             #expect(reading.end == .closed)
             #expect(!reading.isReported)
             #expect(reading.tables == (table.isEmpty ? [] : [table]))
+            #expect(reading.notes == notes)
+            #expect(reading.owed == (notes.isEmpty ? [] : [Self.owed]))
             let expected = events.enumerated().map { index, event in
                 SegmentFixture.Event(
                     position: 41 + UInt64(index),
@@ -116,9 +157,9 @@ struct GoldenSegmentTests {
         }
     }
 
-    @Test("The same events and bookmarks are written as the same bytes")
+    @Test("The same events, bookmarks and notes are written as the same bytes")
     func written() throws {
-        let fixed = Self.head(bookmarkBytes: Self.table.recordBytes)
+        let fixed = Self.head(bookmarkBytes: Self.table.recordBytes, owedFrom: 17)
         var bytes = [UInt8](repeating: 0, count: 8_192)
         var offset = SegmentHead.byteCount
         var head = fixed.encodedWithoutMark
@@ -131,11 +172,12 @@ struct GoldenSegmentTests {
             }
             place(Self.table.recordBytes) { Self.table.write(position: 40, into: $0, seed: fixed.seed, at: offset) }
             offset += Self.table.stride
-            for (index, event) in (Self.events + Self.marked).enumerated() {
+            for (index, event) in (Self.events + Self.marked + [Self.requested]).enumerated() {
                 let record = try EventRecord(
                     position: 41 + UInt64(index),
                     name: event.name,
                     context: event.context,
+                    owed: index == 5 ? Self.owed : [],
                     payloadBytes: event.payload.count
                 )
                 place(record.byteCount) { target in
@@ -143,9 +185,13 @@ struct GoldenSegmentTests {
                 }
                 offset += record.stride
             }
+            for note in Self.notes.map(NoteRecord.init) {
+                place(note.byteCount) { note.write(position: 46, into: $0, seed: fixed.seed, at: offset) }
+                offset += note.stride
+            }
             place(EndRecord.byteCount) { target in
                 EndRecord.write(
-                    position: 45,
+                    position: 46,
                     time: 1_700_000_000_000_000_009,
                     into: target,
                     seed: fixed.seed,
@@ -153,6 +199,6 @@ struct GoldenSegmentTests {
                 )
             }
         }
-        #expect(Array(bytes[..<(offset + EndRecord.byteCount)]) == (try Self.bytes("bookmarks.segment")))
+        #expect(Array(bytes[..<(offset + EndRecord.byteCount)]) == (try Self.bytes("owed.segment")))
     }
 }

@@ -15,6 +15,7 @@ struct SegmentFixture {
     private(set) var bytes: [UInt8]
     private(set) var end = SegmentHead.byteCount
     private(set) var events: [Event] = []
+    private(set) var notes: [CustodyNote] = []
     /// Where each record begins.
     private(set) var offsets: [Int] = []
 
@@ -69,11 +70,18 @@ struct SegmentFixture {
         payload: [UInt8],
         name: String = "BoxProvisioned",
         position: UInt64? = nil,
-        context: EventContext? = nil
+        context: EventContext? = nil,
+        owed: [OwedReceiver] = []
     ) throws {
         let position = position ?? head.firstPosition + UInt64(events.count)
         let context = context ?? Self.context(position)
-        let record = try EventRecord(position: position, name: name, context: context, payloadBytes: payload.count)
+        let record = try EventRecord(
+            position: position,
+            name: name,
+            context: context,
+            owed: owed,
+            payloadBytes: payload.count
+        )
         let offset = end
         bytes.withUnsafeMutableBytes { bytes in
             let target = UnsafeMutableRawBufferPointer(rebasing: bytes[offset..<(offset + record.byteCount)])
@@ -83,6 +91,19 @@ struct SegmentFixture {
         offsets.append(offset)
         end += record.stride
         events.append(Event(position: position, name: name, context: "\(context)", payload: payload))
+    }
+
+    mutating func append(_ note: CustodyNote) {
+        let (record, offset, seed) = (NoteRecord(note), end, head.seed)
+        let position = head.firstPosition + UInt64(events.count) - 1
+        bytes.withUnsafeMutableBytes { bytes in
+            let target = UnsafeMutableRawBufferPointer(rebasing: bytes[offset..<(offset + record.byteCount)])
+            let length = record.write(position: position, into: target, seed: seed, at: offset)
+            target.storeBytes(of: length, as: UInt32.self)
+        }
+        offsets.append(offset)
+        end += record.stride
+        notes.append(note)
     }
 
     mutating func close() {
@@ -112,6 +133,9 @@ struct SegmentReading: Equatable {
     var events: [SegmentFixture.Event] = []
     var damages: [SegmentDamage] = []
     var tables: [BookmarkTable?] = []
+    var notes: [CustodyNote?] = []
+    /// The receivers of the events that are owed to any.
+    var owed: [[OwedReceiver]] = []
     var end: SegmentEnd?
     /// Why the head cannot be read.
     var mistake: String?
@@ -141,6 +165,9 @@ struct SegmentReading: Equatable {
             case .bookmarks(let record):
                 length = window
                 tables.append(record.bookmarks)
+            case .note(let record):
+                length = window
+                notes.append(record.note)
             case .end(let end): self.end = end
             case .record(let record):
                 length = window
@@ -148,6 +175,7 @@ struct SegmentReading: Equatable {
                     mistake = "a record whose parts do not fit"
                     return
                 }
+                if record.isOwed { owed.append(record.owed) }
                 events.append(
                     .init(position: record.position, name: record.name, context: "\(context)", payload: Array(payload))
                 )

@@ -33,12 +33,12 @@ struct SegmentWalkTests {
     @Test("J18: a segment of a later version is refused by name")
     func laterVersion() throws {
         var bytes = SegmentFixture().bytes
-        bytes[8] = 3
+        bytes[8] = 4
         bytes.withUnsafeMutableBytes { bytes in
             let covered = UnsafeRawBufferPointer(rebasing: bytes[..<(SegmentHead.encodedBytes - 4)])
             bytes.store(Checksum.crc32c(covered), at: SegmentHead.encodedBytes - 4)
         }
-        let expected = "it has version 3 of the format; this program reads versions 1 to 2"
+        let expected = "it has version 4 of the format; this program reads versions 1 to 3"
         #expect(bytes.withUnsafeBytes(SegmentHead.read) == .unreadable(expected))
     }
 

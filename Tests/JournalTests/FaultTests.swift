@@ -78,14 +78,14 @@ struct FaultTests {
         let scratch = try ScratchJournal()
         await (try scratch.open()).close()
         let name = SegmentCatalog.fileName(of: 1)
-        var head = Array(try scratch.bytes(of: name)[..<72])
-        head[8] = 3
-        let checksum = head[..<68].withUnsafeBytes { Checksum.crc32c($0) }
-        withUnsafeBytes(of: checksum.littleEndian) { head.replaceSubrange(68..., with: $0) }
+        var head = Array(try scratch.bytes(of: name)[..<80])
+        head[8] = 4
+        let checksum = head[..<76].withUnsafeBytes { Checksum.crc32c($0) }
+        withUnsafeBytes(of: checksum.littleEndian) { head.replaceSubrange(76..., with: $0) }
         try scratch.overwrite(name, at: 0, with: head)
         let before = try scratch.bytes(of: name)
         #expect { _ = try scratch.open() } throws: { error in
-            "\(error)".contains(name) && "\(error)".contains("version 3")
+            "\(error)".contains(name) && "\(error)".contains("version 4")
         }
         #expect(try scratch.bytes(of: name) == before)
     }

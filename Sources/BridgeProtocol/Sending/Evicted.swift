@@ -5,6 +5,8 @@ package struct Evicted: Sendable {
     package let name: String
     package let context: EventContext
     package let wantsReceipt: Bool
+    /// Whether a journal has to hear that the event does not reach the peer.
+    package let isOwed: Bool
     /// Whether a later event has replaced the event; a replaced event is not announced and leaves no gap.
     package let isCoalesced: Bool
 
@@ -12,6 +14,7 @@ package struct Evicted: Sendable {
         name = event.name
         context = event.context
         wantsReceipt = event.wantsReceipt
+        isOwed = event.isOwed
         self.isCoalesced = isCoalesced
     }
 }

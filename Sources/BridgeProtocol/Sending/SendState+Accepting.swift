@@ -16,6 +16,7 @@ extension SendState {
     ///     have it.
     ///   - isAccepted: whether a worker has accepted the event for this peer: the hard limit then does not keep it out.
     ///     The windows of the workers that send such events bound their number.
+    ///   - isOwed: whether a journal records the event, and has to hear what becomes of it here.
     ///   - reserved: the room that was reserved for the event, in bytes; nil if none was.
     ///   - evicted: receives the events that a policy takes out for this event, or this event itself if it is dropped.
     package mutating func take(
@@ -26,6 +27,7 @@ extension SendState {
         isHeld: Bool,
         wantsReceipt: Bool,
         isAccepted: Bool,
+        isOwed: Bool = false,
         reserved: Int?,
         payload: UnsafeRawBufferPointer,
         evicted: inout [Evicted]
@@ -42,6 +44,7 @@ extension SendState {
                 context: context,
                 attempt: attempt,
                 wantsReceipt: wantsReceipt,
+                isOwed: isOwed,
                 payload: payload
             )
             acceptedEvents += 1
@@ -55,7 +58,10 @@ extension SendState {
             wantsReceipt: wantsReceipt,
             payload: payload
         )
-        if isHeld, case .accepted(let sequence, _) = outcome { gate.hold(sequence) }
+        if isHeld || isOwed, case .accepted(let sequence, _) = outcome {
+            if isHeld { gate.hold(sequence) }
+            if isOwed { outbox.lastIsOwed() }
+        }
         return outcome
     }
 

@@ -21,11 +21,12 @@ extension SendState {
         payload: UnsafeRawBufferPointer
     ) -> Bool {
         let peerNumber = names.number(of: name, known: number)
-        let isForeign = context.id.source.isForeign
-        // The importer's attempt counts as well: it says that the event may be a repeat.
-        let attempt = isForeign ? max(attempt, UInt64(context.attempt)) : attempt
-        // An importer that starts again may bring any event of another machine again.
-        let settledBelow = isForeign ? nil : settledMark(before: context.id)
+        let mayComeAgain = context.id.source.mayComeAgain
+        // An importer's attempt counts as well: it says that the event may be a repeat.
+        let attempt = mayComeAgain ? max(attempt, UInt64(context.attempt)) : attempt
+        // An importer that starts again may bring any event of another machine again, and a host that starts again any
+        // event that it finds in its journal.
+        let settledBelow = mayComeAgain ? nil : settledMark(before: context.id)
         let source = context.id.source
         let isOwn = source === parties.own
         let isPlain =
@@ -104,7 +105,7 @@ extension SendState {
     }
 
     mutating func append(_ event: OverflowQueue.Waiting) -> Bool {
-        event.payload.withUnsafeBytes { payload in
+        let isAppended = event.payload.withUnsafeBytes { payload in
             append(
                 event.context,
                 name: event.name,
@@ -113,6 +114,8 @@ extension SendState {
                 payload: payload
             )
         }
+        if isAppended, event.isOwed { outbox.lastIsOwed() }
+        return isAppended
     }
 
     mutating func append(_ gap: Gap) -> Bool {
@@ -142,6 +145,8 @@ extension SendState {
     private mutating func settledMark(before id: EventID) -> UInt64? {
         eventsSinceSettledMark += 1
         if outbox.isEmpty {
+            // Until the journal knows that events are settled, a kill of the host brings them again.
+            guard outbox.untold.isEmpty else { return nil }
             eventsSinceSettledMark = 0
             return id.number
         }
@@ -151,7 +156,9 @@ extension SendState {
     }
 
     /// Whether it is time to find the settled mark anew, which takes a search through all that is kept.
-    private var isSettledMarkOld: Bool { eventsSinceSettledMark >= max(1_023, outbox.count) }
+    private var isSettledMarkOld: Bool {
+        eventsSinceSettledMark >= max(1_023, outbox.count) && outbox.untold.isEmpty
+    }
 
     // MARK: - Reading again
 

@@ -129,6 +129,12 @@ extension SendState {
     /// Settles the events of an acknowledgement, which counts now.
     package mutating func settle(_ acknowledgement: CheckedAcknowledgement) { _ = outbox.settle(acknowledgement) }
 
+    /// The settled events of which a journal has to hear.
+    package var untold: UntoldEvents {
+        get { outbox.untold }
+        set { outbox.untold = newValue }
+    }
+
     /// The peer refuses an event, which settles it.
     ///
     /// - Returns: The event and its frame, valid until the next change; nil if the event is settled already.

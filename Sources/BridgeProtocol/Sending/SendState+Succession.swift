@@ -39,6 +39,32 @@ extension SendState {
             strikes: record.strikes,
             payload: event.payload
         )
+        if record.isOwed { outbox.lastIsOwed() }
+    }
+
+    /// Takes an event that an earlier host has left, behind all that was restored before it; only before a process has
+    /// come.
+    ///
+    /// - Parameter strikes: the reasons of the event's strikes; empty for none.
+    package mutating func restore(
+        _ context: EventContext,
+        name: String,
+        number: UInt64,
+        attempt: Int,
+        strikes: [String],
+        payload: UnsafeRawBufferPointer
+    ) {
+        // A host's outbox lies in memory of its own, and has room.
+        _ = append(
+            context,
+            name: name,
+            number: number,
+            attempt: UInt64(clamping: attempt),
+            strikes: strikes.isEmpty ? nil : strikes,
+            payload: payload
+        )
+        outbox.lastIsOwed()
+        acceptedEvents += 1
     }
 
     /// Takes out every event, oldest first: no other link takes this link's place.
@@ -55,6 +81,7 @@ extension SendState {
                     name: event.name,
                     context: event.context,
                     attempts: Int(clamping: event.attempt - 1),
+                    isOwed: event.isOwed,
                     payload: event.payload
                 )
             )
@@ -126,6 +153,17 @@ extension SendState {
         outbox.receiverCrashed(suspects: suspects, because: reason)
     }
 
+    /// The event of a strike; nil if the event is not in the outbox.
+    package func event(struck sequence: UInt64) -> (id: EventID, isOwed: Bool)? {
+        var found: (EventID, Bool)?
+        outbox.forEachUnsettled { record in
+            if record.sequence == sequence {
+                found = (EventID(source: record.source, number: record.number), record.isOwed)
+            }
+        }
+        return found
+    }
+
     package func strikes(of sequence: UInt64) -> [String] { outbox.probation.strikes(of: sequence) ?? [] }
 }
 
@@ -136,6 +174,7 @@ extension UndeliveredEvent {
             context: event.context,
             attempts: Int(record.attempts),
             strikes: record.strikes ?? [],
+            isOwed: record.isOwed,
             payload: event.payload
         )
     }

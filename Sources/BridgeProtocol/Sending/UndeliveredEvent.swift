@@ -8,6 +8,8 @@ package struct UndeliveredEvent: Sendable {
     package let attempts: Int
     /// Why each incarnation that crashed over the event ended, oldest first.
     package let strikes: [String]
+    /// Whether the event lies in a journal, which has to hear what becomes of it.
+    package let isOwed: Bool
     package let payload: [UInt8]
 
     package init(
@@ -15,16 +17,32 @@ package struct UndeliveredEvent: Sendable {
         context: EventContext,
         attempts: Int,
         strikes: [String] = [],
+        isOwed: Bool = false,
         payload: UnsafeRawBufferPointer
     ) {
-        self.init(name: name, context: context, attempts: attempts, strikes: strikes, payload: Array(payload))
+        self.init(
+            name: name,
+            context: context,
+            attempts: attempts,
+            strikes: strikes,
+            isOwed: isOwed,
+            payload: Array(payload)
+        )
     }
 
-    init(name: String, context: EventContext, attempts: Int, strikes: [String] = [], payload: [UInt8]) {
+    package init(
+        name: String,
+        context: EventContext,
+        attempts: Int,
+        strikes: [String] = [],
+        isOwed: Bool = false,
+        payload: [UInt8]
+    ) {
         self.name = name
         self.context = context
         self.attempts = attempts
         self.strikes = strikes
+        self.isOwed = isOwed
         self.payload = payload
     }
 }

@@ -1,0 +1,27 @@
+package import DomainEvents
+
+/// The events that a receiver has settled and of which a journal has not heard, oldest first.
+package struct UntoldEvents: Sendable {
+    private var events: [EventID] = []
+    /// Whether a thread tells the journal.
+    private var isTelling = false
+
+    package var isEmpty: Bool { events.isEmpty }
+
+    mutating func append(_ event: EventID) { events.append(event) }
+
+    /// The events to tell; nil if there are none, or another thread is telling them.
+    ///
+    /// After telling the journal, the caller calls ``wereTold(_:)``, and then this once more.
+    package mutating func tell() -> [EventID]? {
+        guard !events.isEmpty, !isTelling else { return nil }
+        isTelling = true
+        return events
+    }
+
+    /// The journal knows of so many of the oldest events.
+    package mutating func wereTold(_ count: Int) {
+        events.removeFirst(count)
+        isTelling = false
+    }
+}

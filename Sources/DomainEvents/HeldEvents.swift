@@ -1,0 +1,26 @@
+/// One event as the outboxes of all forwarders hold it, until it lies in every strand as well.
+@usableFromInline
+package struct HeldEvents {
+    /// Whether a journal records the event, and with it the receivers that it is owed to.
+    package let areRecorded: Bool
+    private var events: [any HeldEvent] = []
+
+    package init(areRecorded: Bool = false) {
+        self.areRecorded = areRecorded
+    }
+
+    package mutating func append(_ event: any HeldEvent) { events.append(event) }
+
+    /// Lets the event leave all outboxes.
+    package mutating func release() {
+        for index in events.indices { events[index].release() }
+    }
+
+    /// Writes the event; called once, after ``release()``.
+    package func flush() {
+        for event in events { event.flush() }
+    }
+
+    /// The receivers that the event is owed to; empty if no journal records the event.
+    var owed: [OwedReceiver] { areRecorded ? events.flatMap { $0.owed } : [] }
+}

@@ -1,0 +1,160 @@
+import BridgeProtocol
+import BridgeTransport
+package import DomainEvents
+import Locks
+
+/// Takes up what earlier hosts owed to workers, as the journal of the publisher has kept it.
+package struct HostRecovery {
+    private let router: EventRouter
+
+    package init(by router: EventRouter) {
+        self.router = router
+    }
+
+    /// Puts what earlier hosts owed into the outboxes, in the order in which it was recorded, and brings back the dead
+    /// letters; only before the first event is published, and before a worker is started.
+    ///
+    /// Events that no receiver takes any more become dead letters, however full these are.
+    package func restore(_ owed: [OwedEvent]) {
+        guard !owed.isEmpty, let deadLetters = router.deadLetters else { return }
+        // The events of a source share it, as the outboxes compare sources by their addresses.
+        var sources: [EventSource: EventSource] = [:]
+        var letters: [DeadLetterRecord] = []
+        var given: [(receiver: String, event: UndeliveredEvent, cause: EventDeadLettered.Cause, reasons: [String])] = []
+        for event in owed {
+            let known = sources[event.context.id.source]
+            let source = known ?? EventSource(restored: event.context.id.source)
+            if known == nil { sources[source] = source }
+            let context = EventContext(
+                id: EventID(source: source, number: event.context.id.number),
+                nanosecondsSinceEpoch: event.context.nanosecondsSinceEpoch,
+                cause: event.context.cause,
+                root: event.context.root,
+                traceparent: event.context.traceparent
+            )
+            if let letter = event.letter {
+                letters.append(DeadLetterRecord(letter, of: event, context))
+                continue
+            }
+            let target = target(of: event)
+            let plan = RecoveryPlan(
+                of: event.name,
+                owedTo: event.receiver.name,
+                wasSpecified: event.receiver.isSpecified,
+                attempts: event.attempts,
+                strikes: event.strikes,
+                receiver: target.map { peer in
+                    RecoveryPlan.Receiver(
+                        isSpecified: peer.isSpecified(event.name, isSelfReport: false),
+                        strikeLimit: peer.strikeLimit
+                    )
+                }
+            )
+            switch plan {
+            case .deliver(let attempt):
+                let number = router.named(event.name)?.number ?? 0
+                event.payload.withUnsafeBytes { payload in
+                    target?.restore(
+                        context,
+                        name: event.name,
+                        number: number,
+                        attempt: attempt,
+                        strikes: event.strikes,
+                        payload: payload
+                    )
+                }
+            case .letter(let cause, let reasons):
+                let undelivered = UndeliveredEvent(
+                    name: event.name,
+                    context: context,
+                    attempts: event.attempts,
+                    strikes: event.strikes,
+                    isOwed: true,
+                    payload: event.payload
+                )
+                given.append((target?.peerName ?? event.receiver.name, undelivered, cause, reasons))
+            }
+        }
+        deadLetters.restore(letters)
+        for letter in given {
+            _ = deadLetters.addIfRoom(
+                letter.event,
+                for: router.peer(to: letter.receiver)?.noted ?? NotedReceiver(name: letter.receiver),
+                cause: letter.cause,
+                reasons: letter.reasons,
+                isKept: true
+            )
+        }
+        let publisher = router.publisher
+        publisher.recording.note([.hostStarted(incarnation: publisher.source.incarnation)])
+    }
+
+    /// The worker that gets an event now which was owed to a worker or a pool; nil if there is none.
+    ///
+    /// A pool may have another size by now, so the event's key chooses its member anew.
+    private func target(of event: OwedEvent) -> Peer? {
+        if let peer = router.peer(to: event.receiver.name) { return peer }
+        let members = router.lock.withLock { router.peers.filter { $0.pool?.name == event.receiver.name } }
+        guard !members.isEmpty, let topic = router.named(event.name) else { return members.first }
+        router.ensureTargets(of: topic)
+        let targets = event.payload.withUnsafeBytes { topic.fanout.targets(of: $0, except: nil) }
+        return targets.first { $0.pool?.name == event.receiver.name } ?? members.first
+    }
+}
+
+extension Peer {
+    /// The peer in a note of a journal.
+    var noted: NotedReceiver { NotedReceiver(name: peerName, pool: pool?.name) }
+
+    /// The peer, or the pool that shares the event in its place, as an event of this name is owed to it.
+    func owed(_ name: String) -> OwedReceiver {
+        OwedReceiver(
+            name: pool(sharing: name, isSelfReport: false)?.name ?? peerName,
+            isSpecified: isSpecified(name, isSelfReport: false)
+        )
+    }
+
+    /// After how many strikes an event becomes a dead letter; nil for never.
+    fileprivate var strikeLimit: Int? { lock.withLock { ledger.strikeLimit } }
+
+    /// Takes an event that an earlier host has left; only before the peer's first process.
+    fileprivate func restore(
+        _ context: EventContext,
+        name: String,
+        number: UInt64,
+        attempt: Int,
+        strikes: [String],
+        payload: UnsafeRawBufferPointer
+    ) {
+        link.restore(
+            context,
+            name: name,
+            number: number,
+            attempt: attempt,
+            strikes: strikes,
+            payload: payload
+        )
+    }
+}
+
+extension DeadLetterRecord {
+    /// A letter of an earlier host.
+    fileprivate init(_ letter: NotedLetter, of event: OwedEvent, _ context: EventContext) {
+        self.init(
+            number: letter.number,
+            receiver: letter.receiver.name,
+            pool: letter.receiver.pool,
+            event: UndeliveredEvent(
+                name: event.name,
+                context: context,
+                attempts: letter.attempts,
+                strikes: Array(letter.reasons.prefix(letter.strikes)),
+                isOwed: true,
+                payload: event.payload
+            ),
+            cause: letter.cause,
+            reasons: letter.reasons,
+            nanosecondsSinceEpoch: letter.nanosecondsSinceEpoch
+        )
+    }
+}

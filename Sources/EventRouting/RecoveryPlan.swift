@@ -1,0 +1,55 @@
+import DomainEvents
+
+/// What becomes of an event that an earlier host owed to a receiver.
+///
+/// A pure decision: the receiver may be gone or want other events by now, and a crash may have been the event's last.
+enum RecoveryPlan: Hashable, Sendable {
+    /// The receiver gets the event, as this attempt.
+    case deliver(attempt: Int)
+    /// The event becomes a dead letter.
+    case letter(EventDeadLettered.Cause, reasons: [String])
+
+    /// The worker or pool to which the event was owed, as it is now.
+    struct Receiver: Hashable, Sendable {
+        /// Whether its specification subscribes to the event.
+        let isSpecified: Bool
+        /// After how many strikes an event becomes a dead letter; nil for never.
+        let strikeLimit: Int?
+    }
+
+    /// - Parameters:
+    ///   - wasSpecified: whether the receiver's specification subscribed to the event when the event was recorded. If
+    ///     not, its process had asked for the event, and its next process may ask again: it settles the event if not.
+    ///   - attempts: at most how often the event was handed to the receiver.
+    ///   - receiver: nil if there is no such receiver any more.
+    init(
+        of event: String,
+        owedTo name: String,
+        wasSpecified: Bool,
+        attempts: Int,
+        strikes: [String],
+        receiver: Receiver?
+    ) {
+        guard let receiver else {
+            self = .letter(
+                .workerUnavailable,
+                reasons: strikes + ["there is no worker \"\(name)\" any more since the host was started again"]
+            )
+            return
+        }
+        if wasSpecified, !receiver.isSpecified {
+            self = .letter(
+                .workerUnavailable,
+                reasons: strikes + [
+                    "worker \"\(name)\" does not subscribe to \(event) any more since the host was started again"
+                ]
+            )
+            return
+        }
+        if let limit = receiver.strikeLimit, !strikes.isEmpty, strikes.count >= limit {
+            self = .letter(.crashes, reasons: strikes)
+            return
+        }
+        self = .deliver(attempt: max(attempts, 1) + (attempts < .max ? 1 : 0))
+    }
+}

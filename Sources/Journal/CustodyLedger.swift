@@ -1,0 +1,139 @@
+import DomainEvents
+import JournalFormat
+
+/// What is owed to whom, as the records of a journal say it: events come in, and notes of what became of them.
+///
+/// A pure value. The journal of a running host keeps one, so that no segment with an owed event is removed; a journal
+/// that is opened makes one of its records, for the host that follows.
+struct CustodyLedger: Sendable {
+    /// What one receiver is owed.
+    private struct Debt: Sendable {
+        let receiver: OwedReceiver
+        /// At most how often the event was handed to the receiver.
+        var attempts: Int
+        var strikes: [String] = []
+        var letter: NotedLetter?
+        /// Whether events behind this one are missing: see ``CustodyLedger/eventsAreMissing()``.
+        var isDoubtful = false
+    }
+
+    private struct Entry: Sendable {
+        let position: UInt64
+        /// Nil in the ledger of a running host, whose outboxes hold the event.
+        var record: JournalRecord?
+        var debts: [Debt]
+    }
+
+    private var entries: [EventID: Entry] = [:]
+
+    /// Whether nothing is owed, and no dead letter is kept.
+    var isEmpty: Bool { entries.isEmpty }
+
+    /// The position of the oldest event that is owed or kept as a dead letter; nil if there is none.
+    var lowestPosition: UInt64? { entries.values.lazy.map(\.position).min() }
+
+    // MARK: - Records
+
+    /// An event was recorded; a repeated record of an event that is still owed adds only further receivers.
+    mutating func recorded(
+        _ id: EventID,
+        at position: UInt64,
+        owedTo receivers: [OwedReceiver],
+        as record: JournalRecord? = nil
+    ) {
+        var entry = entries[id] ?? Entry(position: position, record: record, debts: [])
+        let attempts = max(1, record?.context.attempt ?? 1)
+        for receiver in receivers where !entry.debts.contains(where: { $0.receiver.name == receiver.name }) {
+            entry.debts.append(Debt(receiver: receiver, attempts: attempts))
+        }
+        if !entry.debts.isEmpty { entries[id] = entry }
+    }
+
+    /// Events that lie here cannot be read.
+    ///
+    /// What an earlier event has caused may be among them, so no later note ends a debt of an earlier event: it comes
+    /// again. A host that has started since has taken up what it found, so the notes behind its start count.
+    mutating func eventsAreMissing() { changeAll { $0.isDoubtful = true } }
+
+    mutating func noted(_ note: CustodyNote) {
+        switch note {
+        case .settled(let source, let ranges, let receiver):
+            for range in ranges {
+                for id in ids(of: source, in: range) { end(id, of: receiver) { $0.letter == nil } }
+            }
+        case .strike(let id, let receiver, let reason):
+            change(id, of: receiver) { debt in
+                debt.strikes.append(reason)
+                debt.attempts = debt.attempts.saturatingSum(1)
+            }
+        case .letter(let letter):
+            change(letter.event, of: letter.receiver) { $0.letter = letter }
+        case .letterGone(let id, let receiver, isOwedAgain: false):
+            end(id, of: receiver) { $0.letter != nil }
+        case .letterGone(let id, let receiver, isOwedAgain: true):
+            change(id, of: receiver) { debt in
+                debt.attempts = max(debt.attempts, (debt.letter?.attempts ?? 0).saturatingSum(1))
+                (debt.letter, debt.strikes) = (nil, [])
+            }
+        case .hostStarted:
+            changeAll { debt in
+                debt.isDoubtful = false
+                if debt.letter == nil { debt.attempts = debt.attempts.saturatingSum(1) }
+            }
+        }
+    }
+
+    /// The known events of a range, which comes from a file and may be of any length.
+    private func ids(of source: EventSource, in range: ClosedRange<UInt64>) -> [EventID] {
+        guard range.upperBound - range.lowerBound < UInt64(entries.count) else {
+            return entries.keys.filter { $0.source == source && range.contains($0.number) }
+        }
+        return range.map { EventID(source: source, number: $0) }
+    }
+
+    private mutating func end(_ id: EventID, of receiver: NotedReceiver, where isOver: (Debt) -> Bool) {
+        guard var entry = entries[id] else { return }
+        entry.debts.removeAll { receiver.isOwed(as: $0.receiver.name) && !$0.isDoubtful && isOver($0) }
+        entries[id] = entry.debts.isEmpty ? nil : entry
+    }
+
+    private mutating func changeAll(_ change: (inout Debt) -> Void) {
+        for id in Array(entries.keys) {
+            guard var entry = entries[id] else { continue }
+            for index in entry.debts.indices { change(&entry.debts[index]) }
+            entries[id] = entry
+        }
+    }
+
+    private mutating func change(_ id: EventID, of receiver: NotedReceiver, _ change: (inout Debt) -> Void) {
+        guard var entry = entries[id] else { return }
+        for index in entry.debts.indices where receiver.isOwed(as: entry.debts[index].receiver.name) {
+            change(&entry.debts[index])
+        }
+        entries[id] = entry
+    }
+
+    // MARK: - The next host
+
+    /// Takes out the events themselves, in the order of their records; what is owed stays owed.
+    mutating func takeOwed() -> [OwedEvent] {
+        var found: [OwedEvent] = []
+        let inOrder = entries.sorted { $0.value.position < $1.value.position }
+        for (id, entry) in inOrder {
+            guard let record = entry.record else { continue }
+            entries[id]?.record = nil
+            found += entry.debts.map { debt in
+                OwedEvent(
+                    receiver: debt.receiver,
+                    name: record.name,
+                    context: record.context,
+                    payload: record.payload,
+                    attempts: debt.attempts,
+                    strikes: debt.strikes,
+                    letter: debt.letter
+                )
+            }
+        }
+        return found
+    }
+}

@@ -1,0 +1,87 @@
+import BridgePlatform
+import DomainEvents
+import JournalFormat
+import Locks
+
+/// Reads what is owed to whom when a journal is opened.
+enum CustodyRecovery {
+    /// What the events and notes of a journal say, from the oldest event on that a head says is owed.
+    ///
+    /// - Parameters:
+    ///   - catalog: all segments.
+    ///   - last: a cursor that has read the segments from the last head on, and has gathered what they say.
+    static func read(
+        _ storage: any JournalStorage,
+        at path: String,
+        _ catalog: SegmentCatalog,
+        last cursor: JournalCursor
+    ) throws(JournalError) -> CustodyLedger {
+        let heads = catalog.segments.compactMap(\.head)
+        // A power cut may have taken notes from before a head that was begun unsafe.
+        guard let last = heads.last(where: \.isBegunSafe) ?? heads.first, let first = heads.first else {
+            return CustodyLedger()
+        }
+        if last == heads.last, last.owedFrom == 0, let read = cursor.custody { return read }
+        let begin = last.owedFrom > 0 ? last.owedFrom : last.firstPosition
+        // The user may have removed segments that held owed events.
+        let cursor = JournalCursor(storage, at: path, after: max(begin, first.firstPosition) - 1, filter: .nothing)
+        cursor.custody = CustodyLedger()
+        repeat { _ = try cursor.read(to: .init(catalog: catalog, end: nil)) } while !cursor.isAtEnd
+        return cursor.custody ?? CustodyLedger()
+    }
+}
+
+extension JournalCore {
+    /// Writes notes; a note for which there is no room is lost, so its events come again.
+    func note(_ notes: [CustodyNote]) {
+        lock.withLock {
+            for note in notes { write(note) }
+        }
+    }
+
+    /// With the lock held.
+    private func write(_ note: CustodyNote) {
+        let record = NoteRecord(note)
+        do throws(JournalError) {
+            while true {
+                try state.check(path)
+                // Once the next head is stored, a record in this segment would lie behind the end that the head names.
+                guard spare?.head == nil, writer.hasRoom(forStride: record.stride) else {
+                    try enterNextSegment()
+                    continue
+                }
+                let written = Result { () throws(SystemError) in
+                    try writer.append(record, position: state.accepted.position)
+                }
+                if case .failure(let error) = written { throw noRoom(error) ?? fail(error) }
+                custody.noted(note)
+                return state.noteWritten(end: writer.offset)
+            }
+        } catch {
+            // The event stays owed: the next host delivers it once more.
+        }
+    }
+
+    func takeOwed() -> [OwedEvent] { lock.withLock { custody.takeOwed() } }
+}
+
+extension CustodyLedger {
+    /// An event was read from the files.
+    mutating func recorded(_ view: RecordView) {
+        guard let (context, payload) = view.event() else { return }
+        let record = JournalRecord(
+            position: view.position,
+            name: view.name,
+            context: context,
+            payload: Array(payload)
+        )
+        recorded(context.id, at: view.position, owedTo: view.owed, as: record)
+    }
+
+    /// Whether an event that lies before this segment is owed to a receiver or kept as a dead letter.
+    func isOwed(before next: SegmentCatalog.Segment) -> Bool {
+        guard let owed = lowestPosition else { return false }
+        // Without a head, nothing says which events lie before the segment.
+        return next.head.map { owed < $0.firstPosition } ?? true
+    }
+}

@@ -1,0 +1,217 @@
+package import DomainEvents
+
+/// A record that says what became of events before it.
+///
+/// Long texts are shortened and long lists cut, so that a note is always possible: whatever a note leaves out only
+/// makes an event come again.
+package struct NoteRecord {
+    private let kind: RecordLayout.Kind
+    private let name: String
+    private let origin: String
+    private let incarnation: UInt64
+    private let number: UInt64
+    private let attempt: Int
+    private let time: UInt64
+    private let body: [UInt8]
+
+    /// How many bytes a text in a note has at most.
+    package static let longestText = 4_096
+    /// How many reasons the note of a dead letter has at most; the oldest are left out.
+    package static let mostReasons = 64
+
+    package init(_ note: CustodyNote) {
+        let receiver: NotedReceiver?
+        let source: EventSource
+        var body: [UInt8] = []
+        func put(_ text: String) { Self.put(text, into: &body) }
+        func put(_ number: UInt64) { Self.put(number, into: &body) }
+        switch note {
+        case .settled(let from, let ranges, let by):
+            receiver = by
+            (kind, source, number, attempt, time) = (.settled, from, 0, 0, 0)
+            put(by.pool ?? "")
+            for range in ranges.prefix(CustodyNote.mostRanges) {
+                put(range.lowerBound)
+                put(range.upperBound)
+            }
+        case .strike(let id, let at, let reason):
+            receiver = at
+            (kind, source, number, attempt, time) = (.strike, id.source, id.number, 0, 0)
+            put(at.pool ?? "")
+            put(reason)
+        case .letter(let letter):
+            receiver = letter.receiver
+            (kind, source, number) = (.letter, letter.event.source, letter.event.number)
+            (attempt, time) = (letter.attempts, letter.nanosecondsSinceEpoch)
+            put(letter.receiver.pool ?? "")
+            put(letter.number)
+            body.append(Self.code(letter.cause))
+            let reasons = letter.reasons.suffix(Self.mostReasons)
+            body.append(UInt8(clamping: letter.strikes - (letter.reasons.count - reasons.count)))
+            for reason in reasons { put(reason) }
+        case .letterGone(let id, let of, let isOwedAgain):
+            receiver = of
+            (kind, source, number, attempt, time) = (.letterGone, id.source, id.number, 0, 0)
+            put(of.pool ?? "")
+            body.append(isOwedAgain ? 1 : 0)
+        case .hostStarted(let incarnation):
+            receiver = nil
+            (kind, number, attempt, time) = (.hostStarted, 0, 0, 0)
+            source = EventSource(origin: "", incarnation: incarnation)
+        }
+        name = Self.short(receiver?.name ?? "")
+        origin = Self.short(source.origin)
+        incarnation = source.incarnation
+        self.body = body
+    }
+
+    private static func short(_ text: String) -> String {
+        if text.utf8.count <= longestText { return text }
+        var end = text.utf8.index(text.startIndex, offsetBy: longestText)
+        while end.samePosition(in: text.unicodeScalars) == nil { end = text.utf8.index(before: end) }
+        return String(text[..<end])
+    }
+
+    private static func put(_ text: String, into body: inout [UInt8]) {
+        let text = short(text)
+        withUnsafeBytes(of: UInt16(clamping: text.utf8.count).littleEndian) { body.append(contentsOf: $0) }
+        body.append(contentsOf: text.utf8)
+    }
+
+    private static func put(_ number: UInt64, into body: inout [UInt8]) {
+        withUnsafeBytes(of: number.littleEndian) { body.append(contentsOf: $0) }
+    }
+
+    private static func code(_ cause: EventDeadLettered.Cause) -> UInt8 {
+        switch cause {
+        case .refused: 1
+        case .crashes: 2
+        case .workerUnavailable: 3
+        }
+    }
+
+    private static func cause(_ code: UInt8) -> EventDeadLettered.Cause? {
+        switch code {
+        case 1: .refused
+        case 2: .crashes
+        case 3: .workerUnavailable
+        default: nil
+        }
+    }
+
+    // MARK: - Writing
+
+    /// The length of the record in bytes.
+    package var byteCount: Int {
+        RecordLayout.headBytes + name.utf8.count + origin.utf8.count + body.count
+    }
+
+    /// How far after the beginning of this record the next one begins.
+    package var stride: Int { RecordLayout.next(after: byteCount) }
+
+    /// Writes the whole record except the length; returns the value of the length field, which the caller stores last.
+    ///
+    /// - Parameters:
+    ///   - position: the position of the event before this record.
+    ///   - target: the record's ``byteCount`` bytes.
+    package func write(
+        position: UInt64,
+        into target: UnsafeMutableRawBufferPointer,
+        seed: UInt32,
+        at offset: Int
+    ) -> UInt32 {
+        target.store(UInt32(0), at: RecordLayout.length)
+        target.store(kind.rawValue, at: RecordLayout.kind)
+        target.store(UInt8(0), at: RecordLayout.flags)
+        target.store(UInt16(clamping: name.utf8.count), at: RecordLayout.nameBytes)
+        target.store(UInt16(clamping: origin.utf8.count), at: RecordLayout.originBytes)
+        target.store(UInt16(clamping: attempt), at: RecordLayout.attempt)
+        target.store(position, at: RecordLayout.position)
+        target.store(time, at: RecordLayout.time)
+        target.store(number, at: RecordLayout.number)
+        target.store(incarnation, at: RecordLayout.incarnation)
+        var next = RecordLayout.headBytes
+        for bytes in [Array(name.utf8), Array(origin.utf8), body] {
+            UnsafeMutableRawBufferPointer(rebasing: target[next..<(next + bytes.count)]).copyBytes(from: bytes)
+            next += bytes.count
+        }
+        return RecordLayout.sealed(target, seed: seed, at: offset)
+    }
+
+    // MARK: - Reading
+
+    /// What a record says; nil if its parts do not fit, or it is no note.
+    static func note(in record: RecordView) -> CustodyNote? {
+        var body = NoteBody(bytes: record.body)
+        let source = EventSource(origin: record.origin, incarnation: record.incarnation)
+        let id = EventID(source: source, number: record.number)
+        if record.kind == .hostStarted { return .hostStarted(incarnation: record.incarnation) }
+        guard record.kind.isNote, let pool = body.text() else { return nil }
+        let receiver = NotedReceiver(name: record.name, pool: pool.isEmpty ? nil : pool)
+        switch record.kind {
+        case .settled:
+            var ranges: [ClosedRange<UInt64>] = []
+            while !body.isEmpty {
+                guard let first = body.number(), let last = body.number(), first <= last else { return nil }
+                ranges.append(first...last)
+            }
+            return .settled(source: source, ranges: ranges, by: receiver)
+        case .strike:
+            guard let reason = body.text(), body.isEmpty else { return nil }
+            return .strike(id, at: receiver, reason: reason)
+        case .letter:
+            guard let number = body.number(), let code = body.byte(), let cause = cause(code),
+                let strikes = body.byte()
+            else { return nil }
+            var reasons: [String] = []
+            while !body.isEmpty {
+                guard let reason = body.text() else { return nil }
+                reasons.append(reason)
+            }
+            guard strikes <= reasons.count else { return nil }
+            return .letter(
+                NotedLetter(
+                    event: id,
+                    receiver: receiver,
+                    number: number,
+                    cause: cause,
+                    reasons: reasons,
+                    strikes: Int(strikes),
+                    attempts: record.attempt,
+                    nanosecondsSinceEpoch: record.time
+                )
+            )
+        case .letterGone:
+            guard let isOwedAgain = body.byte(), isOwedAgain <= 1, body.isEmpty else { return nil }
+            return .letterGone(id, of: receiver, isOwedAgain: isOwedAgain == 1)
+        case .hostStarted, .event, .end, .bookmarks: return nil
+        }
+    }
+}
+
+/// The parts of a note that have not been read yet.
+private struct NoteBody {
+    var bytes: UnsafeRawBufferPointer
+
+    var isEmpty: Bool { bytes.isEmpty }
+
+    private mutating func take(_ count: Int) -> UnsafeRawBufferPointer? {
+        guard bytes.count >= count else { return nil }
+        defer { bytes = UnsafeRawBufferPointer(rebasing: bytes[count...]) }
+        return UnsafeRawBufferPointer(rebasing: bytes[..<count])
+    }
+
+    mutating func byte() -> UInt8? { take(1)?[0] }
+
+    mutating func number() -> UInt64? { take(8)?.number(at: 0) }
+
+    mutating func text() -> String? {
+        guard let count = take(2)?.number(at: 0, as: UInt16.self), let text = take(Int(count)) else { return nil }
+        return String(decoding: text, as: UTF8.self)
+    }
+}
+
+extension RecordView {
+    /// What the record says of events before it; nil if its parts do not fit.
+    package var note: CustodyNote? { NoteRecord.note(in: self) }
+}

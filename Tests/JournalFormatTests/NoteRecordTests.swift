@@ -1,0 +1,109 @@
+import DomainEvents
+import TestSupport
+import Testing
+
+@testable import JournalFormat
+
+@Suite("Notes in a segment")
+struct NoteRecordTests {
+    private static let id = EventID(origin: "host", incarnation: 9, number: 41)
+    private static let member = NotedReceiver(name: "größe-2", pool: "größe")
+
+    private static func made() throws -> SegmentFixture {
+        var segment = SegmentFixture()
+        let owed = [OwedReceiver(name: "größe", isSpecified: true), OwedReceiver(name: "viewer", isSpecified: false)]
+        try segment.append(payload: [0xA0], context: .init(id: id, nanosecondsSinceEpoch: 1), owed: owed)
+        segment.append(.strike(id, at: member, reason: "it ended with status 9"))
+        segment.append(
+            .letter(
+                NotedLetter(
+                    event: id,
+                    receiver: member,
+                    number: 7,
+                    cause: .crashes,
+                    reasons: ["one", ""],
+                    strikes: 2,
+                    attempts: 3,
+                    nanosecondsSinceEpoch: 5
+                )
+            )
+        )
+        segment.append(.letterGone(id, of: member, isOwedAgain: true))
+        segment.append(.settled(source: id.source, ranges: [40...41, 50...50], by: NotedReceiver(name: "viewer")))
+        segment.append(.hostStarted(incarnation: 10))
+        return segment
+    }
+
+    @Test(
+        "Whichever bit is flipped, a note is read as it was or not at all, and that is reported",
+        .timeLimit(.minutes(5))
+    )
+    func flips() throws {
+        let segment = try Self.made()
+        let before = SegmentReading(segment.bytes, searched: segment.end + 64)
+        #expect(before.notes == segment.notes && before.owed.count == 1 && !before.isReported)
+        for offset in share(of: Array(SegmentHead.byteCount..<segment.end)) {
+            for bit in 0..<8 {
+                var bytes = segment.bytes
+                bytes[offset] ^= 1 << UInt8(bit)
+                let reading = SegmentReading(bytes, searched: segment.end + 64)
+                #expect(reading.notes.allSatisfy(before.notes.contains))
+                #expect(reading.owed.allSatisfy { $0 == before.owed[0] })
+                let isWhole = reading.notes == before.notes && reading.owed == before.owed
+                #expect(isWhole || reading.isReported, "byte \(offset), bit \(bit)")
+            }
+        }
+    }
+
+    @Test("Wherever a segment is cut, a note is there as a whole or not at all")
+    func cuts() throws {
+        let segment = try Self.made()
+        for end in SegmentHead.byteCount...segment.end {
+            let reading = SegmentReading(Array(segment.bytes[..<end]))
+            #expect(reading.notes == Array(segment.notes.prefix(reading.notes.count)))
+            #expect(reading.isReported)
+        }
+    }
+
+    @Test("A note that is too long is shortened between two characters, and stays a note")
+    func long() {
+        let text = String(repeating: "ü", count: 3_000)
+        func read(_ note: CustodyNote) -> [CustodyNote?] {
+            var segment = SegmentFixture()
+            segment.append(note)
+            return SegmentReading(segment.bytes).notes
+        }
+        let short = String(repeating: "ü", count: NoteRecord.longestText / 2)
+        #expect(
+            read(.strike(Self.id, at: Self.member, reason: text))
+                == [.strike(Self.id, at: Self.member, reason: short)]
+        )
+        let ranges = (0..<3_000 as Range<UInt64>).map { $0 * 2...$0 * 2 }
+        #expect(
+            read(.settled(source: Self.id.source, ranges: ranges, by: Self.member))
+                == [
+                    .settled(
+                        source: Self.id.source,
+                        ranges: Array(ranges.prefix(CustodyNote.mostRanges)),
+                        by: Self.member
+                    )
+                ]
+        )
+    }
+
+    @Test("Settled events are noted by their source, as ranges in ascending order")
+    func ranges() {
+        let other = EventSource(origin: "canvas", incarnation: 5)
+        let host = Self.id.source
+        let events = [(host, 3), (other, UInt64.max), (host, 1), (host, 2), (host, 7), (host, 2), (other, .max - 1)]
+            .map { EventID(source: $0.0, number: $0.1) }
+        let apart = (0..<UInt64(CustodyNote.mostRanges) + 1).map { EventID(source: host, number: $0 * 2) }
+        #expect(CustodyNote.settled(apart, by: Self.member).count == 2)
+        #expect(
+            CustodyNote.settled(events, by: Self.member) == [
+                .settled(source: host, ranges: [1...3, 7...7], by: Self.member),
+                .settled(source: other, ranges: [.max - 1 ... .max], by: Self.member),
+            ]
+        )
+    }
+}
