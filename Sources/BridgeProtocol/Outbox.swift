@@ -221,7 +221,10 @@ package struct Outbox: ~Copyable {
     }
 
     /// The newest event is owed to the receiver as a journal says: the journal has to hear when it is settled.
-    package mutating func lastIsOwed() { record(lastSequence)?.pointee.becameOwed() }
+    package mutating func lastIsOwed() {
+        record(lastSequence)?.pointee.becameOwed()
+        untold.use()
+    }
 
     /// Whether a journal has to hear what becomes of a kept event, or had to.
     package func isOwed(_ sequence: UInt64) -> Bool { record(sequence)?.pointee.isOwed ?? false }

@@ -77,6 +77,7 @@ extension JournalCore {
                     spare = made
                     lacksSpare.store(false, ordering: .relaxed)
                     state.spareMade()
+                    writeNotes()
                     spareDecided.broadcast()
                 }
                 return

@@ -27,6 +27,8 @@ final class JournalCore: @unchecked Sendable {
     var bookmarks: BookmarkTable
     /// What is owed to whom, up to the last accepted event and note.
     var custody: CustodyLedger
+    /// The notes that wait for the next segment.
+    var unwritten: [CustodyNote] = []
     /// The segments whose records are not all safe, except the segment that is being written.
     var unsynchronized: [any JournalFile] = []
     var waiters: [(position: UInt64, body: @Sendable ((any Error)?) -> Void)] = []

@@ -32,34 +32,54 @@ enum CustodyRecovery {
 }
 
 extension JournalCore {
-    /// Writes notes; a note for which there is no room is lost, so its events come again.
+    /// How many notes wait at most for the next segment; beyond that the oldest are lost.
+    private static let mostUnwritten = 4_096
+
+    /// Writes notes; a note for which there is no room in time is lost, so its events come again.
+    ///
+    /// No caller waits: notes come from the journal's own thread as well, and only that thread makes segments.
     func note(_ notes: [CustodyNote]) {
         lock.withLock {
-            for note in notes { write(note) }
+            unwritten += notes
+            writeNotes()
         }
     }
 
-    /// With the lock held.
-    private func write(_ note: CustodyNote) {
+    /// Writes the notes that have room, as far as there is a segment for them; called with the lock held.
+    func writeNotes() {
+        var done = 0
+        for note in unwritten {
+            guard write(note) else { break }
+            done += 1
+        }
+        unwritten.removeFirst(done)
+        if unwritten.count > Self.mostUnwritten { unwritten.removeFirst(unwritten.count - Self.mostUnwritten) }
+    }
+
+    /// - Returns: Whether the note was written or is lost; false if it waits for the next segment.
+    private func write(_ note: CustodyNote) -> Bool {
         let record = NoteRecord(note)
         do throws(JournalError) {
-            while true {
-                try state.check(path)
-                // Once the next head is stored, a record in this segment would lie behind the end that the head names.
-                guard spare?.head == nil, writer.hasRoom(forStride: record.stride) else {
-                    try enterNextSegment()
-                    continue
+            try state.check(path)
+            // Once the next head is stored, a record in this segment would lie behind the end that the head names.
+            while spare?.head != nil || !writer.hasRoom(forStride: record.stride) {
+                guard spare != nil else {
+                    state.spareNeeded(at: MonotonicClock.now())
+                    work.signal()
+                    return false
                 }
-                let written = Result { () throws(SystemError) in
-                    try writer.append(record, position: state.accepted.position)
-                }
-                if case .failure(let error) = written { throw noRoom(error) ?? fail(error) }
-                custody.noted(note)
-                return state.noteWritten(end: writer.offset)
+                try enterNextSegment()
             }
+            let written = Result { () throws(SystemError) in
+                try writer.append(record, position: state.accepted.position)
+            }
+            if case .failure(let error) = written { throw noRoom(error) ?? fail(error) }
+            custody.noted(note)
+            state.noteWritten(end: writer.offset)
         } catch {
             // The event stays owed: the next host delivers it once more.
         }
+        return true
     }
 
     func takeOwed() -> [OwedEvent] { lock.withLock { custody.takeOwed() } }

@@ -10,7 +10,8 @@ private final class Sender {
     private let source = EventSource(origin: "host", incarnation: 1)
 
     init(_ count: UInt64) {
-        for number in 1...count {
+        for number in 0..<count {
+            let number = number + 1
             outbox.append(frameLength: 64, source: source, number: number)?
                 .initializeMemory(as: UInt8.self, repeating: 0, count: 64)
             if number % 2 == 1 { outbox.lastIsOwed() }
@@ -23,6 +24,8 @@ private final class Sender {
     func acknowledge(_ mark: UInt64) throws { _ = outbox.settle(try outbox.credit(Acknowledgement(mark: mark))) }
 
     func refuse(_ sequence: UntrustedNumber) throws { _ = try outbox.refuse(sequence) }
+
+    var isUsed: Bool { outbox.untold.isUsed }
 
     func isOwed(_ sequence: UInt64) -> Bool { outbox.isOwed(sequence) }
 
@@ -55,6 +58,12 @@ struct OwedEventTests {
         #expect(sender.tell() == [7])
         sender.wasTold(of: 1)
         #expect(sender.tell() == nil)
+    }
+
+    @Test("An outbox that had an owed event stays one whose events may come again")
+    func used() {
+        #expect(!Sender(0).isUsed)
+        #expect(Sender(1).isUsed)
     }
 
     @Test("An event stays owed until it is settled, and its attempts count as before")

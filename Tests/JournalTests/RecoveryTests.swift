@@ -294,6 +294,37 @@ struct RecoveryTests {
         await second.end()
     }
 
+    @Test(
+        "Notes that find no segment wait for it, without a thread that waits, and are not lost",
+        .timeLimit(.minutes(2))
+    )
+    func notesWithoutRoom() async throws {
+        let scratch = try ScratchJournal()
+        let journal = try scratch.open()
+        let core = journal.core
+        let source = EventSource(origin: "host", incarnation: 1)
+        let owed = [OwedReceiver(name: "a", isSpecified: true)]
+        let total: UInt64 = 2_000
+        for number in 1...total {
+            let context = EventContext(id: EventID(source: source, number: number), nanosecondsSinceEpoch: 0)
+            core.makeRoom(forPayload: 1)
+            _ = try core.append([0], name: "Counted", context: context, owed: owed, whenSettled: nil)
+        }
+        // Under the lock the journal's thread makes no segment, so most of these notes find no room.
+        core.lock.withLock {
+            for number in 1...total {
+                core.unwritten.append(
+                    .settled(source: source, ranges: [number...number], by: NotedReceiver(name: "a"))
+                )
+                core.writeNotes()
+            }
+        }
+        while core.lock.withLock({ !core.unwritten.isEmpty }) { await Task.yield() }
+        #expect(core.lock.withLock { core.custody.isEmpty })
+        await journal.close()
+        #expect(try await Self.owed(scratch).isEmpty)
+    }
+
     @Test("No segment with an owed event is removed, whatever the retention", .timeLimit(.minutes(2)))
     func retention() async throws {
         let scratch = try ScratchJournal()

@@ -143,10 +143,10 @@ extension SendState {
     /// The number below which the receiver may forget this origin's events; nil for most events, but never when the
     /// outbox is empty.
     private mutating func settledMark(before id: EventID) -> UInt64? {
+        // A journal may bring its events again.
+        if outbox.untold.isUsed { return nil }
         eventsSinceSettledMark += 1
         if outbox.isEmpty {
-            // Until the journal knows that events are settled, a kill of the host brings them again.
-            guard outbox.untold.isEmpty else { return nil }
             eventsSinceSettledMark = 0
             return id.number
         }
@@ -157,7 +157,7 @@ extension SendState {
 
     /// Whether it is time to find the settled mark anew, which takes a search through all that is kept.
     private var isSettledMarkOld: Bool {
-        eventsSinceSettledMark >= max(1_023, outbox.count) && outbox.untold.isEmpty
+        eventsSinceSettledMark >= max(1_023, outbox.count)
     }
 
     // MARK: - Reading again

@@ -23,6 +23,7 @@ extension SendState {
                 }
             }
         }
+        if outbox.untold.isUsed { next.outbox.untold.use() }
         next.queue = queue
         // The ended link keeps the holds in its gate.
         next.queue.releaseAll()
