@@ -125,8 +125,12 @@ extension Link {
     ///
     /// Called without the lock, when all that arrived before was handed to the sink: a kill between an event's
     /// settlement and the record of what it has caused would otherwise lose the latter.
+    @inline(__always)
     func tellJournal() {
-        guard mustTellJournal.load(ordering: .relaxed) else { return }
+        if mustTellJournal.load(ordering: .relaxed) { tellSettled() }
+    }
+
+    private func tellSettled() {
         while true {
             let (events, sink) = lock.withLock {
                 mustTellJournal.store(false, ordering: .relaxed)
