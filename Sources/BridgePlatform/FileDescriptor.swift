@@ -43,14 +43,14 @@ package struct FileDescriptor: ~Copyable, Sendable {
         try SystemError.check("setting close-on-exec on descriptor \(number)") { fcntl(number, F_SETFD, FD_CLOEXEC) }
     }
 
-    /// Makes reads and writes through the same open file return without waiting.
+    /// Makes reads and writes through this open file return without waiting.
     ///
     /// Duplicates of the descriptor share this setting.
     package static func setNonBlocking(_ number: CInt) throws(SystemError) {
         try setBlocking(number, false)
     }
 
-    /// Sets whether reads and writes through the same open file wait.
+    /// Sets whether reads and writes through this open file wait.
     ///
     /// Duplicates of the descriptor share this setting.
     package static func setBlocking(_ number: CInt, _ isBlocking: Bool) throws(SystemError) {

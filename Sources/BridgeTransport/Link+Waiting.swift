@@ -127,10 +127,10 @@ extension Link {
         if isReady { body() } else { pump() }
     }
 
-    /// Calls `body` when all that has arrived is handled, and what this side has published is safe.
+    /// Calls `body` when all that has arrived is handled, and what this side has published is settled.
     ///
-    /// An acknowledged event is safe. With a shared outbox, which outlives this process, so is an event published after
-    /// this call: threads that go on publishing do not keep a worker from ending.
+    /// With a shared outbox, which outlives this process, events published after this call do not count: threads that
+    /// go on publishing do not keep a worker from ending.
     package func whenDrained(_ body: @escaping @Sendable () -> Void) {
         lock.withLock { if sharedHead != nil { sending.drain() } }
         whenQuiet(body)
@@ -168,7 +168,7 @@ extension Link {
         for body in woken { body() }
     }
 
-    /// The waiters whose wait is over, to be called without the lock.
+    /// The waiters whose wait is over; the caller calls them after unlocking.
     ///
     /// With the lock held.
     func takeWoken() -> [LinkWaiters.Wake] {

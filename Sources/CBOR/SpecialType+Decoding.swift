@@ -53,8 +53,10 @@ extension SpecialType {
         }
     }
 
-    /// The date that a text means: with at most six decimals, the double of seconds since 1970 from which other writers
-    /// make such text; with more, the time that it says.
+    /// The date that a text means.
+    ///
+    /// Text with at most six decimals comes from a `Double` of seconds since 1970, which this restores; more decimals
+    /// count as they stand.
     private static func date(_ time: RFC3339.Time) -> Date? {
         if let seconds = time.doubleSince1970 { return Date(timeIntervalSince1970: seconds) }
         return EpochTime.secondsSince2001(seconds: time.seconds, nanoseconds: time.nanoseconds)

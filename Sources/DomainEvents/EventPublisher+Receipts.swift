@@ -33,7 +33,7 @@ extension EventPublisher {
         )
     }
 
-    /// The ledger of an event for a caller that waits for all receipts: it gets the first failure, or the handlers'
+    /// The ledger of an event for a caller that waits for all receipts, and gets the first failure or the handlers'
     /// counts.
     func receiptLedger(
         of name: String,

@@ -23,7 +23,7 @@ package struct RecordView {
 
     package var byteCount: Int { bytes.count }
 
-    /// Checks that untrusted bytes are one record of `bytes.count` bytes; nil if they are not a record of this segment.
+    /// Checks that untrusted bytes are one whole record, at `offset` in the segment with this seed; nil if not.
     init?(_ bytes: UnsafeRawBufferPointer, seed: UInt32, at offset: Int) {
         guard Self.isPlausible(bytes, byteCount: bytes.count),
             let kind = RecordLayout.Kind(rawValue: bytes[RecordLayout.kind])
