@@ -7,8 +7,8 @@ import Locks
 extension Link {
     // MARK: - Room
 
-    /// Whether publishers of events of this name go on without a wait: the outbox is below its limit, or their policy
-    /// says so.
+    /// Whether publishers of events of this name go on without a wait: there is room, waiting is useless, or their
+    /// policy says so.
     package func hasRoom(for name: String) -> Bool {
         limits.overflow.policy(of: name) != .wait || lock.withLock { isBeyondWaiting || hasRoomNow }
     }
@@ -18,12 +18,12 @@ extension Link {
     /// With the lock held.
     private var isBeyondWaiting: Bool { ending.hasEnded || closed != nil }
 
-    /// Whether there is room now; there is none for a publisher that comes while others wait.
+    /// Whether there is room now: the outbox is below its limit, the peer keeps up, and no other publisher waits.
     ///
     /// With the lock held.
     var hasRoomNow: Bool { sending.keptBytes < limits.outboxBytes && !waiters.areSendersWaiting && !isBackedUp }
 
-    /// How many charged bytes and how many events the outbox holds.
+    /// How many bytes, as counted against the limit, and how many events the outbox holds.
     package var outboxDepth: (bytes: Int, events: Int) { lock.withLock { (sending.keptBytes, sending.keptEvents) } }
 
     /// Whether publishers have to wait, for the outbox or for the peer; how many events the outbox holds.
@@ -53,7 +53,7 @@ extension Link {
 
     // MARK: - Waiting for room
 
-    /// Returns when the outbox is below its limit and it is the caller's turn, or when the link has ended.
+    /// Returns when there is room and it is the caller's turn, or when the link has ended.
     ///
     /// Turns are given in the order of waiting, so that a caller that has waited takes the room before a caller that
     /// comes just then.
@@ -138,8 +138,8 @@ extension Link {
 
     // MARK: - Demand
 
-    /// Calls `body` once, when something that may leave lies here, or the link has ended; at once if either is true
-    /// already.
+    /// Calls `body` once, when the outbox holds something that may leave, or the link has ended; at once if either is
+    /// true already.
     ///
     /// For a link without a stream: its peer is down. `body` replaces the body that waited before.
     package func whenDemanded(_ body: @escaping @Sendable () -> Void) {

@@ -43,6 +43,6 @@ final class Fates: @unchecked Sendable {
     /// Throws unless every handled event was handled once.
     func checkOnce(_ what: String) throws {
         let again = lock.withLock { handled.filter { $0.value > 1 } }
-        guard again.isEmpty else { throw SimulationError("of \(what), \(again.count) were handled more than once") }
+        guard again.isEmpty else { throw SimulationError("\(what) handled more than once: \(again.count)") }
     }
 }
