@@ -55,8 +55,8 @@ extension SpecialType {
 
     /// The date that a text means.
     ///
-    /// Text with at most six decimals is taken as written from a `Double` of seconds since 1970, and gives that double;
-    /// with more decimals it is taken exactly.
+    /// Text with at most six decimals is assumed to come from a `Double` of seconds since 1970, and gives that double.
+    /// Text with more decimals is taken exactly.
     private static func date(_ time: RFC3339.Time) -> Date? {
         if let seconds = time.doubleSince1970 { return Date(timeIntervalSince1970: seconds) }
         return EpochTime.secondsSince2001(seconds: time.seconds, nanoseconds: time.nanoseconds)

@@ -1,7 +1,6 @@
 import DomainEvents
 
-/// Events that get no acknowledgement, if the peer sends none: they count as settled once they are written, and come at
-/// most once.
+/// The events to a peer that acknowledges nothing: they count as settled once they are written, and come at most once.
 package struct UnconfirmedEvents: Sendable, Hashable {
     /// Whether the peer acknowledges nothing, as it has said in its handshake.
     package internal(set) var isEverything = false
