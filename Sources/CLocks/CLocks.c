@@ -5,13 +5,23 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-bool cl_begin_heavy_fences(void) {
-    return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+static bool has_heavy_fences = false;
+
+// A process registers for the fences when it is loaded. With a second thread the call would wait for milliseconds.
+__attribute__((constructor)) static void register_heavy_fences(void) {
+    has_heavy_fences = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
 }
 
-bool cl_heavy_fence(void) { return syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0; }
+bool cl_has_heavy_fences(void) { return has_heavy_fences; }
+
+bool cl_heavy_fence(void) {
+    if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0) { return true; }
+    // A process that was saved and restored is not registered any more, and memory may have been short.
+    return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0
+        && syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
+}
 #else
-bool cl_begin_heavy_fences(void) { return false; }
+bool cl_has_heavy_fences(void) { return false; }
 
 bool cl_heavy_fence(void) { return false; }
 #endif

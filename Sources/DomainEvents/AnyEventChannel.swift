@@ -90,6 +90,9 @@ package class AnyEventChannel: @unchecked Sendable {
             slot.pointee.setBorrowed(address)
             let now = current.load(ordering: .sequentiallyConsistent)
             if now == address { break }
+            // The list that was named for a moment may have been kept for this thread.
+            slot.pointee.setBorrowed(0)
+            sweep()
             address = now
         }
         guard let pointer = UnsafeRawPointer(bitPattern: address) else {
@@ -130,6 +133,8 @@ package class AnyEventChannel: @unchecked Sendable {
             subscribers = make(subscribers)
             current.store(subscribers.isEmpty ? 0 : subscribers.address, ordering: .sequentiallyConsistent)
             isSubscribed.store(subscribers.hasSubscribers, ordering: .sequentiallyConsistent)
+            // Within the lock, so that all retired lists have the fence behind them when another thread looks.
+            DeliverySlots.fence()
             return takeUnused()
         }
     }

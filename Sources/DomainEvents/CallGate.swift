@@ -66,6 +66,8 @@ package final class CallGate: @unchecked Sendable {
 
     /// Returns when no call is being entered any more; only after ``close()``.
     func waitUntilEntered() {
+        // After it, a thread that entered before shows it in its slot, and any other one sees the closed gate.
+        DeliverySlots.fence()
         while state.load(ordering: .sequentiallyConsistent) & Self.enteringMask != 0
             || DeliverySlots.contains(gate: address)
         {
@@ -75,7 +77,8 @@ package final class CallGate: @unchecked Sendable {
     }
 
     private var isIdle: Bool {
-        isUncounted
+        DeliverySlots.fence()
+        return isUncounted
             && !DeliverySlots.contains(gate: address)
             && !DeliverySlots.contains(gate: address | DeliverySlot.isRunning)
     }

@@ -69,8 +69,8 @@ struct DeliverySlot: ~Copyable {
 
 /// The slots of all threads that have ever published and still live.
 ///
-/// A thread that looks at them has changed something before: the present list, a gate's state. Between the two it
-/// passes a fence in the name of all threads. So each thread's slot shows what the thread uses, or the thread sees the
+/// A thread that looks at them has changed something before: the present list, a gate's state. Between the two it calls
+/// ``fence()`` in the name of all threads. So each thread's slot shows what the thread uses, or the thread sees the
 /// change.
 enum DeliverySlots {
     private static let lock = Lock()
@@ -90,15 +90,20 @@ enum DeliverySlots {
         UnsafeMutableRawPointer(slot).deallocate()
     }
 
+    /// Makes what threads have written into their slots visible to the caller, and what the caller has changed to them.
+    static func fence() {
+        // A thread that makes its slot later sees the change, because it takes the lock.
+        if lock.withLock({ all.isEmpty }) { return }
+        AsymmetricFence.heavy()
+    }
+
     /// Whether some thread calls the handlers of this list, or is about to take a reference to it.
     static func isUsing(subscribers address: UInt) -> Bool {
-        AsymmetricFence.heavy()
-        return lock.withLock { all.contains { $0.pointee.names(subscribers: address) } }
+        lock.withLock { all.contains { $0.pointee.names(subscribers: address) } }
     }
 
     /// Whether some thread has this value in its ``DeliverySlot/gate``.
     static func contains(gate value: UInt) -> Bool {
-        AsymmetricFence.heavy()
-        return lock.withLock { all.contains { $0.pointee.gate.load(ordering: .sequentiallyConsistent) == value } }
+        lock.withLock { all.contains { $0.pointee.gate.load(ordering: .sequentiallyConsistent) == value } }
     }
 }

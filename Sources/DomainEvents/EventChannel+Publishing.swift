@@ -23,10 +23,13 @@ extension EventChannel {
             slot.pointee.setSubscribers(address)
             let now = current.load(ordering: .sequentiallyConsistent)
             if now == address { break }
+            // The list that was named for a moment may have been kept for this thread.
+            slot.pointee.setSubscribers(0)
+            sweep()
             address = now
         }
         guard let pointer = UnsafeRawPointer(bitPattern: address) else {
-            slot.pointee.subscribers.store(0, ordering: .releasing)
+            slot.pointee.setSubscribers(0)
             return
         }
         // The slot named the list while it was current, so it is not released before the slot is empty again.

@@ -15,11 +15,11 @@ static inline void cl_allow_simulations(void) { __atomic_store_n(&cl_simulations
 /// Keeps the compiler from moving reads and writes across this place; the processor may still move them.
 static inline void cl_light_fence(void) { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
 
-/// Asks for `cl_heavy_fence`; false if the system has no such thing, or forbids it.
-bool cl_begin_heavy_fences(void);
+/// Whether the process may use `cl_heavy_fence`: false if the system has no such thing, or forbids it.
+bool cl_has_heavy_fences(void);
 
 /// Makes every thread of the process pass a full memory fence before the call returns; false if the system forbids it
-/// by now. Only after `cl_begin_heavy_fences` has returned true.
+/// by now. Only if `cl_has_heavy_fences()`.
 bool cl_heavy_fence(void);
 
 #endif
