@@ -14,8 +14,10 @@ public struct GatewayConfiguration: Sendable, Equatable {
     public var streamBytes: Int64 = 1 << 30
     /// How many hours an event stays in the stream if this gateway makes it.
     public var streamHours: Int64 = 168
-    /// How many times the chain of causes behind an event may cross from one node to another.
-    public var longestChain = 8
+    /// How many times events with the same first cause may cross from one node to another, one answering the other.
+    ///
+    /// Far more than nodes talk about one event: a circle of handlers comes there soon all the same.
+    public var longestChain = 256
     /// How many messages may be on their way without an answer, in each direction.
     let window = 256
 

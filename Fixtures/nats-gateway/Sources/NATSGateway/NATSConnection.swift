@@ -230,15 +230,23 @@ final class NATSConnection: Sendable {
         natsConnection_FlushTimeout(client, 1)
     }
 
+    /// What came of a question.
+    enum Answer {
+        case payload([UInt8])
+        /// The broker says that no client listens, or none has answered in time.
+        case none
+        /// The question or its answer may be lost: the connection was cut, for example.
+        case unknown
+    }
+
     /// Asks once; waits for the answer.
-    ///
-    /// - Returns: The answer's payload; nil if there was none.
-    func answer(to subject: String) -> [UInt8]? {
+    func answer(to subject: String) -> Answer {
         var reply: OpaquePointer?
-        guard natsConnection_Request(&reply, client, subject, nil, 0, Self.answerTime) == NATS_OK, let reply else {
-            return nil
+        switch natsConnection_Request(&reply, client, subject, nil, 0, Self.answerTime) {
+        case NATS_OK: return reply.map { .payload(NATSMessage($0).payload) } ?? .unknown
+        case NATS_NO_RESPONDERS, NATS_TIMEOUT: return .none
+        default: return .unknown
         }
-        return NATSMessage(reply).payload
     }
 }
 

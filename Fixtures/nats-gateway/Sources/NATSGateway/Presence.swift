@@ -58,7 +58,10 @@ final class Presence: Sendable {
     /// Looks whether another gateway answers, which may take two seconds; only on one thread at a time.
     func look() -> Finding {
         if state.withLock(\.isPresent) { return .served }
-        if let answer = connection.answer(to: node.presence) {
+        let answer = connection.answer(to: node.presence)
+        // The question may be lost: another look follows.
+        if case .unknown = answer { return .waits(nil) }
+        if case .payload(let answer) = answer {
             let isFirst = state.withLock { state in
                 defer { if state.metAt == nil { state.metAt = .now() } }
                 return state.metAt == nil

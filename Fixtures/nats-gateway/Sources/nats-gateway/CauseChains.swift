@@ -2,12 +2,12 @@ import DomainEvents
 import NATSGateway
 import Synchronization
 
-/// Counts how many times the chain of causes behind an event has crossed from one node to another.
+/// Counts how many times events with the same first cause have crossed from one node to another, one after the other.
 ///
 /// A handler may publish a new event for each that it gets from another node, and a handler there may do the same. No
 /// event of such a circle has been anywhere before, but all of them have the same first cause. So the gateway remembers
-/// how far the chains of the events have come that it brought, by their first causes: an event that follows one of them
-/// goes one crossing further.
+/// how far the events have come that it brought, by their first causes: an event that follows one of them goes one
+/// crossing further, even if it is not an answer to the one that had come furthest.
 final class CauseChains: Sendable {
     private struct State {
         /// Crossings, by the hash of a first cause, which this process alone knows how to make.

@@ -95,7 +95,7 @@ struct NATSGatewayWorker {
 
     private static func circle(_ longest: Int) -> String {
         """
-        it would be the crossing \(longest + 1) of its chain of causes from node to node: handlers seem to answer each \
+        it would be the crossing \(longest + 1) from node to node behind its first cause: handlers seem to answer each \
         other in a circle; if not, raise --longest-chain, which is \(longest)
         """
     }

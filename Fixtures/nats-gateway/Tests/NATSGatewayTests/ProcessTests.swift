@@ -126,20 +126,20 @@ struct ProcessTests {
         try #"{"type": "Ping", "data": {"number": 1}}"#.write(toFile: input, atomically: true, encoding: .utf8)
         let paris = try SupervisorUnderTest(
             "paris",
-            gateway: arguments("--node paris --import berlin=Ping --export Pong", broker),
+            gateway: arguments("--node paris --import berlin=Ping --export Pong --longest-chain 8", broker),
             in: broker.directory,
             subscribes: ["Pong"],
             others: try Answerer.worker(to: "Ping", with: "Pong", in: broker.directory)
         )
         let berlin = try SupervisorUnderTest(
             "berlin",
-            gateway: arguments("--node berlin --import paris=Pong --export Ping", broker),
+            gateway: arguments("--node berlin --import paris=Pong --export Ping --longest-chain 8", broker),
             in: broker.directory,
             input: input,
             subscribes: ["Ping"],
             others: try Answerer.worker(to: "Pong", with: "Ping", in: broker.directory)
         )
-        let end = "it would be the crossing 9 of its chain of causes"
+        let end = "it would be the crossing 9 from node to node behind its first cause"
         await berlin.output.wait { $0.lines.contains { $0.contains(end) } || $0.hasEnded }
         #expect(berlin.output.value.lines.contains { $0.contains("gateway refused Ping") && $0.contains(end) })
         // Four events came to paris, and four answers left it.
