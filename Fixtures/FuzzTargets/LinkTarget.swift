@@ -110,12 +110,12 @@ private enum HostileReceiver {
             case 4:
                 let sequence = script.number(near: outbox.lastComposed)
                 let isThere = sequence > 0 && sequence <= outbox.lastComposed
-                guard let (_, frame) = try? outbox.refuse(UntrustedNumber(sequence)) else { continue }
+                guard let refused = try? outbox.refuse(UntrustedNumber(sequence)) else { continue }
                 try require(isThere && !kept[Int(sequence - 1)].isSettled, "\(sequence) was refused")
-                let charge = LinkLimits.charge(forFrameOf: frame.count)
+                let charge = LinkLimits.charge(forFrameOf: refused.frame.count)
                 try require(charge == kept[Int(sequence - 1)].charge, "\(sequence) is of \(charge) bytes")
                 kept[Int(sequence - 1)].isSettled = true
-                outbox.release()
+                outbox.refusalWasTold(settled: nil)
             default:
                 outbox.grant(windowBytes: script.choice(16) * 256, windowEvents: script.choice(16))
             }

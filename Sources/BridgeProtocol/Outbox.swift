@@ -116,7 +116,7 @@ package struct Outbox: ~Copyable {
     private var placements = PlacedFrames()
 
     /// The settled events of which a journal has to hear.
-    package var untold = UntoldEvents()
+    package internal(set) var untold = UntoldEvents()
 
     /// The sources of the kept events, which must stay alive as long as a record names them.
     private var sources: [EventSource] = []
@@ -394,16 +394,18 @@ package struct Outbox: ~Copyable {
     /// - Returns: How many events this has settled.
     package mutating func settle(_ acknowledgement: CheckedAcknowledgement) -> Int {
         var settled = 0
-        if acknowledgement.mark >= firstSequence { settled += settle(firstSequence, acknowledgement.mark) }
-        for range in acknowledgement.ranges { settled += settle(range.lowerBound, range.upperBound) }
+        let after = acknowledgement.after
+        if acknowledgement.mark >= firstSequence { settled += settle(firstSequence...acknowledgement.mark, after) }
+        for range in acknowledgement.ranges { settled += settle(range, after) }
         unwantedEvents = max(unwantedEvents, acknowledgement.unwanted.clamped(to: acknowledgedEvents))
         release()
         return settled
     }
 
-    private mutating func settle(_ first: UInt64, _ last: UInt64) -> Int {
+    private mutating func settle(_ sequences: ClosedRange<UInt64>, _ after: UntrustedNumber) -> Int {
         var settled = 0
-        var sequence = max(first, firstSequence)
+        let last = sequences.upperBound
+        var sequence = max(sequences.lowerBound, firstSequence)
         while sequence <= last, let record = record(sequence) {
             if record.pointee.isSettled {
                 sequence = next(not: .settled, from: sequence, through: last)
@@ -411,7 +413,7 @@ package struct Outbox: ~Copyable {
             }
             record.pointee[.settled] = 1
             if !record.pointee.isGap { settled += 1 }
-            if record.pointee.isOwed { untold.append(record.pointee.id) }
+            if record.pointee.isOwed { untold.append(record.pointee.id, after: after) }
             probation.settled(sequence)
             sequence += 1
         }
@@ -419,29 +421,47 @@ package struct Outbox: ~Copyable {
         return settled
     }
 
-    /// Settles an event that the peer refuses, and returns its frame.
+    /// An event that the peer has refused.
+    package struct Refused {
+        package let sequence: UInt64
+        /// Valid until the next change of the outbox.
+        package let frame: UnsafeRawBufferPointer
+        /// The event, if a journal has to hear what becomes of it; otherwise nil.
+        package let owed: EventID?
+    }
+
+    /// Settles an event that the peer refuses; ``refusalWasTold(settled:)`` has to follow.
     ///
-    /// - Returns: The event and its frame, valid until the next change; nil if the event is settled already.
-    package mutating func refuse(
-        _ refused: UntrustedNumber
-    ) throws(LinkViolation) -> (sequence: UInt64, frame: UnsafeRawBufferPointer)? {
+    /// - Returns: The event; nil if it is settled already.
+    package mutating func refuse(_ refused: UntrustedNumber) throws(LinkViolation) -> Refused? {
         guard lastComposed > 0, let sequence = refused.within(1...lastComposed) else {
             throw LinkViolation("refused event \(refused), but \(lastComposed) is the newest that was written")
         }
         guard let record = record(sequence), !record.pointee.isSettled else { return nil }
         guard !record.pointee.isGap else { throw LinkViolation("refused \(sequence), which is a gap and no event") }
         record.pointee[.settled] = 1
-        if record.pointee.isOwed { untold.append(record.pointee.id) }
         probation.settled(sequence)
         refusedEvents += 1
-        return (sequence, UnsafeRawBufferPointer(start: record.pointee.frame, count: record.pointee.length))
+        return Refused(
+            sequence: sequence,
+            frame: UnsafeRawBufferPointer(start: record.pointee.frame, count: record.pointee.length),
+            owed: record.pointee.isOwed ? record.pointee.id : nil
+        )
+    }
+
+    /// What becomes of a refused event is decided, and its frame is not needed any more.
+    ///
+    /// - Parameter event: the event, if a journal has to hear that it is settled; otherwise nil.
+    package mutating func refusalWasTold(settled event: EventID?) {
+        if let event { untold.append(event, after: 0) }
+        release()
     }
 
     /// Frees events from the oldest on, as far as they are settled, acknowledged and written.
     ///
     /// A refused event is settled before it is acknowledged. It stays until it is acknowledged, because the receiver
     /// counts it against the window.
-    package mutating func release() {
+    private mutating func release() {
         while firstSequence <= lastWritten {
             let record = place(of: firstSequence)
             guard record.pointee.isSettled, record.pointee.isCredited else { break }
@@ -454,6 +474,12 @@ package struct Outbox: ~Copyable {
         guard isEmpty else { return }
         if sources.count > 1 { sources.removeFirst(sources.count - 1) }
         if capacity > Self.keptRecords { makeRing(of: Self.fewRecords) }
+    }
+
+    /// Takes out the settled events of which a journal may hear, as the receiver's events up to `sequence` are
+    /// recorded.
+    package mutating func takeUntold(recordedThrough sequence: UInt64) -> [EventID] {
+        untold.take(recordedThrough: sequence)
     }
 
     // MARK: - What the receiver may forget

@@ -1,35 +1,48 @@
-package import DomainEvents
+import DomainEvents
 
 /// The events that a receiver has settled and of which a journal has not heard, oldest first.
+///
+/// The journal hears of an event when all is recorded that the receiver's handlers have published for it. An
+/// acknowledgement may count before that: what they have published then lies in memory that outlives the receiver, but
+/// that memory does not outlive a host and a receiver that are killed together.
 package struct UntoldEvents: Sendable {
-    private var events: [EventID] = []
-    /// Whether a thread tells the journal.
-    private var isTelling = false
+    /// Events that were settled by acknowledgements which name the same event of the receiver.
+    private struct Batch {
+        let after: UntrustedNumber
+        var events: [EventID]
+    }
+
+    private var batches: [Batch] = []
     /// Whether a journal has to hear of any event of the outbox, or had to of one before it.
     ///
     /// The peer is then told of no event that it does not come again: after a kill or a power cut, the journal may not
     /// know that the event was settled.
     package private(set) var isUsed = false
 
-    package var isEmpty: Bool { events.isEmpty }
+    package var isEmpty: Bool { batches.isEmpty }
 
-    mutating func append(_ event: EventID) { events.append(event) }
+    /// An event is settled.
+    ///
+    /// - Parameter after: the event of the receiver that has to be recorded before; 0 for none.
+    mutating func append(_ event: EventID, after: UntrustedNumber) {
+        if batches.last?.after == after {
+            batches[batches.count - 1].events.append(event)
+        } else {
+            batches.append(Batch(after: after, events: [event]))
+        }
+    }
 
     /// An event came of which a journal has to hear.
     mutating func use() { isUsed = true }
 
-    /// The events to tell; nil if there are none, or another thread is telling them.
+    /// Takes out the events of which the journal may hear, as the receiver's events up to `sequence` are recorded.
     ///
-    /// After telling the journal, the caller calls ``wereTold(_:)``, and then this once more.
-    package mutating func tell() -> [EventID]? {
-        guard !events.isEmpty, !isTelling else { return nil }
-        isTelling = true
+    /// An event whose turn has not come keeps those behind it. The receiver's events arrive in their order, so its turn
+    /// comes no later than theirs.
+    mutating func take(recordedThrough sequence: UInt64) -> [EventID] {
+        let count = batches.prefix { $0.after <= sequence }.count
+        let events = batches[..<count].flatMap(\.events)
+        batches.removeFirst(count)
         return events
-    }
-
-    /// The journal knows of so many of the oldest events.
-    package mutating func wereTold(_ count: Int) {
-        events.removeFirst(count)
-        isTelling = false
     }
 }

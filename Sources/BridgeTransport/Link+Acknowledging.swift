@@ -88,12 +88,12 @@ extension Link {
 
     func refused(_ refusal: Refusal, at now: UInt64) throws {
         // The frame is copied: the sink is called without the lock, and without the lock the outbox may change.
-        let frame = try lock.withLock { () throws(LinkViolation) -> [UInt8]? in
-            guard let (sequence, frame) = try sending.refuse(refusal.sequence, at: now) else { return nil }
-            trace?.refused(sequence, at: now)
-            return Array(frame.dropFirst(FrameDecoder.headBytes))
+        let found = try lock.withLock { () throws(LinkViolation) -> (frame: [UInt8], owed: EventID?)? in
+            guard let refused = try sending.refuse(refusal.sequence, at: now) else { return nil }
+            trace?.refused(refused.sequence, at: now)
+            return (Array(refused.frame.dropFirst(FrameDecoder.headBytes)), refused.owed)
         }
-        guard let frame else { return }
+        guard let (frame, owed) = found else { return }
         try frame.withUnsafeBytes { body in
             let (head, payloadOffset) = try EventFrame.decode(body, limits: limits)
             sinks.events?.link(
@@ -104,7 +104,7 @@ extension Link {
             )
         }
         let woken = lock.withLock {
-            sending.refusalWasTold()
+            sending.refusalWasTold(settled: owed)
             noteSettled()
             return takeWoken()
         }
@@ -116,30 +116,31 @@ extension Link {
 
     /// Notes that the journal has to hear of settled events, if there are any; ``tellJournal()`` has to follow.
     ///
-    /// With the lock held.
+    /// With the lock held, on the reading thread.
     func noteSettled() {
         if !sending.outbox.untold.isEmpty { mustTellJournal.store(true, ordering: .relaxed) }
     }
 
-    /// Tells the sink which events the peer has settled, if a journal has to hear of any.
+    /// Tells the sink which events the peer has settled, if a journal has to hear of any, and if the sink has got all
+    /// that their handlers have published.
     ///
-    /// Called without the lock, when all that arrived before was handed to the sink: a kill between an event's
-    /// settlement and the record of what it has caused would otherwise lose the latter.
+    /// Called without the lock by the thread whose turn it is to read, when the sink has got all that has arrived. Any
+    /// other thread could come between an event's arrival and its record: a kill would then lose the event, and the
+    /// note would keep its cause from coming again.
     @inline(__always)
     func tellJournal() {
         if mustTellJournal.load(ordering: .relaxed) { tellSettled() }
     }
 
     private func tellSettled() {
-        while true {
-            let (events, sink) = lock.withLock {
-                mustTellJournal.store(false, ordering: .relaxed)
-                return (sending.untold.tell(), sinks.events)
-            }
-            guard let events else { return }
-            sink?.link(self, sawSettled: events)
-            lock.withLock { sending.untold.wereTold(events.count) }
+        let (events, sink) = lock.withLock {
+            // Nothing more comes after the end, so nothing waits for it.
+            let last = ending.hasEnded ? .max : receiving.lastArrived
+            let events = sending.takeUntold(recordedThrough: last)
+            mustTellJournal.store(!sending.outbox.untold.isEmpty, ordering: .relaxed)
+            return (events, sinks.events)
         }
+        if !events.isEmpty { sink?.link(self, sawSettled: events) }
     }
 
     // MARK: - Receipts

@@ -110,11 +110,11 @@ extension Link {
                     if let end = try frameReceived(frame, by: reader, for: control, isHandling: &isHandling) {
                         return .ended(end)
                     }
-                    tellJournal()
                 } else {
                     return nil
                 }
                 if strand.isLost(turn) { return .handedOver }
+                tellJournal()
                 reader.finishFrame()
                 if reader.decoder.limit != limits.frameBytes, lock.withLock({ receiving.isEstablished }) {
                     reader.decoder.limit = limits.frameBytes
@@ -261,7 +261,6 @@ extension Link {
         try withExtendedLifetime(source) {
             while run.takeNext() { try handle(&run, with: sink) }
         }
-        tellJournal()
     }
 
     /// Hands the event in hand to the sink, and acts on what becomes of it or of later events of its run.

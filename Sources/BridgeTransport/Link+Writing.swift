@@ -166,7 +166,6 @@ extension Link {
         lock.unlock()
         for body in woken { body() }
         tellUnconfirmed?()
-        tellJournal()
         if isStalled {
             // The reference is strong: a weak one makes all counted references expensive. A link that ends releases
             // its stream.
@@ -219,8 +218,8 @@ extension Link {
         trace?.left(through: sending.outbox.lastComposed, at: MonotonicClock.now())
     }
 
-    /// Notes events that were settled by being written, for a peer that acknowledges nothing; ``tellJournal()`` has to
-    /// follow.
+    /// Notes events that were settled by being written, for a peer that acknowledges nothing; ``takeUnconfirmed()`` has
+    /// to follow.
     ///
     /// With the lock held.
     ///
@@ -228,15 +227,19 @@ extension Link {
     func wasSettled(_ settled: CheckedAcknowledgement?) {
         guard let settled else { return }
         if trace != nil { trace?.acknowledged(settled, at: MonotonicClock.now()) }
-        noteSettled()
     }
 
-    /// A closure that reports the awaited events written for a peer that acknowledges nothing; nil if none is awaited.
+    /// A closure that reports the events written for a peer that acknowledges nothing, as far as a publisher or a
+    /// journal has to hear of them; nil for any other peer, and if there are none.
     ///
     /// With the lock held; the caller calls the closure without the lock.
     func takeUnconfirmed() -> (() -> Void)? {
-        guard sending.areUnconfirmedAwaited else { return nil }
+        guard sending.unconfirmed.isEverything else { return nil }
         let (unconfirmed, sink) = (sending.takeUnconfirmed(), sinks.events)
-        return { sink?.link(self, leftUnconfirmed: unconfirmed) }
+        if unconfirmed.awaited.isEmpty, unconfirmed.untold.isEmpty { return nil }
+        return {
+            if !unconfirmed.awaited.isEmpty { sink?.link(self, leftUnconfirmed: unconfirmed.awaited) }
+            if !unconfirmed.untold.isEmpty { sink?.link(self, sawSettled: unconfirmed.untold) }
+        }
     }
 }

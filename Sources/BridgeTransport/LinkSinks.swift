@@ -14,7 +14,8 @@ package enum EventDisposition {
 
 /// Takes the events that a link brings, and what the peer says of this side's events.
 ///
-/// But for the last two, all calls come one after the other on the link's reading thread, without a lock held.
+/// All calls come without a lock held, one after the other, on the link's reading thread. Only the last call does not,
+/// and the one before it if the peer acknowledges nothing.
 package protocol LinkEventSink: AnyObject, Sendable {
     /// Events arrived; one of them is in hand.
     ///
@@ -34,8 +35,8 @@ package protocol LinkEventSink: AnyObject, Sendable {
 
     /// The peer has settled these events, of which a journal has to hear, or has refused them.
     ///
-    /// Whatever the peer's handlers have published for them, as far as this side waits for that, was received before.
-    /// This call, too, may come on a thread that has written events.
+    /// Whatever the peer's handlers have published for them was received before, unless it is lost. If the peer
+    /// acknowledges nothing, this call comes on the thread that has written the events.
     func link(_ link: Link, sawSettled events: [EventID])
 
     /// These events have been written for a peer that acknowledges nothing, and a publisher waits to hear of them.

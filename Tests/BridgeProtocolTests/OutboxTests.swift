@@ -66,7 +66,7 @@ private final class Sender {
     }
     func settle(_ acknowledgement: CheckedAcknowledgement) -> Int { outbox.settle(acknowledgement) }
     func refuse(_ sequence: UntrustedNumber) throws -> [UInt8]? { try outbox.refuse(sequence).map { Array($0.frame) } }
-    func release() { outbox.release() }
+    func refusalWasTold() { outbox.refusalWasTold(settled: nil) }
     func lowestNumber(of source: EventSource) -> UInt64? { outbox.lowestNumber(of: source) }
     func grant(windowBytes: Int, windowEvents: Int) {
         outbox.grant(windowBytes: windowBytes, windowEvents: windowEvents)
@@ -289,7 +289,7 @@ struct OutboxTests {
         for _ in 1...4 { sender.append() }
         #expect(sender.write() == 2)
         _ = try sender.refuse(1)
-        sender.release()
+        sender.refusalWasTold()
         #expect(!sender.hasWritable)
         #expect(sender.write() == 0)
         // Counted once: the event is settled already.

@@ -21,17 +21,22 @@ private final class Sender {
         outbox.composedWasWritten()
     }
 
-    func acknowledge(_ mark: UInt64) throws { _ = outbox.settle(try outbox.credit(Acknowledgement(mark: mark))) }
+    func acknowledge(_ mark: UInt64, after: UInt64 = 0) throws {
+        _ = outbox.settle(try outbox.credit(Acknowledgement(mark: mark, after: after)))
+    }
 
-    func refuse(_ sequence: UntrustedNumber) throws { _ = try outbox.refuse(sequence) }
+    /// - Returns: The event, if it is owed.
+    func refuse(_ sequence: UntrustedNumber) throws -> EventID? { try outbox.refuse(sequence)?.owed }
+
+    func refusalWasTold(settled event: EventID?) { outbox.refusalWasTold(settled: event) }
 
     var isUsed: Bool { outbox.untold.isUsed }
 
     func isOwed(_ sequence: UInt64) -> Bool { outbox.isOwed(sequence) }
 
-    func tell() -> [UInt64]? { outbox.untold.tell()?.map(\.number) }
-
-    func wasTold(of count: Int) { outbox.untold.wereTold(count) }
+    func tell(recordedThrough sequence: UInt64 = 0) -> [UInt64] {
+        outbox.takeUntold(recordedThrough: sequence).map(\.number)
+    }
 
     var unsettled: [String] {
         var found: [String] = []
@@ -46,18 +51,45 @@ struct OwedEventTests {
     @Test("Each owed event is told once when it is acknowledged or refused, and no other event")
     func told() throws {
         let sender = Sender(8)
-        #expect(sender.tell() == nil)
+        #expect(sender.tell() == [])
         try sender.acknowledge(3)
-        try sender.refuse(5)
         #expect(sender.isOwed(5) && !sender.isOwed(6) && !sender.isOwed(99))
-        #expect(sender.tell() == [1, 3, 5])
-        // Another thread does not tell the same, and what is settled meanwhile is told next.
-        #expect(sender.tell() == nil)
+        #expect(sender.tell() == [1, 3])
+        #expect(sender.tell() == [])
         try sender.acknowledge(8)
-        sender.wasTold(of: 3)
-        #expect(sender.tell() == [7])
-        sender.wasTold(of: 1)
-        #expect(sender.tell() == nil)
+        #expect(sender.tell() == [5, 7])
+        #expect(sender.tell() == [])
+    }
+
+    @Test("A refused event is told when it is decided what becomes of it, and only if it is owed")
+    func refused() throws {
+        let sender = Sender(8)
+        let refused = try sender.refuse(5)
+        #expect(refused?.number == 5)
+        // A dead letter of the event may be noted now.
+        #expect(sender.tell() == [])
+        sender.refusalWasTold(settled: refused)
+        #expect(sender.tell() == [5])
+        #expect(try sender.refuse(6) == nil)
+        sender.refusalWasTold(settled: nil)
+        try sender.acknowledge(8)
+        #expect(sender.tell() == [1, 3, 7])
+    }
+
+    @Test("An event is told when the receiver's event is recorded that its acknowledgement names, and not out of turn")
+    func after() throws {
+        let sender = Sender(12)
+        try sender.acknowledge(2, after: 3)
+        try sender.acknowledge(4, after: 3)
+        try sender.acknowledge(6, after: 9)
+        try sender.acknowledge(8)
+        #expect(sender.tell(recordedThrough: 2) == [])
+        #expect(sender.tell(recordedThrough: 3) == [1, 3])
+        #expect(sender.tell(recordedThrough: 8) == [])
+        #expect(sender.tell(recordedThrough: 9) == [5, 7])
+        try sender.acknowledge(12, after: .max)
+        // After the end nothing more comes.
+        #expect(sender.tell(recordedThrough: .max) == [9, 11])
     }
 
     @Test("An outbox that had an owed event stays one whose events may come again")

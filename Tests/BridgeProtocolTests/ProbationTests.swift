@@ -138,7 +138,7 @@ struct ProbationTests {
         #expect(outbox.probation.strikes(of: 1) == ["crash"])
         let isFound = try outbox.refuse(1) != nil
         #expect(isFound)
-        if isAcknowledged { try acknowledge(&outbox, 1) } else { outbox.release() }
+        if isAcknowledged { try acknowledge(&outbox, 1) } else { outbox.refusalWasTold(settled: nil) }
         #expect(outbox.probation.isEmpty)
         #expect(outbox.acknowledgedEvents == 0)
         #expect(compose(&outbox) == 3)

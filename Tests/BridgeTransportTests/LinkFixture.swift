@@ -39,6 +39,8 @@ final class RecordingDelegate: LinkEventSink, LinkControlSink, @unchecked Sendab
     let events = Shared<[Event]>([])
     let messages = Shared<[ControlMessage]>([])
     let refused = Shared<[Refused]>([])
+    /// The numbers of the settled events of which a journal would hear, each with the sequences that had come before.
+    let settled = Shared<[(number: UInt64, behind: [UInt64])]>([])
     /// Events that have come; each is noted at the end of its handler, when another thread may have read on.
     private let arrivals = Shared(0)
     /// The gaps, each with how many events had come before it.
@@ -105,7 +107,11 @@ final class RecordingDelegate: LinkEventSink, LinkControlSink, @unchecked Sendab
     }
 
     func link(_ link: Link, leftUnconfirmed events: [EventID]) {}
-    func link(_ link: Link, sawSettled events: [EventID]) {}
+
+    func link(_ link: Link, sawSettled events: [EventID]) {
+        let behind = self.events.value.map(\.sequence)
+        settled.change { $0 += events.map { ($0.number, behind) } }
+    }
 
     func link(_ link: Link, wasRefused head: EventHead, payload: UnsafeRawBufferPointer, refusal: Refusal) {
         let bytes = Array(payload)

@@ -129,27 +129,28 @@ extension SendState {
     /// Settles the events of an acknowledgement, which counts now.
     package mutating func settle(_ acknowledgement: CheckedAcknowledgement) { _ = outbox.settle(acknowledgement) }
 
-    /// The settled events of which a journal has to hear.
-    package var untold: UntoldEvents {
-        get { outbox.untold }
-        set { outbox.untold = newValue }
+    /// Takes out the settled events of which a journal may hear, as the peer's events up to `sequence` are recorded.
+    package mutating func takeUntold(recordedThrough sequence: UInt64) -> [EventID] {
+        outbox.takeUntold(recordedThrough: sequence)
     }
 
-    /// The peer refuses an event, which settles it.
+    /// The peer refuses an event, which settles it; ``refusalWasTold(settled:)`` has to follow.
     ///
-    /// - Returns: The event and its frame, valid until the next change; nil if the event is settled already.
+    /// - Returns: The event; nil if it is settled already.
     package mutating func refuse(
         _ refused: UntrustedNumber,
         at now: UInt64
-    ) throws(LinkViolation) -> (sequence: UInt64, frame: UnsafeRawBufferPointer)? {
+    ) throws(LinkViolation) -> Outbox.Refused? {
         try checkMaySettle()
         guard let found = try outbox.refuse(refused) else { return nil }
         settling.refused(found.sequence, at: now)
         return found
     }
 
-    /// The refused event's frame is not needed any more.
-    package mutating func refusalWasTold() { outbox.release() }
+    /// What becomes of a refused event is decided, and its frame is not needed any more.
+    ///
+    /// - Parameter event: the event, if a journal has to hear that it is settled; otherwise nil.
+    package mutating func refusalWasTold(settled event: EventID?) { outbox.refusalWasTold(settled: event) }
 
     /// Throws a violation if the peer said in its handshake that it acknowledges nothing: it then may settle nothing.
     private func checkMaySettle() throws(LinkViolation) {
@@ -196,9 +197,11 @@ extension SendState {
         return all
     }
 
-    /// Takes out the events that were written and whose publishers wait for a receipt.
-    package mutating func takeUnconfirmed() -> [EventID] {
+    /// Takes out the events that were written and of which others have to hear.
+    ///
+    /// - Returns: The events whose publishers wait for a receipt, and the events of which a journal has to hear.
+    package mutating func takeUnconfirmed() -> (awaited: [EventID], untold: [EventID]) {
         defer { unconfirmed.awaited = [] }
-        return unconfirmed.awaited
+        return (unconfirmed.awaited, takeUntold(recordedThrough: 0))
     }
 }

@@ -130,9 +130,6 @@ package struct SendState: ~Copyable {
 
     package var holdsBack: Bool { gate.holdsBack }
 
-    /// Whether publishers wait to hear of events that were written for a peer that acknowledges nothing.
-    package var areUnconfirmedAwaited: Bool { !unconfirmed.awaited.isEmpty }
-
     /// Whether the peer has nothing left to settle; after ``drain()``, only what lay here at that call counts.
     package var isSettled: Bool {
         if let drainMark, outbox.firstSequence > drainMark { return true }

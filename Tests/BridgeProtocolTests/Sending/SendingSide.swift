@@ -128,9 +128,9 @@ final class SendingSide {
     }
 
     func refuse(_ sequence: UInt64) throws -> Bool {
-        let isNews = try state.refuse(UntrustedNumber(sequence), at: 9) != nil
-        state.refusalWasTold()
-        return isNews
+        let refused = try state.refuse(UntrustedNumber(sequence), at: 9)
+        state.refusalWasTold(settled: refused?.owed)
+        return refused != nil
     }
 
     func move(to next: SendingSide, without sequence: UInt64? = nil) -> UndeliveredEvent? {
@@ -160,7 +160,7 @@ final class SendingSide {
         }
     }
 
-    func takeUnconfirmed() -> [UInt64] { state.takeUnconfirmed().map(\.number) }
+    func takeUnconfirmed() -> [UInt64] { state.takeUnconfirmed().awaited.map(\.number) }
     func checkOwed() throws { try state.checkOwed(behind: 7) }
     var unconfirmedCount: UInt64 { state.unconfirmed.count }
     var awaited: [UInt64] { state.awaitedEvents.map(\.number) }
