@@ -188,8 +188,14 @@ private final class Peer: ByteStream, LinkEventSink, LinkControlSink, @unchecked
         link.releaseEvents()
     }
 
-    func link(_ link: Link, wasRefused: EventHead, payload: UnsafeRawBufferPointer, refusal: Refusal) {
-        _ = nextStep(over: link)
+    func link(
+        _ link: Link,
+        wasRefused: EventHead,
+        payload: UnsafeRawBufferPointer,
+        isOwed: Bool,
+        refusal: Refusal
+    ) -> Bool {
+        nextStep(over: link) & 1 == 0
     }
 
     func linkEnded(_ link: Link, _ end: LinkEnd) {

@@ -94,17 +94,19 @@ extension Link {
             return (Array(refused.frame.dropFirst(FrameDecoder.headBytes)), refused.owed)
         }
         guard let (frame, owed) = found else { return }
-        try frame.withUnsafeBytes { body in
+        let becameLetter = try frame.withUnsafeBytes { body in
             let (head, payloadOffset) = try EventFrame.decode(body, limits: limits)
-            sinks.events?.link(
+            return sinks.events?.link(
                 self,
                 wasRefused: head,
                 payload: UnsafeRawBufferPointer(rebasing: body[payloadOffset...]),
+                isOwed: owed != nil,
                 refusal: refusal
             )
         }
         let woken = lock.withLock {
-            sending.refusalWasTold(settled: owed)
+            // A note behind that of the letter might find the event put back, and owed again.
+            sending.refusalWasTold(settled: becameLetter == true ? nil : owed)
             noteSettled()
             return takeWoken()
         }

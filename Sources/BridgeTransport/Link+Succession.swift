@@ -92,9 +92,6 @@ extension Link {
         lock.withLock { sending.receiverCrashed(suspects: suspects, because: reason) }
     }
 
-    /// Whether a journal has to hear what becomes of a kept event, or had to.
-    package func isOwed(_ sequence: UInt64) -> Bool { lock.withLock { sending.outbox.isOwed(sequence) } }
-
     /// Why each incarnation that crashed over this event ended; the event has not left the outbox yet.
     package func strikes(of sequence: UInt64) -> [String] { lock.withLock { sending.strikes(of: sequence) } }
 

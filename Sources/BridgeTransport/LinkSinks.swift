@@ -30,8 +30,19 @@ package protocol LinkEventSink: AnyObject, Sendable {
     /// The peer says what became of an event in a process.
     func link(_ link: Link, received receipt: Receipt) throws
 
-    /// The peer refuses an event that this side sent; `payload` is valid during the call only.
-    func link(_ link: Link, wasRefused head: EventHead, payload: UnsafeRawBufferPointer, refusal: Refusal)
+    /// The peer refuses an event that this side sent.
+    ///
+    /// - Parameters:
+    ///   - payload: valid during the call only.
+    ///   - isOwed: whether a journal has to hear what becomes of the event.
+    /// - Returns: Whether the event has become a dead letter; if so, the letter's note says what became of it.
+    func link(
+        _ link: Link,
+        wasRefused head: EventHead,
+        payload: UnsafeRawBufferPointer,
+        isOwed: Bool,
+        refusal: Refusal
+    ) -> Bool
 
     /// The peer has settled these events, of which a journal has to hear, or has refused them.
     ///

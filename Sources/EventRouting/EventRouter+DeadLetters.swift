@@ -37,20 +37,24 @@ extension EventRouter {
     /// Announces that a peer has refused an event, and keeps the event as a dead letter if this process keeps any.
     ///
     /// For an attached peer nothing is kept.
+    ///
+    /// - Parameter isOwed: whether a journal has to hear what becomes of the event.
+    /// - Returns: Whether the event has become a dead letter.
     func eventRefused(
         _ head: EventHead,
         payload: UnsafeRawBufferPointer,
         by peer: Peer,
         over link: Link,
+        isOwed: Bool,
         refusal: Refusal
-    ) {
+    ) -> Bool {
         let name = link.eventName(of: head)
         // A refusal of a refusal would never end.
-        guard name != EventRefused.eventName else { return }
+        guard name != EventRefused.eventName else { return false }
         let context = link.sentContext(of: head)
         // A publisher that waits for the event gets the error, at once: the peer's receipt follows the refusal, unless
         // the peer is killed in between. Whether a caller still waits is known only if it is in this process.
-        if head.wantsReceipt, tell(context.id, .refused, at: peer, because: refusal.text) { return }
+        if head.wantsReceipt, tell(context.id, .refused, at: peer, because: refusal.text) { return false }
         reports.publish(
             EventRefused(
                 event: name,
@@ -61,14 +65,14 @@ extension EventRouter {
             ),
             causedBy: context
         )
-        if peer.isAttached { return }
-        refusalSettled(name, by: peer, reason: refusal.text) {
+        if peer.isAttached { return false }
+        return refusalSettled(name, by: peer, reason: refusal.text) {
             UndeliveredEvent(
                 name: name,
                 context: context,
                 attempts: head.attempt.clamped(to: 1...Int(UInt32.max)),
                 strikes: link.strikes(of: head.sequence.asWritten),
-                isOwed: link.isOwed(head.sequence.asWritten),
+                isOwed: isOwed,
                 payload: payload
             )
         }
@@ -108,27 +112,32 @@ extension EventRouter {
     ///   - receiver: the peer that refused the event; nil for the handlers of this process.
     ///   - isKept: whether the event was a dead letter before; if so, it becomes one again, even beyond the bounds.
     ///   - event: makes the event; not called if the event is not kept.
+    /// - Returns: Whether the event has become a dead letter.
+    @discardableResult
     func refusalSettled(
         _ name: String,
         by receiver: Peer?,
         reason: String,
         isKept: Bool = false,
         event: () -> UndeliveredEvent
-    ) {
+    ) -> Bool {
         // A refused report causes no further report; otherwise a report that cannot be handled would cause reports for
         // ever.
-        guard let deadLetters, !isSelfReport(name) else { return }
+        guard let deadLetters, !isSelfReport(name) else { return false }
         let event = event()
         let reasons = event.strikes + [reason]
         if let receiver {
             deadLetters.add(event, cause: .refused, reasons: reasons, from: receiver)
-        } else if !deadLetters.addIfRoom(
+            return true
+        }
+        let hasRoom = deadLetters.addIfRoom(
             event,
             for: NotedReceiver(name: Self.ownName),
             cause: .refused,
             reasons: reasons,
             isKept: isKept
-        ) {
+        )
+        if !hasRoom {
             losses.add(
                 event: name,
                 id: event.context.id,
@@ -136,6 +145,7 @@ extension EventRouter {
                 reason: "it was refused (\(reason)) and the dead letters are full"
             )
         }
+        return hasRoom
     }
 
     /// Makes the copy of an event that was published for a worker that takes no events.

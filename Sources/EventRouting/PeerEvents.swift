@@ -118,8 +118,14 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
         router.receiptReceived(receipt, over: link)
     }
 
-    package func link(_ link: Link, wasRefused head: EventHead, payload: UnsafeRawBufferPointer, refusal: Refusal) {
-        router.eventRefused(head, payload: payload, by: peer, over: link, refusal: refusal)
+    package func link(
+        _ link: Link,
+        wasRefused head: EventHead,
+        payload: UnsafeRawBufferPointer,
+        isOwed: Bool,
+        refusal: Refusal
+    ) -> Bool {
+        router.eventRefused(head, payload: payload, by: peer, over: link, isOwed: isOwed, refusal: refusal)
     }
 
     package func link(_ link: Link, sawSettled events: [EventID]) { router.settled(events, at: peer) }

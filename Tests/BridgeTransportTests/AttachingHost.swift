@@ -102,7 +102,13 @@ final class AttachingHost: Sendable {
             books.change { $0.introduced += 1 }
         }
 
-        func link(_ link: Link, wasRefused head: EventHead, payload: UnsafeRawBufferPointer, refusal: Refusal) {}
+        func link(
+            _ link: Link,
+            wasRefused head: EventHead,
+            payload: UnsafeRawBufferPointer,
+            isOwed: Bool,
+            refusal: Refusal
+        ) -> Bool { false }
 
         func linkEnded(_ link: Link, _ end: LinkEnd) {
             arrival.ended()

@@ -113,9 +113,16 @@ final class RecordingDelegate: LinkEventSink, LinkControlSink, @unchecked Sendab
         settled.change { $0 += events.map { ($0.number, behind) } }
     }
 
-    func link(_ link: Link, wasRefused head: EventHead, payload: UnsafeRawBufferPointer, refusal: Refusal) {
+    func link(
+        _ link: Link,
+        wasRefused head: EventHead,
+        payload: UnsafeRawBufferPointer,
+        isOwed: Bool,
+        refusal: Refusal
+    ) -> Bool {
         let bytes = Array(payload)
         refused.change { $0.append(Refused(sequence: head.sequence.asWritten, payload: bytes, refusal: refusal)) }
+        return false
     }
 
     func linkWasReadToEnd(_ link: Link, _ end: LinkEnd) {

@@ -242,9 +242,16 @@ private final class LoadSide: LinkEventSink, LinkControlSink, @unchecked Sendabl
         isGreeted.change { $0 = true }
     }
 
-    func link(_ link: Link, wasRefused head: EventHead, payload: UnsafeRawBufferPointer, refusal: Refusal) {
+    func link(
+        _ link: Link,
+        wasRefused head: EventHead,
+        payload: UnsafeRawBufferPointer,
+        isOwed: Bool,
+        refusal: Refusal
+    ) -> Bool {
         // No handler here refuses.
         end.change { $0 = .failed("event \(head.sequence) was refused") }
+        return false
     }
 
     func linkEnded(_ link: Link, _ ending: LinkEnd) {

@@ -72,7 +72,13 @@ struct PeerNumberTests {
         func link(_ link: Link, received receipt: Receipt) {}
         func link(_ link: Link, leftUnconfirmed events: [EventID]) {}
         func link(_ link: Link, sawSettled events: [EventID]) {}
-        func link(_ link: Link, wasRefused: EventHead, payload: UnsafeRawBufferPointer, refusal: Refusal) {}
+        func link(
+            _ link: Link,
+            wasRefused: EventHead,
+            payload: UnsafeRawBufferPointer,
+            isOwed: Bool,
+            refusal: Refusal
+        ) -> Bool { false }
         func linkEnded(_ link: Link, _ end: LinkEnd) { isOver.change { $0 = true } }
     }
 
@@ -112,7 +118,13 @@ struct PeerNumberTests {
         func link(_ link: Link, received receipt: Receipt) {}
         func link(_ link: Link, leftUnconfirmed events: [EventID]) {}
         func link(_ link: Link, sawSettled events: [EventID]) {}
-        func link(_ link: Link, wasRefused: EventHead, payload: UnsafeRawBufferPointer, refusal: Refusal) {}
+        func link(
+            _ link: Link,
+            wasRefused: EventHead,
+            payload: UnsafeRawBufferPointer,
+            isOwed: Bool,
+            refusal: Refusal
+        ) -> Bool { false }
         func linkEnded(_ link: Link, _ end: LinkEnd) { self.end.change { $0 = end } }
     }
 

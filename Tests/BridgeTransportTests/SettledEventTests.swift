@@ -57,6 +57,23 @@ struct SettledEventTests {
         #expect(host.log.value.count == 2)
     }
 
+    @Test("when the peer has refused it, unless it has become a dead letter", arguments: [false, true])
+    func refused(becomesLetter: Bool) throws {
+        let host = try JournaledHost(keepsLetters: becomesLetter)
+        host.owe(1)
+        host.link.publish(2, from: LinkPair.hostSource)
+        _ = host.peer.receive()
+        for sequence in 1...UInt64(2) {
+            host.peer.send(.refuse(Refusal(sequence: sequence, reason: 2, text: "no")))
+        }
+        // All that is settled is told by now.
+        host.peer.send(event: 1)
+        host.log.wait { $0.last == "recorded 1" }
+        let settled = becomesLetter ? [] : ["settled 1"]
+        #expect(host.log.value == ["refused 1, owed"] + settled + ["refused 2, not owed", "recorded 1"])
+        host.shutDown()
+    }
+
     /// What becomes of the worker while an event that it has published lies in its outbox.
     enum Fate: CaseIterable {
         case goesOn, dies, isClosed
@@ -119,6 +136,8 @@ private final class JournaledHost: LinkEventSink, LinkControlSink, @unchecked Se
     private let poller: Poller
     private let isEstablished = Shared(false)
     private let hasEnded = Shared(false)
+    /// Whether refused events become dead letters.
+    private let keepsLetters: Bool
     /// Called for each event before it is recorded.
     private let record: @Sendable (JournaledHost, UInt64) -> Void
     /// Called for each event as its inline handler.
@@ -126,10 +145,11 @@ private final class JournaledHost: LinkEventSink, LinkControlSink, @unchecked Se
 
     init(
         features: LinkFeatures = [],
+        keepsLetters: Bool = false,
         record: @escaping @Sendable (JournaledHost, UInt64) -> Void = { _, _ in },
         handle: @escaping @Sendable (UInt64) -> Void = { _ in }
     ) throws {
-        (self.record, self.handle) = (record, handle)
+        (self.keepsLetters, self.record, self.handle) = (keepsLetters, record, handle)
         poller = try Poller(name: "test")
         let (near, far) = MemoryStream.pair(poller: poller)
         link = Link(
@@ -170,8 +190,15 @@ private final class JournaledHost: LinkEventSink, LinkControlSink, @unchecked Se
         return .handled
     }
 
-    func link(_ link: Link, wasRefused head: EventHead, payload: UnsafeRawBufferPointer, refusal: Refusal) {
-        log.change { $0.append("refused \(head.sequence)") }
+    func link(
+        _ link: Link,
+        wasRefused head: EventHead,
+        payload: UnsafeRawBufferPointer,
+        isOwed: Bool,
+        refusal: Refusal
+    ) -> Bool {
+        log.change { $0.append("refused \(head.sequence), \(isOwed ? "owed" : "not owed")") }
+        return keepsLetters
     }
 
     func link(_ link: Link, sawSettled events: [EventID]) {

@@ -11,9 +11,18 @@ final class RoutingBench: Sendable {
     let poller: Poller
     let router: EventRouter
 
-    init() throws {
+    /// - Parameter keepsLetters: whether the router keeps dead letters, as a host's does.
+    init(keepsLetters: Bool = false) throws {
         poller = try Poller(name: "routing")
-        router = EventRouter(publisher: publisher, poller: poller)
+        let reports = ReportStrand(publisher: publisher, poller: poller)
+        let bounds = DeadLetterBounds(letters: 10, bytes: 1 << 20, evictsOldest: false)
+        let letters = DeadLetterStore(bounds: bounds, reports: reports, journal: publisher.recording)
+        router = EventRouter(
+            publisher: publisher,
+            poller: poller,
+            reports: reports,
+            deadLetters: keepsLetters ? letters : nil
+        )
     }
 
     deinit {
@@ -25,7 +34,8 @@ final class RoutingBench: Sendable {
         _ name: String,
         wants names: [String] = [],
         pool: PeerPool? = nil,
-        limits: LinkLimits = LinkLimits()
+        limits: LinkLimits = LinkLimits(),
+        isAttached: Bool = false
     ) -> Peer {
         let peer = Peer(
             peerName: name,
@@ -34,7 +44,8 @@ final class RoutingBench: Sendable {
             limits: limits,
             specified: EventName.set(names),
             isRenewed: true,
-            poller: poller
+            poller: poller,
+            isAttached: isAttached
         )
         peer.pool = pool
         return peer
