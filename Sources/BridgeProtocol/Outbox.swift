@@ -220,14 +220,15 @@ package struct Outbox: ~Copyable {
         store.region?.accepted(lastSequence, frameLength: frameLength)
     }
 
-    /// The newest event is owed to the receiver as a journal says: the journal has to hear when it is settled.
-    package mutating func lastIsOwed() {
-        record(lastSequence)?.pointee.becameOwed()
-        untold.use()
-    }
+    /// Events come of which a journal has to hear, or such events have come in an outbox before this one.
+    ///
+    /// Before the first of them is appended: from then on the peer is told of no event that it does not come again.
+    package mutating func willOwe() { untold.use() }
 
-    /// Whether a journal has to hear what becomes of a kept event, or had to.
-    package func isOwed(_ sequence: UInt64) -> Bool { record(sequence)?.pointee.isOwed ?? false }
+    /// The newest event is owed to the receiver as a journal says: the journal has to hear when it is settled.
+    ///
+    /// ``willOwe()`` was called before the event was appended.
+    package mutating func lastIsOwed() { record(lastSequence)?.pointee.becameOwed() }
 
     private mutating func remember(_ source: EventSource) {
         if let known = sources.firstIndex(where: { $0 === source }) {

@@ -32,7 +32,7 @@ package struct UntoldEvents: Sendable {
         }
     }
 
-    /// An event came of which a journal has to hear.
+    /// An event comes of which a journal has to hear.
     mutating func use() { isUsed = true }
 
     /// Takes out the events of which the journal may hear, as the receiver's events up to `sequence` are recorded.

@@ -12,6 +12,7 @@ private final class Sender {
     init(_ count: UInt64) {
         for number in 0..<count {
             let number = number + 1
+            if number % 2 == 1 { outbox.willOwe() }
             outbox.append(frameLength: 64, source: source, number: number)?
                 .initializeMemory(as: UInt8.self, repeating: 0, count: 64)
             if number % 2 == 1 { outbox.lastIsOwed() }
@@ -32,8 +33,6 @@ private final class Sender {
 
     var isUsed: Bool { outbox.untold.isUsed }
 
-    func isOwed(_ sequence: UInt64) -> Bool { outbox.isOwed(sequence) }
-
     func tell(recordedThrough sequence: UInt64 = 0) -> [UInt64] {
         outbox.takeUntold(recordedThrough: sequence).map(\.number)
     }
@@ -53,7 +52,6 @@ struct OwedEventTests {
         let sender = Sender(8)
         #expect(sender.tell() == [])
         try sender.acknowledge(3)
-        #expect(sender.isOwed(5) && !sender.isOwed(6) && !sender.isOwed(99))
         #expect(sender.tell() == [1, 3])
         #expect(sender.tell() == [])
         try sender.acknowledge(8)
@@ -96,6 +94,39 @@ struct OwedEventTests {
     func used() {
         #expect(!Sender(0).isUsed)
         #expect(Sender(1).isUsed)
+    }
+
+    @Test("No settled mark leaves with the first owed event, nor behind it", arguments: [false, true])
+    func noMark(hasPolicies: Bool) throws {
+        let policies: [String: OverflowPolicy] = hasPolicies ? ["Old": .dropOldest] : [:]
+        let others = SendingSide(policies)
+        others.put(5)
+        #expect(try others.writeMarks() == ["5 below 5"])
+        let side = SendingSide(policies)
+        side.put(5, isOwed: true)
+        #expect(try side.writeMarks() == ["5"])
+        try side.acknowledge(1)
+        side.put(6)
+        #expect(try side.writeMarks() == ["6"])
+    }
+
+    @Test("No settled mark leaves to the next process of a receiver that had an owed event, not even with the first")
+    func noMarkToTheNext() throws {
+        let side = SendingSide()
+        side.put(5, isOwed: true)
+        side.put(6)
+        try side.write()
+        try side.acknowledge(1)
+        let next = SendingSide()
+        #expect(side.move(to: next) == nil)
+        next.put(7)
+        #expect(try next.writeMarks() == ["6", "7"])
+        // Nothing is left to move, and the mark would say too much all the same.
+        try next.acknowledge(2)
+        let last = SendingSide()
+        #expect(next.move(to: last) == nil)
+        last.put(8)
+        #expect(try last.writeMarks() == ["8"])
     }
 
     @Test("An event stays owed until it is settled, and its attempts count as before")

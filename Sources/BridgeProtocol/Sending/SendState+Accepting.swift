@@ -50,6 +50,7 @@ extension SendState {
             acceptedEvents += 1
             return offer(event, isHeld: isHeld, evicted: &evicted)
         }
+        if isOwed { outbox.willOwe() }
         let outcome = takeAtOnce(
             context,
             name: name,

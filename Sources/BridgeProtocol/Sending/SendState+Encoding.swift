@@ -105,6 +105,7 @@ extension SendState {
     }
 
     mutating func append(_ event: OverflowQueue.Waiting) -> Bool {
+        if event.isOwed { outbox.willOwe() }
         let isAppended = event.payload.withUnsafeBytes { payload in
             append(
                 event.context,

@@ -11,6 +11,7 @@ extension SendState {
     /// - Returns: The event that was left out; nil if it is not in the outbox, or no event was to be left out.
     package mutating func move(to next: inout SendState, without leftOut: UInt64? = nil) -> UndeliveredEvent? {
         var found: UndeliveredEvent?
+        if outbox.untold.isUsed { next.outbox.willOwe() }
         outbox.forEachUnsettled { record in
             // A worker's link has no successor, so the next outbox lies in no shared memory, and has room.
             if record.isGap {
@@ -23,7 +24,6 @@ extension SendState {
                 }
             }
         }
-        if outbox.untold.isUsed { next.outbox.untold.use() }
         next.queue = queue
         // The ended link keeps the holds in its gate.
         next.queue.releaseAll()
@@ -55,6 +55,7 @@ extension SendState {
         strikes: [String],
         payload: UnsafeRawBufferPointer
     ) {
+        outbox.willOwe()
         // A host's outbox lies in memory of its own, and has room.
         _ = append(
             context,

@@ -59,6 +59,7 @@ final class SendingSide {
         isHeld: Bool = false,
         wantsReceipt: Bool = false,
         isAccepted: Bool = false,
+        isOwed: Bool = false,
         reserved: Int? = nil
     ) -> Enqueued {
         var gone: [Evicted] = []
@@ -72,6 +73,7 @@ final class SendingSide {
                 isHeld: isHeld,
                 wantsReceipt: wantsReceipt,
                 isAccepted: isAccepted,
+                isOwed: isOwed,
                 reserved: reserved,
                 payload: $0,
                 evicted: &gone
@@ -92,7 +94,18 @@ final class SendingSide {
 
     /// Writes what leaves: numbers of events, with the attempt from the second on, and gaps with their counts.
     @discardableResult
-    func write() throws -> [String] {
+    func write() throws -> [String] { try writeBodies().map { try Self.text(of: $0, limits) } }
+
+    /// Writes what leaves, which are events only: their numbers, each with its settled mark.
+    func writeMarks() throws -> [String] {
+        try writeBodies().map { body in
+            let head = try body.withUnsafeBytes { try EventFrame.decode($0, limits: limits).head }
+            guard case .sender(let number) = head.id else { return "\(head.id)" }
+            return head.settledBelow.map { "\(number) below \($0)" } ?? "\(number)"
+        }
+    }
+
+    private func writeBodies() throws -> [[UInt8]] {
         batch.begin()
         state.leave(in: &batch, atMost: 1 << 20, at: { 5 })
         var bytes: [UInt8] = []
@@ -100,12 +113,12 @@ final class SendingSide {
         for piece in batch.remainder { bytes += piece }
         _ = batch.wasWritten(bytes.count)
         _ = state.batchWasWritten()
-        var found: [String] = []
+        var found: [[UInt8]] = []
         while bytes.count > FrameDecoder.headBytes {
             let length = bytes.prefix(FrameDecoder.headBytes).reduce(0) { $0 << 8 | Int($1) }
             let body = Array(bytes[FrameDecoder.headBytes..<FrameDecoder.headBytes + length])
             bytes.removeFirst(FrameDecoder.headBytes + length)
-            found.append(try Self.text(of: body, limits))
+            found.append(body)
         }
         return found
     }
