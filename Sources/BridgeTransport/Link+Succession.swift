@@ -45,6 +45,13 @@ extension Link {
         }
     }
 
+    /// Whether the peer has got events of which a journal has to hear, over this link or one whose events it took on.
+    package var hasOwed: Bool { lock.withLock { sending.outbox.untold.isUsed } }
+
+    /// The peer may know events of which a journal has to hear, though it did not get them over this link; only before
+    /// the first event.
+    package func willOwe() { lock.withLock { sending.willOwe() } }
+
     /// Takes an event that an earlier host has left; only before the link is attached.
     ///
     /// - Parameter strikes: the reasons of the event's strikes; empty for none.

@@ -15,6 +15,7 @@ extension EventRouter {
         let touched = lock.withLock {
             for peer in gone { peer.isLeaving = true }
             peers += new
+            for peer in new where formerlyOwed.contains(peer.peerName) { peer.link.willOwe() }
             if trace.isOn { for peer in new { peer.setTrace(trace.recorder) } }
             for name in new.flatMap(\.specified) where name != EventName.everything { _ = named(name.text) }
             // The lock is kept until the targets have changed: an update for only one of these peers would leave the
@@ -29,6 +30,7 @@ extension EventRouter {
     /// which there is no room.
     package func retire(_ peer: Peer) {
         remove(peer)
+        if peer.link.hasOwed { lock.withLock { _ = formerlyOwed.insert(peer.peerName) } }
         let reason = "worker \"\(peer.peerName)\" was removed"
         for event in peer.takeLeft() where !isSelfReport(event.name) {
             let isKept =

@@ -43,6 +43,9 @@ package final class EventRouter: @unchecked Sendable {
     /// Whether ``stop(refusing:)`` was called, after which a peer that leaves changes nothing; guarded by `lock`.
     var isStopped = false
     var peers: [Peer] = []
+    /// The names of the peers that were removed and had recorded events: what a worker keeps on disk may outlive its
+    /// peer, and then belongs to the next peer of this name.
+    var formerlyOwed: Set<String> = []
     /// The names of self-reports that this process knows.
     ///
     /// A peer that asks for everything gets none of them. `EventsTraced` counts as a self-report even before this

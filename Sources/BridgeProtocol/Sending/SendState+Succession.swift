@@ -43,6 +43,9 @@ extension SendState {
         if record.isOwed { outbox.lastIsOwed() }
     }
 
+    /// A process of the peer had events before of which a journal has to hear; only before the first event.
+    package mutating func willOwe() { outbox.willOwe() }
+
     /// Takes an event that an earlier host has left, behind all that was restored before it; only before a process has
     /// come.
     ///
