@@ -25,12 +25,20 @@ struct CustodyLedger: Sendable {
     }
 
     private var entries: [EventID: Entry] = [:]
+    /// The files have no event before this position.
+    private var filesBegin: UInt64 = 0
 
     /// Whether nothing is owed, and no dead letter is kept.
     var isEmpty: Bool { entries.isEmpty }
 
-    /// The position of the oldest event that is owed or kept as a dead letter; nil if there is none.
-    var lowestPosition: UInt64? { entries.values.lazy.map(\.position).min() }
+    /// The position of the oldest event in the files that is owed or kept as a dead letter; nil if there is none.
+    var lowestPosition: UInt64? { entries.values.lazy.map(\.position).filter { $0 >= filesBegin }.min() }
+
+    /// How many events that are owed or kept as dead letters are no longer in the files.
+    var eventsWithoutFile: Int { entries.values.count { $0.position < filesBegin } }
+
+    /// The segments before this position were removed; what was owed of them stays owed for the life of this value.
+    mutating func filesBegin(at position: UInt64) { filesBegin = max(filesBegin, position) }
 
     // MARK: - Records
 

@@ -73,8 +73,10 @@ public final class EventJournal: Sendable {
             "a segment of \(size) bytes; 64 KiB to 128 MiB in multiples of 4 KiB are possible"
         )
         let opening = try JournalOpening(storage, at: path, durability: settings.durability)
-        recovery = opening.recovery
         core = try JournalCore(opening, storage: storage, path: path, lock: lock, settings: settings)
+        var recovery = opening.recovery
+        recovery.unprotectedEvents = core.custody.eventsWithoutFile
+        self.recovery = recovery
         recordings = JournalRecordings(core)
         try core.start()
     }

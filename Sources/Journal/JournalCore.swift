@@ -25,10 +25,10 @@ final class JournalCore: @unchecked Sendable {
     var spare: SegmentWriter?
     /// The last bookmark of each worker, up to the last accepted event.
     var bookmarks: BookmarkTable
-    /// What is owed to whom, up to the last accepted event and note.
+    /// What is owed to whom, up to the last accepted event and note, also of the notes that are not written yet.
     var custody: CustodyLedger
     /// The notes that wait for the next segment.
-    var unwritten: [CustodyNote] = []
+    var unwritten = WaitingNotes()
     /// The segments whose records are not all safe, except the segment that is being written.
     var unsynchronized: [any JournalFile] = []
     var waiters: [(position: UInt64, body: @Sendable ((any Error)?) -> Void)] = []
@@ -65,20 +65,7 @@ final class JournalCore: @unchecked Sendable {
         identity = opening.journal
         work = Condition(lock: lock)
         spareDecided = Condition(lock: lock)
-        var catalog = opening.catalog
-        let number = opening.nextNumber
-        let head = SegmentHead(
-            journal: opening.journal,
-            number: number,
-            segmentBytes: settings.segmentBytes,
-            firstPosition: opening.lastPosition + 1,
-            begunAt: WallClock.now(),
-            previousEnd: opening.lastEnd,
-            bookmarkBytes: opening.bookmarks.recordBytes,
-            owedFrom: opening.custody.lowestPosition ?? 0
-        )
         bookmarks = opening.bookmarks
-        custody = opening.custody
         guard Self.hasRoom(for: bookmarks, settings) else {
             throw JournalError(
                 .unsuitableDirectory,
@@ -88,29 +75,44 @@ final class JournalCore: @unchecked Sendable {
                 """
             )
         }
+        var catalog = opening.catalog
+        var custody = opening.custody
         do throws(SystemError) {
-            writer = try Self.first(head, &catalog, storage, settings, opening)
+            writer = try Self.first(&catalog, &custody, storage, settings, opening)
         } catch {
             throw JournalError(error, at: path)
         }
-        catalog.append(.init(number: number, reading: .head(head), byteCount: settings.segmentBytes))
+        self.custody = custody
         self.catalog = catalog
-        let mark = JournalState.Mark(number: number, offset: writer.offset, position: opening.lastPosition)
+        let mark = JournalState.Mark(number: opening.nextNumber, offset: writer.offset, position: opening.lastPosition)
         state = JournalState(settings.durability, at: mark)
     }
 
     /// Makes the segment that an opened journal writes first; on a full disk, removes the oldest segments if the policy
     /// allows it.
+    ///
+    /// Also those with events that are owed: a host that does not start would deliver none of them. The ledger still
+    /// has these events for the host that starts now, but no host after it finds them.
     private static func first(
-        _ head: SegmentHead,
         _ catalog: inout SegmentCatalog,
+        _ custody: inout CustodyLedger,
         _ storage: any JournalStorage,
         _ settings: Settings,
         _ opening: JournalOpening
     ) throws(SystemError) -> SegmentWriter {
         while true {
+            let head = SegmentHead(
+                journal: opening.journal,
+                number: opening.nextNumber,
+                segmentBytes: settings.segmentBytes,
+                firstPosition: opening.lastPosition + 1,
+                begunAt: WallClock.now(),
+                previousEnd: opening.lastEnd,
+                bookmarkBytes: opening.bookmarks.recordBytes,
+                owedFrom: custody.lowestPosition ?? 0
+            )
             do throws(SystemError) {
-                return try prepare(
+                let writer = try prepare(
                     head.number,
                     storage,
                     settings,
@@ -118,11 +120,14 @@ final class JournalCore: @unchecked Sendable {
                     bookmarks: opening.bookmarks,
                     isReplacement: opening.isReplacement
                 )
+                catalog.append(.init(number: head.number, reading: .head(head), byteCount: settings.segmentBytes))
+                return writer
             } catch {
-                guard error.isFullDisk, settings.whenFull == .removeOldest, catalog.segments.count > 1,
-                    !opening.custody.isOwed(before: catalog.segments[1])
-                else { throw error }
+                guard error.isFullDisk, settings.whenFull == .removeOldest, catalog.segments.count > 1 else {
+                    throw error
+                }
                 try storage.remove(catalog.removeOldest().fileName)
+                custody.filesBegin(at: catalog.firstPosition ?? head.firstPosition)
             }
         }
     }

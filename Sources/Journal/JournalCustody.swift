@@ -32,28 +32,31 @@ enum CustodyRecovery {
 }
 
 extension JournalCore {
-    /// How many notes wait at most for the next segment; beyond that the oldest are lost.
-    private static let mostUnwritten = 4_096
-
-    /// Writes notes; a note for which there is no room in time is lost, so its events come again.
+    /// Writes notes; a note for which there is no room waits for the next segment.
     ///
     /// No caller waits: notes come from the journal's own thread as well, and only that thread makes segments.
-    func note(_ notes: [CustodyNote]) {
-        lock.withLock {
-            unwritten += notes
-            writeNotes()
+    func note(_ notes: [CustodyNote]) { lock.withLock { take(notes) } }
+
+    /// Writes notes, or lets them wait; called with the lock held.
+    ///
+    /// The ledger is told at once: an event that is settled keeps no segment, even if a full disk has no room for the
+    /// note. If the event's segment goes, the debt goes with it.
+    func take(_ notes: [CustodyNote]) {
+        for note in notes {
+            custody.noted(note)
+            if !unwritten.isEmpty || !write(note) { unwritten.add(note) }
         }
+        writeNotes()
     }
 
-    /// Writes the notes that have room, as far as there is a segment for them; called with the lock held.
+    /// Writes the notes that wait, as far as there is a segment for them; called with the lock held.
     func writeNotes() {
         var done = 0
-        for note in unwritten {
+        for note in unwritten.notes {
             guard write(note) else { break }
             done += 1
         }
         unwritten.removeFirst(done)
-        if unwritten.count > Self.mostUnwritten { unwritten.removeFirst(unwritten.count - Self.mostUnwritten) }
     }
 
     /// - Returns: Whether the note was written or is lost; false if it waits for the next segment.
@@ -74,10 +77,9 @@ extension JournalCore {
                 try writer.append(record, position: state.accepted.position)
             }
             if case .failure(let error) = written { throw noRoom(error) ?? fail(error) }
-            custody.noted(note)
             state.noteWritten(end: writer.offset)
         } catch {
-            // The event stays owed: the next host delivers it once more.
+            // The files say that the event is still owed: the next host delivers it once more.
         }
         return true
     }

@@ -32,4 +32,11 @@ public struct JournalRecovery: Sendable, Hashable {
 
     /// The gaps in the last segment with a head and in the segments behind it: missing events, and missing heads.
     public let gaps: [JournalGap]
+
+    /// How many events that are owed to workers, or kept as dead letters, lay in segments that were removed to open the
+    /// journal on a full disk.
+    ///
+    /// Only `whenFull: .removeOldest` allows that. The next host of this process still gets these events; if it is
+    /// killed before they are settled, they are lost.
+    public internal(set) var unprotectedEvents = 0
 }

@@ -313,10 +313,7 @@ struct RecoveryTests {
         // Under the lock the journal's thread makes no segment, so most of these notes find no room.
         core.lock.withLock {
             for number in 1...total {
-                core.unwritten.append(
-                    .settled(source: source, ranges: [number...number], by: NotedReceiver(name: "a"))
-                )
-                core.writeNotes()
+                core.take([.settled(source: source, ranges: [number...number], by: NotedReceiver(name: "a"))])
             }
         }
         while core.lock.withLock({ !core.unwritten.isEmpty }) { await Task.yield() }

@@ -1,0 +1,69 @@
+import DomainEvents
+import JournalFormat
+
+/// The notes of a journal that wait for its next segment, in their order.
+///
+/// A pure value. Notes of settled events are put together, so that what waits takes no more room than the events that
+/// are owed, and a full disk makes none of these notes be lost.
+struct WaitingNotes: Sendable {
+    /// In which order the notes came; a note of settled events may also have what came after it.
+    private(set) var notes: [CustodyNote] = []
+    /// Where the last note of each receiver's settled events lies, among those behind the last note of another kind.
+    private var open: [Key: Int] = [:]
+
+    /// How many notes wait at most; beyond that the oldest quarter is lost.
+    static let most = 4_096
+
+    private struct Key: Hashable {
+        let source: EventSource
+        let receiver: NotedReceiver
+    }
+
+    var isEmpty: Bool { notes.isEmpty }
+
+    mutating func add(_ note: CustodyNote) {
+        guard case .settled(let source, let ranges, let receiver) = note else {
+            // Settled events may not come before what else was noted of them.
+            open = [:]
+            return append(note)
+        }
+        let key = Key(source: source, receiver: receiver)
+        if let index = open[key], case .settled(_, let earlier, _) = notes[index] {
+            let all = Self.union(earlier, ranges)
+            if all.count <= CustodyNote.mostRanges {
+                notes[index] = .settled(source: source, ranges: all, by: receiver)
+                return
+            }
+        }
+        open[key] = notes.count
+        append(note)
+    }
+
+    private mutating func append(_ note: CustodyNote) {
+        notes.append(note)
+        if notes.count > Self.most { removeFirst(Self.most / 4) }
+    }
+
+    /// Removes the oldest notes, which were written.
+    mutating func removeFirst(_ count: Int) {
+        guard count > 0 else { return }
+        notes.removeFirst(count)
+        open = [:]
+    }
+
+    /// All numbers of two lists of ranges, as ranges in ascending order.
+    private static func union(
+        _ earlier: [ClosedRange<UInt64>],
+        _ later: [ClosedRange<UInt64>]
+    ) -> [ClosedRange<UInt64>] {
+        var result: [ClosedRange<UInt64>] = []
+        for range in (earlier + later).sorted(by: { $0.lowerBound < $1.lowerBound }) {
+            if let last = result.last, range.lowerBound <= last.upperBound.saturatingSum(1) {
+                result[result.count - 1] = last.lowerBound...max(last.upperBound, range.upperBound)
+            } else {
+                result.append(range)
+            }
+        }
+        return result
+    }
+}

@@ -1,0 +1,114 @@
+import DomainEvents
+import Testing
+
+@testable import Journal
+
+/// Journals whose notes find no room, on a full disk.
+@Suite("What is owed, where notes have no room")
+struct CustodyRoomTests {
+    private static let source = EventSource(origin: "host", incarnation: 1)
+    private static let a = NotedReceiver(name: "a")
+    private static let owed = [OwedReceiver(name: "a", isSpecified: true)]
+
+    private static func id(_ number: UInt64) -> EventID { EventID(source: source, number: number) }
+
+    private static func settled(_ number: UInt64) -> CustodyNote {
+        .settled(source: source, ranges: [number...number], by: a)
+    }
+
+    private static func record(_ journal: EventJournal, _ number: UInt64, bytes: Int = 1, isOwed: Bool) throws {
+        let context = EventContext(id: id(number), nanosecondsSinceEpoch: 0)
+        let payload = [UInt8](repeating: 0, count: bytes)
+        journal.core.makeRoom(forPayload: bytes)
+        _ = try journal.core.append(
+            payload,
+            name: "Counted",
+            context: context,
+            owed: isOwed ? owed : [],
+            whenSettled: nil
+        )
+    }
+
+    /// Fills the present segment, and one that was made ahead, until a note waits: its event is unknown.
+    private static func useUp(_ journal: EventJournal) {
+        let core = journal.core
+        for number in UInt64(1_000_000)... {
+            do { try record(journal, number, bytes: 1_000, isOwed: false) } catch { break }
+        }
+        while core.lock.withLock({ core.unwritten.isEmpty }) {
+            core.note([.strike(id(2_000_000), at: a, reason: "fills a segment")])
+        }
+    }
+
+    private static func owed(_ scratch: ScratchJournal) async throws -> [UInt64] {
+        let journal = try scratch.open()
+        let owed = journal.core.takeOwed().map(\.context.id.number)
+        await journal.close()
+        return owed
+    }
+
+    @Test(
+        "On a full disk a settled event holds its segment no longer, though its note waits for room",
+        .timeLimit(.minutes(1))
+    )
+    func settledWithoutRoom() async throws {
+        let scratch = try ScratchJournal()
+        let storage = try FaultyStorage(at: scratch.path)
+        let (journal, _) = try FaultTests.journal(on: storage, whenFull: .removeOldest)
+        try Self.record(journal, 1, isOwed: true)
+        for number in UInt64(2)...200 { try Self.record(journal, number, bytes: 1_000, isOwed: false) }
+        storage.setFull(true)
+        Self.useUp(journal)
+        #expect(journal.status.firstPosition == 1)
+        journal.core.note([Self.settled(1)])
+        try #require(journal.core.lock.withLock { journal.core.custody.isEmpty })
+        while journal.status.firstPosition == 1 {
+            _ = try? Self.record(journal, 3_000_000, isOwed: false)
+            await Task.yield()
+        }
+        await journal.close()
+    }
+
+    @Test("On a full disk no note of a settled event is lost, however many wait", .timeLimit(.minutes(1)))
+    func manyWithoutRoom() async throws {
+        let scratch = try ScratchJournal()
+        let storage = try FaultyStorage(at: scratch.path)
+        let (journal, _) = try FaultTests.journal(on: storage)
+        let core = journal.core
+        let total: UInt64 = 6_000
+        for number in 1...total { try Self.record(journal, number, isOwed: true) }
+        storage.setFull(true)
+        Self.useUp(journal)
+        for number in 1...total { core.note([Self.settled(number)]) }
+        storage.setFull(false)
+        while core.lock.withLock({ !core.unwritten.isEmpty }) {
+            core.note([])
+            await Task.yield()
+        }
+        await journal.close()
+        #expect(try await Self.owed(scratch).isEmpty)
+    }
+
+    @Test(
+        "A journal that may forget its oldest events is opened on a full disk, and hands over what was owed in them",
+        .timeLimit(.minutes(1))
+    )
+    func openingWithoutRoom() async throws {
+        let scratch = try ScratchJournal()
+        var journal = try scratch.open()
+        try Self.record(journal, 1, isOwed: true)
+        for number in UInt64(2)...200 { try Self.record(journal, number, bytes: 1_000, isOwed: false) }
+        try Self.record(journal, 201, isOwed: true)
+        await journal.close()
+        let storage = try FaultyStorage(at: scratch.path)
+        storage.failNextFills(2)
+        (journal, _) = try FaultTests.journal(on: storage, whenFull: .removeOldest)
+        #expect(journal.status.firstPosition > 1 && journal.recovery.unprotectedEvents == 1)
+        #expect(journal.core.takeOwed().map(\.context.id.number) == [1, 201])
+        // What is no longer there keeps no later segment.
+        journal.core.note([Self.settled(201)])
+        #expect(journal.core.lock.withLock { journal.core.custody.lowestPosition } == nil)
+        await journal.close()
+        #expect(try await Self.owed(scratch).isEmpty)
+    }
+}
