@@ -18,6 +18,10 @@ package struct NoteRecord {
     package static let longestText = 4_096
     /// How many reasons the note of a dead letter has at most; the oldest are left out.
     package static let mostReasons = 64
+    /// How many bytes these reasons have together at most, so that every note has room in the smallest segment.
+    package static let mostReasonBytes = 24 << 10
+    /// The highest number of a dead letter that is read, so that counting on from it cannot overflow.
+    package static let highestLetter: UInt64 = 1 << 62
 
     package init(_ note: CustodyNote) {
         let receiver: NotedReceiver?
@@ -46,7 +50,7 @@ package struct NoteRecord {
             put(letter.receiver.pool ?? "")
             put(letter.number)
             body.append(Self.code(letter.cause))
-            let reasons = letter.reasons.suffix(Self.mostReasons)
+            let reasons = Self.newest(letter.reasons)
             body.append(UInt8(clamping: letter.strikes - (letter.reasons.count - reasons.count)))
             for reason in reasons { put(reason) }
         case .letterGone(let id, let of, let isOwedAgain):
@@ -63,6 +67,16 @@ package struct NoteRecord {
         origin = Self.short(source.origin)
         incarnation = source.incarnation
         self.body = body
+    }
+
+    private static func newest(_ reasons: [String]) -> ArraySlice<String> {
+        var (first, bytes) = (reasons.endIndex, 0)
+        while first > 0, reasons.endIndex - first < mostReasons {
+            bytes += min(reasons[first - 1].utf8.count, longestText)
+            guard bytes <= mostReasonBytes else { break }
+            first -= 1
+        }
+        return reasons[first...]
     }
 
     private static func short(_ text: String) -> String {
@@ -160,8 +174,8 @@ package struct NoteRecord {
             guard let reason = body.text(), body.isEmpty else { return nil }
             return .strike(id, at: receiver, reason: reason)
         case .letter:
-            guard let number = body.number(), let code = body.byte(), let cause = cause(code),
-                let strikes = body.byte()
+            guard let number = body.number(), number <= highestLetter, let code = body.byte(),
+                let cause = cause(code), let strikes = body.byte()
             else { return nil }
             var reasons: [String] = []
             while !body.isEmpty {

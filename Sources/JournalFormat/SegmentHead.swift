@@ -99,7 +99,8 @@ package struct SegmentHead: Sendable, Hashable {
         guard let segmentBytes = Int(exactly: bytes.number(at: 32, as: UInt64.self)),
             (smallestSegment...largestSegment).contains(segmentBytes), segmentBytes % 8 == 0,
             let previousEnd = Int(exactly: bytes.number(at: 56, as: UInt64.self)), previousEnd <= largestSegment,
-            bytes.number(at: 24, as: UInt64.self) > 0, bytes.number(at: 40, as: UInt64.self) > 0
+            bytes.number(at: 24, as: UInt64.self) > 0, bytes.number(at: 40, as: UInt64.self) > 0,
+            version < 3 || bytes.number(at: 68, as: UInt64.self) < bytes.number(at: 40, as: UInt64.self)
         else { return .unreadable("its head has impossible numbers") }
         return .head(
             SegmentHead(

@@ -91,6 +91,89 @@ struct NoteRecordTests {
         )
     }
 
+    @Test("Every note has room in the smallest segment, behind the largest table of bookmarks")
+    func longest() throws {
+        let long = String(repeating: "x", count: 5_000)
+        let receiver = NotedReceiver(name: long, pool: long)
+        let id = EventID(origin: long, incarnation: 1, number: 1)
+        let letter = NotedLetter(
+            event: id,
+            receiver: receiver,
+            number: 1,
+            cause: .crashes,
+            reasons: (0..<100).map { "\($0) " + long },
+            strikes: 90,
+            attempts: 100,
+            nanosecondsSinceEpoch: 0
+        )
+        let ranges = (0..<3_000 as Range<UInt64>).map { $0 * 2...$0 * 2 }
+        let notes: [CustodyNote] = [
+            .settled(source: id.source, ranges: ranges, by: receiver), .strike(id, at: receiver, reason: long),
+            .letter(letter), .letterGone(id, of: receiver, isOwedAgain: true), .hostStarted(incarnation: 1),
+        ]
+        let room = SegmentHead.smallestSegment * 3 / 4 - SegmentHead.byteCount - EndRecord.byteCount
+        for note in notes { try #require(NoteRecord(note).stride <= room) }
+        var segment = SegmentFixture()
+        segment.append(.letter(letter))
+        guard case .letter(let read)?? = SegmentReading(segment.bytes).notes.first else {
+            Issue.record("no letter")
+            return
+        }
+        // The newest reasons are there; of the strikes, which came first, none is left.
+        #expect(read.reasons.last?.hasPrefix("99 ") == true && read.reasons.count > 1 && read.strikes == 0)
+    }
+
+    @Test("A letter whose number leaves no room for further letters is no note")
+    func letterNumbers() {
+        func read(_ number: UInt64) -> [CustodyNote?] {
+            let letter = NotedLetter(
+                event: Self.id,
+                receiver: Self.member,
+                number: number,
+                cause: .refused,
+                reasons: [],
+                strikes: 0,
+                attempts: 1,
+                nanosecondsSinceEpoch: 0
+            )
+            var segment = SegmentFixture()
+            segment.append(.letter(letter))
+            return SegmentReading(segment.bytes).notes
+        }
+        #expect(read(1 << 62).count == 1 && read(1 << 62)[0] != nil)
+        #expect(read(1 << 62 + 1) == [nil])
+        #expect(read(.max) == [nil])
+    }
+
+    @Test("A head may not say that the oldest owed event lies behind it")
+    func owedBehind() {
+        func reading(owedFrom: UInt64) -> SegmentHead.Reading {
+            let head = SegmentHead(
+                journal: 1,
+                number: 2,
+                segmentBytes: 64 << 10,
+                firstPosition: 41,
+                begunAt: 1,
+                previousEnd: 5_000,
+                owedFrom: owedFrom
+            )
+            var bytes = head.encodedWithoutMark
+            withUnsafeBytes(of: SegmentHead.encodedMark) { bytes.replaceSubrange(..<8, with: $0) }
+            bytes += [UInt8](repeating: 0, count: SegmentHead.byteCount - bytes.count)
+            return bytes.withUnsafeBytes { SegmentHead.read($0) }
+        }
+        for owedFrom in [0, 1, 40] as [UInt64] {
+            guard case .head(let head) = reading(owedFrom: owedFrom) else {
+                Issue.record("\(owedFrom)")
+                continue
+            }
+            #expect(head.owedFrom == owedFrom)
+        }
+        for owedFrom in [41, .max] as [UInt64] {
+            #expect(reading(owedFrom: owedFrom) == .unreadable("its head has impossible numbers"))
+        }
+    }
+
     @Test("Settled events are noted by their source, as ranges in ascending order")
     func ranges() {
         let other = EventSource(origin: "canvas", incarnation: 5)

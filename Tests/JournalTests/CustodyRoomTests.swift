@@ -1,9 +1,10 @@
 import DomainEvents
+import JournalFormat
 import Testing
 
 @testable import Journal
 
-/// Journals whose notes find no room, on a full disk.
+/// Journals whose notes find no room, on a full disk or because they are long.
 @Suite("What is owed, where notes have no room")
 struct CustodyRoomTests {
     private static let source = EventSource(origin: "host", incarnation: 1)
@@ -110,5 +111,35 @@ struct CustodyRoomTests {
         #expect(journal.core.lock.withLock { journal.core.custody.lowestPosition } == nil)
         await journal.close()
         #expect(try await Self.owed(scratch).isEmpty)
+    }
+
+    @Test("A dead letter with long reasons makes one segment at most, and is there again", .timeLimit(.minutes(1)))
+    func longNote() async throws {
+        let scratch = try ScratchJournal()
+        let journal = try scratch.open()
+        let core = journal.core
+        try Self.record(journal, 1, isOwed: true)
+        let reasons = (0..<64).map { "\($0) " + String(repeating: "x", count: NoteRecord.longestText) }
+        core.note([
+            .letter(
+                NotedLetter(
+                    event: Self.id(1),
+                    receiver: Self.a,
+                    number: 1,
+                    cause: .crashes,
+                    reasons: reasons,
+                    strikes: 64,
+                    attempts: 64,
+                    nanosecondsSinceEpoch: 0
+                )
+            )
+        ])
+        while core.lock.withLock({ !core.unwritten.isEmpty && core.catalog.segments.count < 5 }) { await Task.yield() }
+        #expect(journal.status.segments <= 2)
+        await journal.close()
+        let again = try scratch.open()
+        let letter = try #require(again.core.takeOwed().first?.letter)
+        #expect(letter.reasons.last?.hasPrefix("63 ") == true && letter.strikes == letter.reasons.count)
+        await again.close()
     }
 }
