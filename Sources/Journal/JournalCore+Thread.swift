@@ -30,6 +30,7 @@ extension JournalCore {
             let next = lock.withLock {
                 while true {
                     let next = state.work(at: MonotonicClock.now())
+                    if next == .close { state.endBegun() }
                     guard case .wait(let deadline) = next else { return next }
                     if let deadline { work.wait(untilNanoseconds: deadline) } else { work.wait() }
                 }

@@ -57,13 +57,14 @@ extension JournalCore {
             done += 1
         }
         unwritten.removeFirst(done)
+        state.notesWait = !unwritten.isEmpty
     }
 
     /// - Returns: Whether the note was written or is lost; false if it waits for the next segment.
     private func write(_ note: CustodyNote) -> Bool {
+        guard state.takesNotes else { return true }
         let record = NoteRecord(note)
         do throws(JournalError) {
-            try state.check(path)
             // Once the next head is stored, a record in this segment would lie behind the end that the head names.
             while spare?.head != nil || !writer.hasRoom(forStride: record.stride) {
                 guard spare != nil else {
@@ -77,7 +78,7 @@ extension JournalCore {
                 try writer.append(record, position: state.accepted.position)
             }
             if case .failure(let error) = written { throw noRoom(error) ?? fail(error) }
-            state.noteWritten(end: writer.offset)
+            if state.noteWritten(end: writer.offset, at: MonotonicClock.now) { work.signal() }
         } catch {
             // The files say that the event is still owed: the next host delivers it once more.
         }

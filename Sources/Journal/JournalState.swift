@@ -43,6 +43,14 @@ struct JournalState: Sendable {
     private(set) var safe: Mark
     /// The earliest time at which an event that is not safe was accepted, on the monotonic clock; nil if all are safe.
     private(set) var unsafeSince: UInt64?
+    /// The earliest time at which a note that is not safe was written, on the monotonic clock; nil if all are safe.
+    private var unsafeNotesSince: UInt64?
+    /// How long notes wait at least for a synchronization of their own: a lost note only makes an event come again.
+    private static let patience: UInt64 = 1_000_000_000
+    /// Whether notes wait for the next segment.
+    var notesWait = false
+    /// Whether the end record may be there already.
+    private var isEnding = false
     /// The highest position for which a caller waits.
     private var awaited: UInt64 = 0
     /// Whether the next segment is ready.
@@ -68,6 +76,9 @@ struct JournalState: Sendable {
         case .closed, .failed: false
         }
     }
+
+    /// Whether notes may still be written: also while the journal is closed, as long as the end is not written.
+    var takesNotes: Bool { goesOn && !isEnding }
 
     var synchronizes: Bool { if case .machine = durability { true } else { false } }
 
@@ -107,11 +118,20 @@ struct JournalState: Sendable {
         return false
     }
 
-    /// Notes that a note was written, up to this offset of the segment; it becomes safe with the events around it.
-    mutating func noteWritten(end offset: Int) {
+    /// Notes that a note was written, up to this offset of the segment; it becomes safe with the events around it, or
+    /// by a synchronization of its own.
+    ///
+    /// - Returns: Whether such a synchronization is due by this note, so that the thread has to know of it.
+    mutating func noteWritten(end offset: Int, at now: () -> UInt64) -> Bool {
         accepted.offset = offset
         accepted.notes += 1
-        if !synchronizes { safe = accepted }
+        guard synchronizes else {
+            safe = accepted
+            return false
+        }
+        guard unsafeNotesSince == nil else { return false }
+        unsafeNotesSince = now()
+        return true
     }
 
     mutating func callerWaits() { awaited = max(awaited, accepted.position) }
@@ -146,9 +166,13 @@ struct JournalState: Sendable {
     mutating func synchronized(to mark: Mark, since begin: UInt64) {
         safe = mark
         unsafeSince = safe.position < accepted.position ? begin : nil
+        unsafeNotesSince = safe.notes < accepted.notes ? begin : nil
     }
 
     mutating func closeRequested() { if case .open = phase { phase = .closing } }
+
+    /// The end record is about to be written, so no note may follow.
+    mutating func endBegun() { isEnding = true }
 
     mutating func closed() { if case .closing = phase { phase = .closed } }
 
@@ -162,7 +186,9 @@ struct JournalState: Sendable {
     func work(at now: UInt64) -> Work {
         switch phase {
         case .closed, .failed: return .end
-        case .closing: return safe.isBehindAll(before: accepted) ? .close : .synchronize
+        case .closing:
+            if notesWait, !hasSpare, noRoom == nil { return .makeSpare }
+            return safe.isBehindAll(before: accepted) ? .close : .synchronize
         case .open: break
         }
         if awaited > safe.position { return .synchronize }
@@ -173,10 +199,17 @@ struct JournalState: Sendable {
         return .wait(until: due)
     }
 
-    /// When to synchronize the events that are not safe, if no caller waits for them; nil if no synchronization is due.
+    /// When to synchronize what is not safe, if no caller waits for it; nil if no synchronization is due.
     private var synchronizationDue: UInt64? {
-        guard case .machine(let limit) = durability, let unsafeSince else { return nil }
-        let (due, overflow) = unsafeSince.addingReportingOverflow(limit.nanoseconds)
-        return overflow ? nil : due
+        guard case .machine(let limit) = durability else { return nil }
+        func due(_ since: UInt64?, after delay: UInt64) -> UInt64 {
+            guard let (due, overflow) = since?.addingReportingOverflow(delay), !overflow else { return .max }
+            return due
+        }
+        let first = min(
+            due(unsafeSince, after: limit.nanoseconds),
+            due(unsafeNotesSince, after: max(limit.nanoseconds, Self.patience))
+        )
+        return first < .max ? first : nil
     }
 }

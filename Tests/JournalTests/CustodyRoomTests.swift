@@ -1,10 +1,11 @@
 import DomainEvents
 import JournalFormat
+import Locks
 import Testing
 
 @testable import Journal
 
-/// Journals whose notes find no room, on a full disk or because they are long.
+/// Journals whose notes find no room: on a full disk, behind a segment that is still made, and at the close.
 @Suite("What is owed, where notes have no room")
 struct CustodyRoomTests {
     private static let source = EventSource(origin: "host", incarnation: 1)
@@ -141,5 +142,29 @@ struct CustodyRoomTests {
         let letter = try #require(again.core.takeOwed().first?.letter)
         #expect(letter.reasons.last?.hasPrefix("63 ") == true && letter.strikes == letter.reasons.count)
         await again.close()
+    }
+
+    @Test("Notes that wait for a segment are written when the journal is closed", .timeLimit(.minutes(1)))
+    func closing() async throws {
+        let scratch = try ScratchJournal()
+        let storage = try FaultyStorage(at: scratch.path)
+        let (journal, _) = try FaultTests.journal(on: storage)
+        let core = journal.core
+        await journal.waitForSpare()
+        let baton = Baton()
+        storage.holdFill(by: baton)
+        // The second segment is entered, and the third one waits for the baton.
+        for number in UInt64(1)...80 { try Self.record(journal, number, bytes: 1_000, isOwed: true) }
+        while core.lock.withLock({ core.unwritten.isEmpty }) {
+            core.note([.strike(Self.id(2_000_000), at: Self.a, reason: "fills a segment")])
+        }
+        core.note([.settled(source: Self.source, ranges: [1...80], by: Self.a)])
+        core.close()
+        // Late, but before the end.
+        core.note([.strike(Self.id(2_000_000), at: Self.a, reason: "late")])
+        baton.handOver()
+        await journal.close()
+        #expect(try await Self.owed(scratch).isEmpty)
+        #expect(try StoredJournal(at: scratch.path).verify { Issue.record("\($0)") } == 1..<81)
     }
 }

@@ -30,6 +30,51 @@ struct StateTests {
         #expect(state.work(at: 199) == .wait(until: 200))
     }
 
+    @Test("Notes are synchronized without an event, at most once a second, and with events as these are due")
+    func notes() {
+        let second: UInt64 = 1_000_000_000
+        var state = Self.state(.machine(within: .nanoseconds(50)))
+        state.spareMade()
+        #expect(state.noteWritten(end: 5_000) { 100 } && !state.noteWritten(end: 5_100) { 200 })
+        #expect(state.unsafeSince == nil)
+        #expect(state.work(at: 100) == .wait(until: 100 + second))
+        #expect(state.work(at: 100 + second) == .synchronize)
+        let mark = state.accepted
+        #expect(!state.noteWritten(end: 5_200) { 150 + second })
+        state.synchronized(to: mark, since: 120 + second)
+        #expect(state.work(at: 150 + second) == .wait(until: 120 + 2 * second))
+        _ = state.eventWritten(end: 6_000, isAwaited: false) { 200 + second }
+        #expect(state.work(at: 200 + second) == .wait(until: 250 + second))
+        state.synchronized(to: state.accepted, since: 250 + second)
+        #expect(state.work(at: 250 + second) == .wait(until: nil))
+        var slow = Self.state(.machine(within: .seconds(5)))
+        slow.spareMade()
+        #expect(slow.noteWritten(end: 5_000) { 100 } && slow.work(at: 100) == .wait(until: 100 + 5 * second))
+        var process = Self.state(.process)
+        process.spareMade()
+        #expect(!process.noteWritten(end: 5_000) { 100 } && process.work(at: 100) == .wait(until: nil))
+    }
+
+    @Test("Waiting notes have a segment made before the journal is closed, if there is room for one")
+    func closing() {
+        for hasRoom in [true, false] {
+            var state = Self.state(.process)
+            state.notesWait = true
+            state.closeRequested()
+            #expect(state.takesNotes && state.work(at: 0) == .makeSpare)
+            if hasRoom {
+                state.spareMade()
+                state.segmentBegun(2, offset: 4_096)
+                state.notesWait = false
+            } else {
+                state.spareNotMade(JournalError(.full, "no room"), at: 0)
+            }
+            #expect(state.work(at: 0) == .close)
+            state.endBegun()
+            #expect(!state.takesNotes)
+        }
+    }
+
     @Test("J6: without room, events have the next segment tried again now and then, and are refused at once")
     func retries() {
         var state = Self.state(.process)
