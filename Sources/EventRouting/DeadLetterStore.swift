@@ -8,6 +8,9 @@ package final class DeadLetterStore: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`, which is taken before the lock of any peer or link.
     private let reports: ReportStrand
     /// Notes what becomes of the letters whose events lie in a journal.
+    ///
+    /// A letter that comes or goes is noted under `lock`, so that notes are in the order of what happened. A journal
+    /// calls no other code while it takes notes.
     private let journal: PublisherRecording
     private let lock = Lock()
     private var queue: DeadLetterQueue
@@ -80,12 +83,13 @@ package final class DeadLetterStore: @unchecked Sendable {
             reasons: reasons,
             nanosecondsSinceEpoch: WallClock.now()
         )
-        return (letter, queue.add(letter))
+        let evicted = queue.add(letter)
+        for gone in evicted { note(goneOf: gone, isOwedAgain: false) }
+        note(letter)
+        return (letter, evicted)
     }
 
     private func announce(_ letter: DeadLetterRecord, _ evicted: [DeadLetterRecord]) {
-        if letter.event.isOwed { journal.note([.letter(letter.noted)]) }
-        for gone in evicted { note(goneOf: gone, isOwedAgain: false) }
         for gone in evicted {
             reports.publish(
                 DeadLetterEvicted(
@@ -114,16 +118,31 @@ package final class DeadLetterStore: @unchecked Sendable {
     // MARK: - Going
 
     /// Takes a letter out; ``roomWasMade()`` or ``putBack(_:)`` has to follow.
-    func take(_ number: UInt64) -> DeadLetterRecord? { lock.withLock { queue.take(number) } }
+    ///
+    /// - Parameter isOwedAgain: whether the letter's event is owed to a worker from now on; if not, it is thrown away.
+    func take(_ number: UInt64, isOwedAgain: (DeadLetterRecord) -> Bool) -> DeadLetterRecord? {
+        lock.withLock {
+            guard let letter = queue.take(number) else { return nil }
+            note(goneOf: letter, isOwedAgain: isOwedAgain(letter))
+            return letter
+        }
+    }
 
     /// Puts back a letter whose event its receiver does not take.
     func putBack(_ letter: DeadLetterRecord) {
-        if letter.event.isOwed { journal.note([.letter(letter.noted)]) }
-        lock.withLock { queue.putBack(letter) }
+        lock.withLock {
+            queue.putBack(letter)
+            note(letter)
+        }
     }
 
-    /// Notes in the journal that a letter is no more, if its event lies there.
-    func note(goneOf letter: DeadLetterRecord, isOwedAgain: Bool) {
+    /// Notes in the journal that an event is a letter, if the event lies there; the caller holds the lock.
+    private func note(_ letter: DeadLetterRecord) {
+        if letter.event.isOwed { journal.note([.letter(letter.noted)]) }
+    }
+
+    /// Notes in the journal that a letter is no more, if its event lies there; the caller holds the lock.
+    private func note(goneOf letter: DeadLetterRecord, isOwedAgain: Bool) {
         guard letter.event.isOwed else { return }
         journal.note([.letterGone(letter.event.context.id, of: letter.notedReceiver, isOwedAgain: isOwedAgain)])
     }
@@ -151,8 +170,7 @@ package final class DeadLetterStore: @unchecked Sendable {
 
     /// Throws a letter away, and returns the letter; nil if none has this number.
     package func discard(_ number: UInt64) -> DeadLetterRecord? {
-        guard let letter = take(number) else { return nil }
-        note(goneOf: letter, isOwedAgain: false)
+        guard let letter = take(number, isOwedAgain: { _ in false }) else { return nil }
         roomWasMade()
         return letter
     }

@@ -186,9 +186,10 @@ extension EventRouter {
     /// - Returns: The outcome; nil if no letter has this number.
     /// - Throws: The reason why the event is not taken; then the letter is kept.
     package func redeliver(_ number: UInt64) throws(DeliveryError) -> Redelivery? {
-        guard let deadLetters, let letter = deadLetters.take(number) else { return nil }
-        // Before the event can be settled again.
-        deadLetters.note(goneOf: letter, isOwedAgain: letter.receiver != Self.ownName)
+        // Noted before the event can be settled again.
+        guard let deadLetters,
+            let letter = deadLetters.take(number, isOwedAgain: { $0.receiver != Self.ownName })
+        else { return nil }
         let outcome: Redelivery.Outcome
         do throws(DeliveryError) {
             outcome = try offer(letter)

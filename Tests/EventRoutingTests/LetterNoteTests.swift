@@ -1,0 +1,103 @@
+import BridgePlatform
+import BridgeProtocol
+import DomainEvents
+import Locks
+import TestSupport
+import Testing
+
+@testable import EventRouting
+
+/// Keeps the notes that it gets, in order.
+private final class Notebook: EventRecording, @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+    private let lock = Lock()
+    private var notes: [CustodyNote] = []
+    var all: [CustodyNote] { lock.withLock { notes } }
+
+    func note(_ notes: [CustodyNote]) { lock.withLock { self.notes += notes } }
+
+    func encoder<E: DomainEvent>(of type: E.Type) -> @Sendable (E) throws -> [UInt8] { { _ in [] } }
+    func makeRoom(for payload: [UInt8]) {}
+    func record(
+        _ payload: [UInt8],
+        name: String,
+        context: EventContext,
+        owed: [OwedReceiver],
+        whenSettled: (@Sendable ((any Error)?) -> Void)?
+    ) throws -> Bool { true }
+    func wasRecorded() {}
+    func takeOwed() -> [OwedEvent] { [] }
+    func lastBookmark(of worker: String) -> KeptBookmark { .notKept }
+    var report: RecordingReport {
+        RecordingReport(
+            firstPosition: 1,
+            lastPosition: 0,
+            safePosition: 0,
+            unsafeNanoseconds: nil,
+            segments: 1,
+            bytes: 0,
+            failure: nil
+        )
+    }
+}
+
+@Suite("What is noted of dead letters")
+struct LetterNoteTests {
+    private let publisher = EventPublisher()
+    private let notebook = Notebook()
+    private let poller: Poller
+
+    init() throws {
+        poller = try Poller(name: "letter test")
+        publisher.recording.offer(notebook)
+    }
+
+    private func store(_ bounds: DeadLetterBounds) -> DeadLetterStore {
+        DeadLetterStore(
+            bounds: bounds,
+            reports: ReportStrand(publisher: publisher, poller: poller),
+            journal: publisher.recording
+        )
+    }
+
+    private static func event(_ number: UInt64) -> UndeliveredEvent {
+        let id = EventID(origin: "host", incarnation: 1, number: number)
+        return UndeliveredEvent(
+            name: "Counted",
+            context: EventContext(id: id, nanosecondsSinceEpoch: 0),
+            attempts: 1,
+            isOwed: true,
+            payload: [UInt8](repeating: 0, count: 8)
+        )
+    }
+
+    @Test(
+        "A letter is noted before it is noted that the letter is gone, however many threads there are",
+        .timeLimit(.minutes(2))
+    )
+    func order() async {
+        let store = store(DeadLetterBounds(letters: 2, bytes: 1 << 20, evictsOldest: true))
+        await onThreads(4) { thread in
+            for index in 0..<5_000 {
+                _ = store.addIfRoom(
+                    Self.event(UInt64(thread * 10_000 + index)),
+                    for: NotedReceiver(name: "a"),
+                    cause: .refused,
+                    reasons: ["no"]
+                )
+                if let newest = store.letters.last { _ = store.discard(newest.number) }
+            }
+        }
+        var present: Set<UInt64> = []
+        var misplaced = 0
+        for note in notebook.all {
+            switch note {
+            case .letter(let letter): present.insert(letter.event.number)
+            case .letterGone(let id, _, isOwedAgain: false): if present.remove(id.number) == nil { misplaced += 1 }
+            default: misplaced += 1
+            }
+        }
+        #expect(misplaced == 0)
+        #expect(present == Set(store.letters.map(\.event.context.id.number)))
+    }
+}
