@@ -63,16 +63,25 @@ struct DeadLetterQueue: Sendable {
 
     /// Adds a letter, and returns the letters that were evicted to make room.
     mutating func add(_ letter: DeadLetterRecord) -> [DeadLetterRecord] {
-        var evicted: [DeadLetterRecord] = []
-        while bounds.evictsOldest, let oldest = letters.first,
-            letters.count >= bounds.letters || bytes + letter.charge > bounds.bytes
+        // All at once: an earlier host may have left many more letters than the bounds allow.
+        var (leaving, freed) = (0, 0)
+        while bounds.evictsOldest, leaving < letters.count,
+            letters.count - leaving >= bounds.letters || bytes - freed + letter.charge > bounds.bytes
         {
-            evicted.append(oldest)
-            _ = take(oldest.number)
+            freed += letters[leaving].charge
+            leaving += 1
         }
+        let evicted = Array(letters.prefix(leaving))
+        letters.removeFirst(leaving)
         letters.append(letter)
-        bytes += letter.charge
+        bytes += letter.charge - freed
         return evicted
+    }
+
+    /// Adds letters that an earlier host has left, however many: they keep their numbers.
+    mutating func restore(_ left: [DeadLetterRecord]) {
+        letters = (letters + left).sorted { $0.number < $1.number }
+        bytes += left.reduce(0) { $0 + $1.charge }
     }
 
     mutating func take(_ number: UInt64) -> DeadLetterRecord? {

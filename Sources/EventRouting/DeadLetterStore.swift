@@ -150,10 +150,8 @@ package final class DeadLetterStore: @unchecked Sendable {
     /// Keeps the letters that an earlier host has left, oldest first, even beyond the bounds; nothing is announced.
     package func restore(_ letters: [DeadLetterRecord]) {
         lock.withLock {
-            for letter in letters {
-                lastNumber = max(lastNumber, letter.number)
-                queue.putBack(letter)
-            }
+            lastNumber = letters.reduce(lastNumber) { max($0, $1.number) }
+            queue.restore(letters)
         }
     }
 

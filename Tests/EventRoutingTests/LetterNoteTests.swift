@@ -100,4 +100,30 @@ struct LetterNoteTests {
         #expect(misplaced == 0)
         #expect(present == Set(store.letters.map(\.event.context.id.number)))
     }
+
+    @Test("Three hundred thousand letters are restored, and evicted, in no time", .timeLimit(.minutes(1)))
+    func many() {
+        for evictsOldest in [false, true] {
+            let store = store(DeadLetterBounds(letters: 10, bytes: 1 << 30, evictsOldest: evictsOldest))
+            let count: UInt64 = 300_000
+            store.restore(
+                (1...count).reversed().map { number in
+                    DeadLetterRecord(
+                        number: number,
+                        receiver: "a",
+                        pool: nil,
+                        event: Self.event(number),
+                        cause: .refused,
+                        reasons: [],
+                        nanosecondsSinceEpoch: 0
+                    )
+                }
+            )
+            #expect(store.letters.map(\.number) == Array(1...count))
+            let isKept = store.addIfRoom(Self.event(0), for: NotedReceiver(name: "a"), cause: .refused, reasons: [])
+            #expect(isKept == evictsOldest)
+            #expect(store.letters.last?.number == (evictsOldest ? count + 1 : count))
+            #expect(store.letters.count == (evictsOldest ? 10 : Int(count)))
+        }
+    }
 }
