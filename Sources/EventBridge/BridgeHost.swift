@@ -164,6 +164,8 @@ public final class BridgeHost: Sendable {
     public func start() async throws {
         try Task.checkCancellation()
         guard lifecycle.begin() else { throw BridgeError(.wrongState, "the bridge has been started before") }
+        // Before clients attach, whose events would reach no worker meanwhile.
+        core.takeUpOwed()
         do {
             service?.open()
             try attached?.open { [weak service] in service?.report() }

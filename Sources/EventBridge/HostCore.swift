@@ -195,12 +195,13 @@ final class HostCore: @unchecked Sendable {
 
     // MARK: - Requests
 
-    /// Begins to carry events to and from the present peers: first those that an earlier host owed, as the publisher's
-    /// journal says.
+    /// Gives the present workers what an earlier host owed them, as the publisher's journal says; before
+    /// ``startRouting()``, so that no newer event overtakes.
+    func takeUpOwed() { HostRecovery(by: router, for: peers).restore(publisher.recording.takeOwed()) }
+
+    /// Begins to carry events to and from the present peers.
     func startRouting() {
         for peer in peers { router.add(peer) }
-        // Nothing is published yet that could overtake what an earlier host owed.
-        HostRecovery(by: router).restore(publisher.recording.takeOwed())
         router.start()
     }
 

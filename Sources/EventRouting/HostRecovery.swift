@@ -6,19 +6,23 @@ import Locks
 /// Takes up what earlier hosts owed to workers, as the journal of the publisher has kept it.
 package struct HostRecovery {
     private let router: EventRouter
+    private let peers: [Peer]
 
-    package init(by router: EventRouter) {
+    /// - Parameter peers: the workers, which the router does not know yet.
+    package init(by router: EventRouter, for peers: [Peer]) {
         self.router = router
+        self.peers = peers
     }
 
     /// Puts what earlier hosts owed into the outboxes, in the order in which it was recorded, and brings back the dead
-    /// letters; only before the first event is published, and before a worker is started.
+    /// letters; only before the router knows the workers, so that no newer event can overtake.
     ///
     /// Events that no receiver takes any more become dead letters, however full these are.
     package func restore(_ owed: [OwedEvent]) {
         guard !owed.isEmpty, let deadLetters = router.deadLetters else { return }
         // The events of a source share it, as the outboxes compare sources by their addresses.
         var sources: [EventSource: EventSource] = [:]
+        var pools: [SharedName: PooledTargets?] = [:]
         var letters: [DeadLetterRecord] = []
         var given: [(receiver: String, event: UndeliveredEvent, cause: EventDeadLettered.Cause, reasons: [String])] = []
         for event in owed {
@@ -36,7 +40,7 @@ package struct HostRecovery {
                 letters.append(DeadLetterRecord(letter, of: event, context))
                 continue
             }
-            let target = target(of: event)
+            let target = target(of: event, &pools)
             let plan = RecoveryPlan(
                 of: event.name,
                 owedTo: event.receiver.name,
@@ -79,7 +83,7 @@ package struct HostRecovery {
         for letter in given {
             _ = deadLetters.addIfRoom(
                 letter.event,
-                for: router.peer(to: letter.receiver)?.noted ?? NotedReceiver(name: letter.receiver),
+                for: peer(to: letter.receiver)?.noted ?? NotedReceiver(name: letter.receiver),
                 cause: letter.cause,
                 reasons: letter.reasons,
                 isKept: true
@@ -89,16 +93,27 @@ package struct HostRecovery {
         publisher.recording.note([.hostStarted(incarnation: publisher.source.incarnation)])
     }
 
+    private func peer(to name: String) -> Peer? { peers.first { $0.peerName == name } }
+
+    /// An event's name, and the pool whose members share the events of that name.
+    private struct SharedName: Hashable {
+        let event: String
+        let pool: String
+    }
+
     /// The worker that gets an event now which was owed to a worker or a pool; nil if there is none.
     ///
     /// A pool may have another size by now, so the event's key chooses its member anew.
-    private func target(of event: OwedEvent) -> Peer? {
-        if let peer = router.peer(to: event.receiver.name) { return peer }
-        let members = router.lock.withLock { router.peers.filter { $0.pool?.name == event.receiver.name } }
-        guard !members.isEmpty, let topic = router.named(event.name) else { return members.first }
-        router.ensureTargets(of: topic)
-        let targets = event.payload.withUnsafeBytes { topic.fanout.targets(of: $0, except: nil) }
-        return targets.first { $0.pool?.name == event.receiver.name } ?? members.first
+    ///
+    /// - Parameter pools: how pools share the events that were restored before.
+    private func target(of event: OwedEvent, _ pools: inout [SharedName: PooledTargets?]) -> Peer? {
+        if let peer = peer(to: event.receiver.name) { return peer }
+        let members = peers.filter { $0.pool?.name == event.receiver.name }
+        let name = SharedName(event: event.name, pool: event.receiver.name)
+        let pooled =
+            pools[name] ?? PooledTargets(members, name: event.name, isSelfReport: false, reports: router.reports)
+        pools[name] = .some(pooled)
+        return event.payload.withUnsafeBytes { pooled?.targets(of: $0).first } ?? members.first
     }
 }
 

@@ -1,0 +1,66 @@
+import DomainEvents
+import EventBridge
+import EventBridgeTesting
+import Locks
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Journal
+
+/// What happens around the moment at which a host takes up what an earlier one owed.
+@Suite("A host takes up what was owed")
+struct RestoringTests {
+    private static let source = EventSource(origin: "earlier", incarnation: 1)
+
+    /// A journal that an earlier host has left, with events that worker `a` is owed.
+    private static func left(_ scratch: ScratchJournal, events: [Counted]) async throws {
+        let journal = try scratch.open(segmentBytes: 256 << 10)
+        let encode = journal.core.encoder(of: Counted.self)
+        for (index, event) in events.enumerated() {
+            let id = EventID(source: source, number: UInt64(index) + 1)
+            let payload = try encode(event)
+            journal.core.makeRoom(forPayload: payload.count)
+            _ = try journal.core.append(
+                payload,
+                name: Counted.eventName,
+                context: EventContext(id: id, nanosecondsSinceEpoch: 1),
+                owed: [OwedReceiver(name: "a", isSpecified: true)],
+                whenSettled: nil
+            )
+        }
+        await journal.close()
+    }
+
+    @Test(
+        "Events that are published while the host starts do not overtake what was owed",
+        .timeLimit(.minutes(2))
+    )
+    func overtaking() async throws {
+        let scratch = try ScratchJournal()
+        let owed = Array(1...5_000)
+        try await Self.left(scratch, events: owed.map { Counted(number: $0) })
+        let publisher = EventPublisher()
+        let journal = try scratch.open(segmentBytes: 256 << 10)
+        try journal.record(Counted.self, of: publisher)
+        let got = Collected<Int>()
+        let worker = InMemoryWorker("a", subscribes: [Counted.self]) { publisher in
+            [publisher.subscribe(to: Counted.self) { got.add($0.number) }]
+        }
+        let hasStarted = Atomic<Bool>(false)
+        async let publishing: Void = onThreads(1) { _ in
+            var number = 1_000_000
+            while !hasStarted.load(ordering: .relaxed) {
+                publisher.publish(Counted(number: number))
+                number += 1
+            }
+        }
+        let bridge = try await BridgeHost.inMemory(publisher, workers: [worker])
+        hasStarted.store(true, ordering: .relaxed)
+        await publishing
+        await bridge.waitUntilIdle()
+        #expect(Array(got.all.prefix(owed.count)) == owed)
+        await bridge.shutdown()
+        await journal.close()
+    }
+}
