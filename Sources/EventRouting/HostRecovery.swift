@@ -50,7 +50,8 @@ package struct HostRecovery {
                 receiver: target.map { peer in
                     RecoveryPlan.Receiver(
                         isSpecified: peer.isSpecified(event.name, isSelfReport: false),
-                        strikeLimit: peer.strikeLimit
+                        strikeLimit: peer.strikeLimit,
+                        refusal: event.payload.withUnsafeBytes { peer.refusal(of: event.name, $0) }
                     )
                 }
             )
@@ -131,6 +132,17 @@ extension Peer {
 
     /// After how many strikes an event becomes a dead letter; nil for never.
     fileprivate var strikeLimit: Int? { lock.withLock { ledger.strikeLimit } }
+
+    /// Why the peer does not take such an event, however much room there is; nil if the peer takes it.
+    fileprivate func refusal(of name: String, _ payload: UnsafeRawBufferPointer) -> String? {
+        do throws(DeliveryError) {
+            if case .reserved(let room) = try reserve(for: payload, name: name, ifThereIsRoom: false) { room.cancel() }
+            return nil
+        } catch {
+            // Room comes again, but a payload becomes no smaller.
+            return error.code == .eventTooLarge ? error.description : nil
+        }
+    }
 
     /// Takes an event that an earlier host has left; only before the peer's first process.
     fileprivate func restore(

@@ -15,6 +15,9 @@ enum RecoveryPlan: Hashable, Sendable {
         let isSpecified: Bool
         /// After how many strikes an event becomes a dead letter; nil for never.
         let strikeLimit: Int?
+        /// Why it does not take the event, for example because the event is too large for its present limit; nil if it
+        /// takes the event.
+        var refusal: String?
     }
 
     /// - Parameters:
@@ -48,6 +51,10 @@ enum RecoveryPlan: Hashable, Sendable {
         }
         if let limit = receiver.strikeLimit, !strikes.isEmpty, strikes.count >= limit {
             self = .letter(.crashes, reasons: strikes)
+            return
+        }
+        if let refusal = receiver.refusal {
+            self = .letter(.workerUnavailable, reasons: strikes + [refusal])
             return
         }
         self = .deliver(attempt: max(attempts, 1) + (attempts < .max ? 1 : 0))

@@ -57,6 +57,24 @@ struct RecoveryPlanTests {
         }
     }
 
+    @Test("An event that its receiver cannot take becomes a letter, unless it is one for another reason")
+    func refusals() {
+        let refusing = { (isSpecified: Bool) in
+            Receiver(isSpecified: isSpecified, strikeLimit: 2, refusal: "too large")
+        }
+        #expect(
+            Self.plan(refusing(true), wasSpecified: true, strikes: ["x"])
+                == .letter(.workerUnavailable, reasons: ["x", "too large"])
+        )
+        #expect(
+            Self.plan(refusing(true), wasSpecified: true, strikes: ["x", "y"])
+                == .letter(.crashes, reasons: ["x", "y"])
+        )
+        #expect(
+            Self.plan(refusing(false), wasSpecified: true) == .letter(.workerUnavailable, reasons: [Self.unwanted])
+        )
+    }
+
     @Test("The attempt is one more than any before, at least the second, and never overflows")
     func attempts() {
         for (attempts, next) in [(0, 2), (1, 2), (6, 7), (Int.min, 2), (.max - 1, Int.max), (.max, .max)] {

@@ -63,4 +63,29 @@ struct RestoringTests {
         await bridge.shutdown()
         await journal.close()
     }
+
+    @Test(
+        "An owed event that is too large for its worker's new limit becomes a dead letter that says so",
+        .timeLimit(.minutes(2))
+    )
+    func tooLarge() async throws {
+        let scratch = try ScratchJournal()
+        let large = Counted(number: 1, text: String(repeating: "x", count: 100_000))
+        try await Self.left(scratch, events: [large, Counted(number: 2)])
+        let publisher = EventPublisher()
+        let journal = try scratch.open(segmentBytes: 256 << 10)
+        try journal.record(Counted.self, of: publisher)
+        let got = Collected<Int>()
+        let worker = InMemoryWorker("a", subscribes: [Counted.self], limits: WorkerLimits(frame: 64 << 10)) {
+            publisher in [publisher.subscribe(to: Counted.self) { got.add($0.number) }]
+        }
+        let bridge = try await BridgeHost.inMemory(publisher, workers: [worker])
+        await bridge.waitUntilIdle()
+        #expect(got.all == [2])
+        let letters = bridge.deadLetters
+        #expect(letters.map(\.worker) == ["a"] && letters.map(\.cause) == [.workerUnavailable])
+        #expect(letters.first?.reasons.last?.contains("its payload has 100") == true, "\(letters)")
+        await bridge.shutdown()
+        await journal.close()
+    }
 }
