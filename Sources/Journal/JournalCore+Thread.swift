@@ -148,14 +148,20 @@ extension JournalCore {
 
     /// Removes the oldest segment, unless it is the last one, has events that are not safe, or one that is still owed.
     ///
+    /// What its events have caused was recorded before they were settled. That is made safe first: a power cut could
+    /// otherwise take cause and effect.
+    ///
     /// - Returns: Whether a segment was removed.
     private func removeOldest() -> Bool {
-        let segment = lock.withLock { () -> SegmentCatalog.Segment? in
+        let caused = lock.withLock { () -> UInt64? in
             let canGo =
                 catalog.segments.count > 1 && catalog.segments[0].number < state.safe.number
                 && !custody.isOwed(before: catalog.segments[1])
-            return canGo ? catalog.removeOldest() : nil
+            return canGo ? state.accepted.position : nil
         }
+        guard let caused else { return false }
+        if lock.withLock({ state.safe.position < caused }) { synchronize() }
+        let segment = lock.withLock { state.safe.position < caused ? nil : catalog.removeOldest() }
         guard let segment else { return false }
         do throws(SystemError) {
             try storage.remove(segment.fileName)

@@ -167,4 +167,29 @@ struct CustodyRoomTests {
         #expect(try await Self.owed(scratch).isEmpty)
         #expect(try StoredJournal(at: scratch.path).verify { Issue.record("\($0)") } == 1..<81)
     }
+
+    @Test("A settled event's segment stays until what the event has caused is safe", .timeLimit(.minutes(1)))
+    func unsafeEffect() async throws {
+        let scratch = try ScratchJournal()
+        let storage = try FaultyStorage(at: scratch.path)
+        var settings = JournalCore.Settings()
+        settings.durability = .machine(within: .seconds(3_600))
+        settings.retention = JournalRetention(bytes: 128 << 10)
+        settings.segmentBytes = 64 << 10
+        let journal = try EventJournal(storage, at: "test", lock: nil, settings)
+        try Self.record(journal, 1, isOwed: true)
+        for number in UInt64(2)...200 { try Self.record(journal, number, bytes: 1_000, isOwed: false) }
+        try await journal.synchronize()
+        await journal.waitForSpare()
+        // The effect, and then the note; both are not safe, and the next synchronization fails.
+        storage.failSynchronizations(1)
+        try Self.record(journal, 201, isOwed: false)
+        journal.core.note([Self.settled(1)])
+        for number in UInt64(202)... {
+            do { try Self.record(journal, number, bytes: 1_000, isOwed: false) } catch { break }
+            if journal.status.firstPosition > 1 { break }
+        }
+        #expect(journal.status.firstPosition == 1)
+        await journal.close()
+    }
 }
