@@ -115,7 +115,10 @@ package struct OwedEvent: Sendable {
     package let name: String
     package let context: EventContext
     package let payload: [UInt8]
-    /// At most how often the event was handed to the receiver; at least 1.
+    /// How often the event was handed to the receiver, as far as the records say; at least 1.
+    ///
+    /// Each host that has taken it up counts, also if it was killed before the event left. A crash that costs no strike
+    /// is not noted.
     package let attempts: Int
     /// Why each incarnation that crashed over the event ended, oldest first.
     package let strikes: [String]

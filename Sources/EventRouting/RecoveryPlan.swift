@@ -23,7 +23,7 @@ enum RecoveryPlan: Hashable, Sendable {
     /// - Parameters:
     ///   - wasSpecified: whether the receiver's specification subscribed to the event when the event was recorded. If
     ///     not, its process had asked for the event, and its next process may ask again: it settles the event if not.
-    ///   - attempts: at most how often the event was handed to the receiver.
+    ///   - attempts: how often the event was handed to the receiver, as far as the journal says.
     ///   - receiver: nil if there is no such receiver any more.
     init(
         of event: String,

@@ -9,7 +9,7 @@ struct CustodyLedger: Sendable {
     /// What one receiver is owed.
     private struct Debt: Sendable {
         let receiver: OwedReceiver
-        /// At most how often the event was handed to the receiver.
+        /// How often the event was handed to the receiver, as far as the records say.
         var attempts: Int
         var strikes: [String] = []
         var letter: NotedLetter?

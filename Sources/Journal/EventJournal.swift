@@ -19,7 +19,7 @@ import JournalFormat
 ///   events are missing, the reader gets a gap.
 /// - `publish` does not wait, with one exception: if events come faster than the file system makes segments, `publish`
 ///   waits for the next segment.
-/// - A host that is started with a journal of its publisher takes up what an earlier host owed to workers. Call
+/// - The first host that is started with a journal of its publisher takes up what an earlier host owed to workers. Call
 ///   `record` before you start the host.
 /// - One process at a time writes a journal; any number of processes read its files.
 ///
@@ -33,8 +33,10 @@ public final class EventJournal: Sendable {
 
     /// Opens the journal in a directory; makes the directory and the journal if they do not exist.
     ///
-    /// This call reads the heads of all segments and the whole last segment. If events have to be safe against a power
-    /// cut, it also synchronizes all segments. Open a journal on a thread that may wait for the disk.
+    /// This call reads the heads of all segments and the whole last segment. If events are owed to workers, it reads
+    /// everything from the oldest of these events on, and holds the owed events in memory until a host takes them up.
+    /// If events have to be safe against a power cut, it also synchronizes all segments. Open a journal on a thread
+    /// that may wait for the disk.
     /// - Parameters:
     ///   - path: the directory, on a disk of this machine; this user has to own it, with the permissions 0700.
     ///   - durability: what events are safe against.

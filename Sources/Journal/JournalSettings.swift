@@ -9,7 +9,8 @@ public enum JournalDurability: Sendable, Hashable {
     ///
     /// `publish` does not wait for the synchronization. `deliver` and ``EventJournal/synchronize()`` return after the
     /// synchronization, and only then does a worker learn that its event was handled. Readers of the journal see an
-    /// event once it is safe. If no caller waits, a group is synchronized within this time after its first event.
+    /// event once it is safe. If no caller waits, a group is synchronized within this time after its first event. Notes
+    /// of what workers have settled are synchronized with the events, or by themselves, at most once a second.
     case machine(within: Duration)
 }
 
@@ -37,7 +38,11 @@ public struct JournalRetention: Sendable, Hashable {
 public enum JournalFullPolicy: Sendable, Hashable {
     /// The journal takes no more events until there is room: `deliver` throws, and `HandlerFailed` reports a `publish`.
     case refuse
-    /// The journal removes its oldest segment to make the new one, also while the journal is opened. A reader that had
-    /// not read the oldest segment yet gets a gap.
+    /// The journal removes its oldest segment to make the new one. A reader that had not read the oldest segment yet
+    /// gets a gap.
+    ///
+    /// While events come, no segment is removed that has an event which is owed to a worker or kept as a dead letter;
+    /// the journal then refuses events. While the journal is opened, such segments are removed, too: see
+    /// ``JournalRecovery/unprotectedEvents``.
     case removeOldest
 }
