@@ -184,7 +184,7 @@ package final class JournalTarget: FuzzTarget {
             guard case .note(let copy) = walk.next(in: bytes, limit: offset + bytes.count) else {
                 throw BrokenInvariant(description: "not read again: \(note)")
             }
-            let isWhole = again.byteCount >= record.byteCount
+            let isWhole = again.byteCount == record.byteCount
             try require(isWhole ? copy.note == note : copy.note != nil, "another note: \(note)")
         }
     }
