@@ -18,7 +18,7 @@ extension Link {
     /// With the lock held.
     private var isBeyondWaiting: Bool { ending.hasEnded || closed != nil }
 
-    /// Whether there is room now: the outbox is below its limit, the peer keeps up, and no other publisher waits.
+    /// Whether there is room: the outbox is below its limit, no other publisher waits, and the peer has no backlog.
     ///
     /// With the lock held.
     var hasRoomNow: Bool { sending.keptBytes < limits.outboxBytes && !waiters.areSendersWaiting && !isBackedUp }

@@ -6,7 +6,7 @@ internal import FoundationEssentials
 internal import Foundation
 #endif
 
-/// Reads the special types from their tags or from the forms that they have in JSON.
+/// Reads the special types from their CBOR forms or from their forms in JSON.
 extension SpecialType {
     @inline(never)
     static func decode<T>(_ type: T.Type, at offset: Int, in input: DecodingInput) throws(CBORError) -> T {
