@@ -101,7 +101,7 @@ struct LetterNoteTests {
         #expect(present == Set(store.letters.map(\.event.context.id.number)))
     }
 
-    @Test("Three hundred thousand letters are restored, and evicted, in no time", .timeLimit(.minutes(1)))
+    @Test("Three hundred thousand letters are restored, and evicted, in no time", .timeLimit(.minutes(5)))
     func many() {
         for evictsOldest in [false, true] {
             let store = store(DeadLetterBounds(letters: 10, bytes: 1 << 30, evictsOldest: evictsOldest))

@@ -50,7 +50,8 @@ struct RestoringTests {
         let hasStarted = Atomic<Bool>(false)
         async let publishing: Void = onThreads(1) { _ in
             var number = 1_000_000
-            while !hasStarted.load(ordering: .relaxed) {
+            // Bounded, so that the thread ends even if the host does not start.
+            while !hasStarted.load(ordering: .relaxed), number < 1_200_000 {
                 publisher.publish(Counted(number: number))
                 number += 1
             }
