@@ -50,7 +50,7 @@ final class AttachingHost: Sendable {
     }
 
     /// A client that has attached.
-    final class Guest: LinkEventSink, LinkControlSink, @unchecked Sendable {
+    final class Guest: PartialSink, @unchecked Sendable {
         // Sendable: constant.
         private let link: Link
         private let arrival: Arrival
@@ -87,13 +87,6 @@ final class AttachingHost: Sendable {
             return .handled
         }
 
-        func link(_ link: Link, received gap: GapFrame) {}
-
-        func link(_ link: Link, received receipt: Receipt) {}
-
-        func link(_ link: Link, leftUnconfirmed events: [EventID]) {}
-        func link(_ link: Link, sawSettled events: [EventID]) {}
-
         func link(_ link: Link, received message: ControlMessage) {
             guard case .hello = message else { return }
             // Before the welcome is sent: a client that has it may do what an arrival is cut off for.
@@ -101,14 +94,6 @@ final class AttachingHost: Sendable {
             LinkPair.hostReceived(message, link, LinkLimits())
             books.change { $0.introduced += 1 }
         }
-
-        func link(
-            _ link: Link,
-            wasRefused head: EventHead,
-            payload: UnsafeRawBufferPointer,
-            isOwed: Bool,
-            refusal: Refusal
-        ) -> Bool { false }
 
         func linkEnded(_ link: Link, _ end: LinkEnd) {
             arrival.ended()

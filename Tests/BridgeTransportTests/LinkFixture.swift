@@ -19,6 +19,23 @@ extension EventRun {
     }
 }
 
+/// A sink of a test that looks only at some of what a link brings: the rest is ignored.
+protocol PartialSink: LinkEventSink, LinkControlSink {}
+
+extension PartialSink {
+    func link(_ link: Link, received gap: GapFrame) {}
+    func link(_ link: Link, received receipt: Receipt) {}
+    func link(_ link: Link, leftUnconfirmed events: [EventID]) {}
+    func link(_ link: Link, sawSettled events: [EventID]) {}
+    func link(
+        _ link: Link,
+        wasRefused head: EventHead,
+        payload: UnsafeRawBufferPointer,
+        isOwed: Bool,
+        refusal: Refusal
+    ) -> Bool { false }
+}
+
 /// Notes everything that a link brings, and disposes of events as the test says.
 final class RecordingDelegate: LinkEventSink, LinkControlSink, @unchecked Sendable {
     // Sendable: mutable state is in `Shared`, the rest is set before the link is attached.

@@ -153,7 +153,7 @@ private final class LoadedPair {
 }
 
 /// The receiving half of one side: checks each event, and is slow now and then.
-private final class LoadSide: LinkEventSink, LinkControlSink, @unchecked Sendable {
+private final class LoadSide: PartialSink, @unchecked Sendable {
     // Sendable: `result` and `random` belong to the thread in the strand, so the thread sanitizer would find a second
     // thread in it; the test reads them once `isComplete` is set. The rest is constant.
     struct Result {
@@ -231,11 +231,6 @@ private final class LoadSide: LinkEventSink, LinkControlSink, @unchecked Sendabl
     private func note(_ problem: String) {
         if result.problems.count < 5 { result.problems.append(problem) }
     }
-
-    func link(_ link: Link, received receipt: Receipt) {}
-
-    func link(_ link: Link, leftUnconfirmed events: [EventID]) {}
-    func link(_ link: Link, sawSettled events: [EventID]) {}
 
     func link(_ link: Link, received message: ControlMessage) {
         onMessage(link, message)

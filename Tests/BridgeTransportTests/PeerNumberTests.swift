@@ -54,7 +54,7 @@ struct PeerNumberTests {
     }
 
     /// Stays in the handling of a gap until the test lets it go on.
-    private final class GapHolder: LinkEventSink, LinkControlSink, Sendable {
+    private final class GapHolder: PartialSink, Sendable {
         let holds = Shared(false)
         let mayGoOn = Shared(false)
         let isOver = Shared(false)
@@ -69,16 +69,6 @@ struct PeerNumberTests {
         func link(_ link: Link, received message: ControlMessage) {
             LinkPair.hostReceived(message, link, LinkLimits())
         }
-        func link(_ link: Link, received receipt: Receipt) {}
-        func link(_ link: Link, leftUnconfirmed events: [EventID]) {}
-        func link(_ link: Link, sawSettled events: [EventID]) {}
-        func link(
-            _ link: Link,
-            wasRefused: EventHead,
-            payload: UnsafeRawBufferPointer,
-            isOwed: Bool,
-            refusal: Refusal
-        ) -> Bool { false }
         func linkEnded(_ link: Link, _ end: LinkEnd) { isOver.change { $0 = true } }
     }
 
@@ -105,26 +95,15 @@ struct PeerNumberTests {
     }
 
     /// Takes no event.
-    private final class Refuser: LinkEventSink, LinkControlSink, Sendable {
+    private final class Refuser: PartialSink, Sendable {
         let end = Shared<LinkEnd?>(nil)
 
         func link(_ link: Link, received run: inout EventRun) throws -> EventDisposition {
             throw LinkViolation("event \(run.sequence) is none")
         }
-        func link(_ link: Link, received gap: GapFrame) {}
         func link(_ link: Link, received message: ControlMessage) {
             LinkPair.hostReceived(message, link, LinkLimits())
         }
-        func link(_ link: Link, received receipt: Receipt) {}
-        func link(_ link: Link, leftUnconfirmed events: [EventID]) {}
-        func link(_ link: Link, sawSettled events: [EventID]) {}
-        func link(
-            _ link: Link,
-            wasRefused: EventHead,
-            payload: UnsafeRawBufferPointer,
-            isOwed: Bool,
-            refusal: Refusal
-        ) -> Bool { false }
         func linkEnded(_ link: Link, _ end: LinkEnd) { self.end.change { $0 = end } }
     }
 

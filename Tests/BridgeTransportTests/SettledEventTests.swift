@@ -128,7 +128,7 @@ struct SettledEventTests {
 }
 
 /// A host's link to a peer that speaks by hand, and in which order a journal would hear of events.
-private final class JournaledHost: LinkEventSink, LinkControlSink, @unchecked Sendable {
+private final class JournaledHost: PartialSink, @unchecked Sendable {
     // Sendable: constant, or guarded by its own lock.
     let log = Shared<[String]>([])
     let link: Link
@@ -221,9 +221,6 @@ private final class JournaledHost: LinkEventSink, LinkControlSink, @unchecked Se
         isEstablished.change { $0 = true }
     }
 
-    func link(_ link: Link, received gap: GapFrame) {}
-    func link(_ link: Link, received receipt: Receipt) {}
-    func link(_ link: Link, leftUnconfirmed events: [EventID]) {}
     func linkEnded(_ link: Link, _ end: LinkEnd) { hasEnded.change { $0 = true } }
 }
 
