@@ -116,14 +116,14 @@ package final class JournalTarget: FuzzTarget {
 
     /// Checks that the record is the same after it was written and read again.
     private func checkWriting(_ record: RecordView) throws {
-        guard let (context, payload) = record.event() else { return }
+        guard let (context, owed, payload) = record.owedEvent() else { return }
         let again: EventRecord
         do {
             again = try EventRecord(
                 position: head.firstPosition,
                 name: record.name,
                 context: context,
-                owed: record.owed,
+                owed: owed,
                 payloadBytes: payload.count
             )
         } catch {
@@ -139,11 +139,11 @@ package final class JournalTarget: FuzzTarget {
         var walk = SegmentWalk(of: head)
         try bytes.withUnsafeBytes { bytes in
             guard case .record(let copy) = walk.next(in: bytes, limit: offset + bytes.count),
-                let (other, content) = copy.event()
+                let (other, receivers, content) = copy.owedEvent()
             else { throw BrokenInvariant(description: "not read again: \(record.name) \(context)") }
             try require(copy.name == record.name, "another name")
             try require(words(other) == words(context), "another context: \(other) \(context)")
-            try require(copy.owed == record.owed, "owed to others: \(copy.owed) \(record.owed)")
+            try require(receivers == owed, "owed to others: \(receivers) \(owed)")
             try require(content.elementsEqual(payload), "another payload")
         }
     }

@@ -230,6 +230,12 @@ package struct Outbox: ~Copyable {
     /// ``willOwe()`` was called before the event was appended.
     package mutating func lastIsOwed() { record(lastSequence)?.pointee.becameOwed() }
 
+    /// The unsettled event of this sequence, if a journal has to hear of it; otherwise nil.
+    package func owedEvent(_ sequence: UInt64) -> EventID? {
+        guard let record = record(sequence), record.pointee.isOwed, !record.pointee.isSettled else { return nil }
+        return record.pointee.id
+    }
+
     private mutating func remember(_ source: EventSource) {
         if let known = sources.firstIndex(where: { $0 === source }) {
             sources.swapAt(known, sources.count - 1)

@@ -75,10 +75,8 @@ extension Link {
         }
     }
 
-    /// The event that has got a strike; nil if it is not in the outbox.
-    package func event(struck sequence: UInt64) -> (id: EventID, isOwed: Bool)? {
-        lock.withLock { sending.event(struck: sequence) }
-    }
+    /// The unsettled event of this sequence, if a journal has to hear of it; otherwise nil.
+    package func owedEvent(_ sequence: UInt64) -> EventID? { lock.withLock { sending.outbox.owedEvent(sequence) } }
 
     // MARK: - Suspects
 

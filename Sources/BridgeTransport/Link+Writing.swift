@@ -225,8 +225,7 @@ extension Link {
     ///
     /// - Parameter settled: the acknowledgement of those events; nil for any other peer.
     func wasSettled(_ settled: CheckedAcknowledgement?) {
-        guard let settled else { return }
-        if trace != nil { trace?.acknowledged(settled, at: MonotonicClock.now()) }
+        if let settled, trace != nil { trace?.acknowledged(settled, at: MonotonicClock.now()) }
     }
 
     /// A closure that reports the events written for a peer that acknowledges nothing, as far as a publisher or a

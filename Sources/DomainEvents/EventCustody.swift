@@ -58,19 +58,25 @@ package enum CustodyNote: Sendable, Hashable {
             }
         }
         return zip(sources, numbers).flatMap { source, numbers in
-            var ranges: [ClosedRange<UInt64>] = []
-            for number in numbers.sorted() {
-                if let last = ranges.last, number <= last.upperBound.addingReportingOverflow(1).partialValue {
-                    ranges[ranges.count - 1] = last.lowerBound...max(last.upperBound, number)
-                } else {
-                    ranges.append(number...number)
-                }
-            }
+            let ranges = joined(numbers.map { $0...$0 })
             return stride(from: 0, to: ranges.count, by: mostRanges).map { start in
                 let end = min(start + mostRanges, ranges.count)
                 return CustodyNote.settled(source: source, ranges: Array(ranges[start..<end]), by: receiver)
             }
         }
+    }
+
+    /// The same numbers as ranges in ascending order, none of which overlaps or touches the next.
+    package static func joined(_ ranges: [ClosedRange<UInt64>]) -> [ClosedRange<UInt64>] {
+        var result: [ClosedRange<UInt64>] = []
+        for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) {
+            if let last = result.last, range.lowerBound <= last.upperBound || range.lowerBound - 1 == last.upperBound {
+                result[result.count - 1] = last.lowerBound...max(last.upperBound, range.upperBound)
+            } else {
+                result.append(range)
+            }
+        }
+        return result
     }
 }
 

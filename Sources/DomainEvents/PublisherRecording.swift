@@ -1,7 +1,7 @@
 import Locks
 
-/// The recorder of a publisher's events, for a bridge: it keeps what is owed to workers, tells them
-/// their bookmarks, and reports on itself.
+/// The recorder of a publisher's events, for a bridge: it keeps what is owed to workers, tells them their bookmarks,
+/// and reports on itself.
 package final class PublisherRecording: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let lock = Lock()

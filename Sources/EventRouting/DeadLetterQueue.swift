@@ -5,10 +5,8 @@ package import DomainEvents
 package struct DeadLetterRecord: Sendable {
     /// The letter's number among all letters of the bridge; a letter that is put back into the queue keeps its number.
     package let number: UInt64
-    /// The process that the event was for.
-    package let receiver: String
-    /// The pool of the worker that the event was for; nil if it has none.
-    let pool: String?
+    /// The process that the event was for, as a journal notes it.
+    let notedReceiver: NotedReceiver
     package let event: UndeliveredEvent
     package let cause: EventDeadLettered.Cause
     /// The reasons of the event's strikes, then any other reason.
@@ -16,7 +14,8 @@ package struct DeadLetterRecord: Sendable {
     /// When the event was given up, in nanoseconds since 1970.
     package let nanosecondsSinceEpoch: UInt64
 
-    var notedReceiver: NotedReceiver { NotedReceiver(name: receiver, pool: pool) }
+    /// The name of the process that the event was for.
+    package var receiver: String { notedReceiver.name }
 
     /// The letter as a journal notes it.
     var noted: NotedLetter {

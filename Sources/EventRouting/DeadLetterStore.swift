@@ -76,8 +76,7 @@ package final class DeadLetterStore: @unchecked Sendable {
         lastNumber += 1
         let letter = DeadLetterRecord(
             number: lastNumber,
-            receiver: receiver.name,
-            pool: receiver.pool,
+            notedReceiver: receiver,
             event: event,
             cause: cause,
             reasons: reasons,

@@ -6,12 +6,15 @@ import Locks
 /// Takes up what earlier hosts owed to workers, as the journal of the publisher has kept it.
 package struct HostRecovery {
     private let router: EventRouter
-    private let peers: [Peer]
+    private let peers: [String: Peer]
+    /// The members of each pool.
+    private let members: [String: [Peer]]
 
     /// - Parameter peers: the workers, which the router does not know yet.
     package init(by router: EventRouter, for peers: [Peer]) {
         self.router = router
-        self.peers = peers
+        self.peers = Dictionary(peers.map { ($0.peerName, $0) }) { first, _ in first }
+        members = Dictionary(grouping: peers.filter { $0.pool != nil }) { $0.pool?.name ?? "" }
     }
 
     /// Puts what earlier hosts owed into the outboxes, in the order in which it was recorded, and brings back the dead
@@ -59,7 +62,7 @@ package struct HostRecovery {
             case .deliver(let attempt):
                 let number = router.named(event.name)?.number ?? 0
                 event.payload.withUnsafeBytes { payload in
-                    target?.restore(
+                    target?.link.restore(
                         context,
                         name: event.name,
                         number: number,
@@ -84,7 +87,7 @@ package struct HostRecovery {
         for letter in given {
             _ = deadLetters.addIfRoom(
                 letter.event,
-                for: peer(to: letter.receiver)?.noted ?? NotedReceiver(name: letter.receiver),
+                for: peers[letter.receiver]?.noted ?? NotedReceiver(name: letter.receiver),
                 cause: letter.cause,
                 reasons: letter.reasons,
                 isKept: true
@@ -93,8 +96,6 @@ package struct HostRecovery {
         let publisher = router.publisher
         publisher.recording.note([.hostStarted(incarnation: publisher.source.incarnation)])
     }
-
-    private func peer(to name: String) -> Peer? { peers.first { $0.peerName == name } }
 
     /// An event's name, and the pool whose members share the events of that name.
     private struct SharedName: Hashable {
@@ -108,8 +109,8 @@ package struct HostRecovery {
     ///
     /// - Parameter pools: how pools share the events that were restored before.
     private func target(of event: OwedEvent, _ pools: inout [SharedName: PooledTargets?]) -> Peer? {
-        if let peer = peer(to: event.receiver.name) { return peer }
-        let members = peers.filter { $0.pool?.name == event.receiver.name }
+        if let peer = peers[event.receiver.name] { return peer }
+        guard let members = members[event.receiver.name] else { return nil }
         let name = SharedName(event: event.name, pool: event.receiver.name)
         let pooled =
             pools[name] ?? PooledTargets(members, name: event.name, isSelfReport: false, reports: router.reports)
@@ -143,25 +144,6 @@ extension Peer {
             return error.code == .eventTooLarge ? error.description : nil
         }
     }
-
-    /// Takes an event that an earlier host has left; only before the peer's first process.
-    fileprivate func restore(
-        _ context: EventContext,
-        name: String,
-        number: UInt64,
-        attempt: Int,
-        strikes: [String],
-        payload: UnsafeRawBufferPointer
-    ) {
-        link.restore(
-            context,
-            name: name,
-            number: number,
-            attempt: attempt,
-            strikes: strikes,
-            payload: payload
-        )
-    }
 }
 
 extension DeadLetterRecord {
@@ -169,8 +151,7 @@ extension DeadLetterRecord {
     fileprivate init(_ letter: NotedLetter, of event: OwedEvent, _ context: EventContext) {
         self.init(
             number: letter.number,
-            receiver: letter.receiver.name,
-            pool: letter.receiver.pool,
+            notedReceiver: letter.receiver,
             event: UndeliveredEvent(
                 name: event.name,
                 context: context,

@@ -33,8 +33,7 @@ extension Peer {
             let verdict = ledger.crashed(finding)
             guard case .struck(let sequence, _) = finding else { return (verdict, nil, nil, nil) }
             guard verdict == .deadLetter || verdict == .broken else {
-                let struck = current.event(struck: sequence).flatMap { $0.isOwed ? $0.id : nil }
-                return (verdict, nil, nil, struck)
+                return (verdict, nil, nil, current.owedEvent(sequence))
             }
             // Sequences have no gaps, so the other events get new numbers in another link.
             let retired = current

@@ -100,25 +100,27 @@ struct CustodyLedger: Sendable {
     }
 
     private mutating func end(_ id: EventID, of receiver: NotedReceiver, where isOver: (Debt) -> Bool) {
-        guard var entry = entries[id] else { return }
-        entry.debts.removeAll { receiver.isOwed(as: $0.receiver.name) && !$0.isDoubtful && isOver($0) }
-        entries[id] = entry.debts.isEmpty ? nil : entry
+        guard let place = entries.index(forKey: id) else { return }
+        entries.values[place].debts.removeAll {
+            receiver.isOwed(as: $0.receiver.name) && !$0.isDoubtful && isOver($0)
+        }
+        if entries.values[place].debts.isEmpty { entries.remove(at: place) }
     }
 
     private mutating func changeAll(_ change: (inout Debt) -> Void) {
-        for id in Array(entries.keys) {
-            guard var entry = entries[id] else { continue }
-            for index in entry.debts.indices { change(&entry.debts[index]) }
-            entries[id] = entry
+        var place = entries.startIndex
+        while place < entries.endIndex {
+            for index in entries.values[place].debts.indices { change(&entries.values[place].debts[index]) }
+            entries.formIndex(after: &place)
         }
     }
 
     private mutating func change(_ id: EventID, of receiver: NotedReceiver, _ change: (inout Debt) -> Void) {
-        guard var entry = entries[id] else { return }
-        for index in entry.debts.indices where receiver.isOwed(as: entry.debts[index].receiver.name) {
-            change(&entry.debts[index])
+        guard let place = entries.index(forKey: id) else { return }
+        for index in entries.values[place].debts.indices
+        where receiver.isOwed(as: entries.values[place].debts[index].receiver.name) {
+            change(&entries.values[place].debts[index])
         }
-        entries[id] = entry
     }
 
     // MARK: - The next host

@@ -91,14 +91,14 @@ extension JournalCore {
 extension CustodyLedger {
     /// An event was read from the files.
     mutating func recorded(_ view: RecordView) {
-        guard let (context, payload) = view.event() else { return }
+        guard let (context, owed, payload) = view.owedEvent() else { return }
         let record = JournalRecord(
             position: view.position,
             name: view.name,
             context: context,
             payload: Array(payload)
         )
-        recorded(context.id, at: view.position, owedTo: view.owed, as: record)
+        recorded(context.id, at: view.position, owedTo: owed, as: record)
     }
 
     /// Whether an event that lies before this segment is owed to a receiver or kept as a dead letter.

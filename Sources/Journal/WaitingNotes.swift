@@ -29,7 +29,7 @@ struct WaitingNotes: Sendable {
         }
         let key = Key(source: source, receiver: receiver)
         if let index = open[key], case .settled(_, let earlier, _) = notes[index] {
-            let all = Self.union(earlier, ranges)
+            let all = CustodyNote.joined(earlier + ranges)
             if all.count <= CustodyNote.mostRanges {
                 notes[index] = .settled(source: source, ranges: all, by: receiver)
                 return
@@ -49,21 +49,5 @@ struct WaitingNotes: Sendable {
         guard count > 0 else { return }
         notes.removeFirst(count)
         open = [:]
-    }
-
-    /// All numbers of two lists of ranges, as ranges in ascending order.
-    private static func union(
-        _ earlier: [ClosedRange<UInt64>],
-        _ later: [ClosedRange<UInt64>]
-    ) -> [ClosedRange<UInt64>] {
-        var result: [ClosedRange<UInt64>] = []
-        for range in (earlier + later).sorted(by: { $0.lowerBound < $1.lowerBound }) {
-            if let last = result.last, range.lowerBound <= last.upperBound.saturatingSum(1) {
-                result[result.count - 1] = last.lowerBound...max(last.upperBound, range.upperBound)
-            } else {
-                result.append(range)
-            }
-        }
-        return result
     }
 }

@@ -73,19 +73,24 @@ package struct EventRecord {
             }
             flags |= RecordLayout.isOwed
             size += RecordLayout.owedHeadBytes
-            for receiver in owed { size += RecordLayout.receiverHeadBytes + receiver.name.utf8.count }
+            for receiver in owed {
+                try Self.check(receiver.name)
+                size += RecordLayout.receiverHeadBytes + receiver.name.utf8.count
+            }
         }
         for text in [
             name, context.id.origin, context.cause?.origin ?? "", root?.origin ?? "", context.bookmark?.worker ?? "",
-        ] + owed.map(\.name)
-        where text.utf8.count > Self.longestText {
-            throw Mistake(text: "a name or an origin has \(text.utf8.count) bytes; \(Self.longestText) are the most")
-        }
+        ] { try Self.check(text) }
         guard payloadBytes <= Int(RecordLayout.lengthMask) - size else {
             throw Mistake(text: "its payload has \(payloadBytes) bytes")
         }
         self.flags = flags
         byteCount = size + payloadBytes
+    }
+
+    private static func check(_ text: String) throws(Mistake) {
+        guard text.utf8.count > longestText else { return }
+        throw Mistake(text: "a name or an origin has \(text.utf8.count) bytes; \(longestText) are the most")
     }
 
     /// The name of the bookmark's worker as the record spells it: empty if the event's identity has it.
@@ -108,19 +113,16 @@ package struct EventRecord {
         seed: UInt32,
         at offset: Int
     ) -> UInt32 {
-        target.store(UInt32(0), at: RecordLayout.length)
-        target.store(RecordLayout.Kind.event.rawValue, at: RecordLayout.kind)
-        target.store(flags, at: RecordLayout.flags)
-        target.store(UInt16(clamping: name.utf8.count), at: RecordLayout.nameBytes)
-        target.store(UInt16(clamping: context.id.origin.utf8.count), at: RecordLayout.originBytes)
-        target.store(UInt16(clamping: context.attempt), at: RecordLayout.attempt)
-        target.store(position, at: RecordLayout.position)
-        target.store(context.nanosecondsSinceEpoch, at: RecordLayout.time)
-        target.store(context.id.number, at: RecordLayout.number)
-        target.store(context.id.incarnation, at: RecordLayout.incarnation)
-        var writer = Writer(target: target, offset: RecordLayout.headBytes)
-        writer.append(name)
-        writer.append(context.id.origin)
+        var writer = RecordWriter(
+            .event,
+            flags: flags,
+            name: name,
+            id: context.id,
+            attempt: context.attempt,
+            position: position,
+            time: context.nanosecondsSinceEpoch,
+            into: target
+        )
         if let cause = context.cause { writer.append(cause) }
         if let root { writer.append(root) }
         if let traceparent = context.traceparent { writer.append(traceparent.description) }
@@ -130,48 +132,6 @@ package struct EventRecord {
         if !owed.isEmpty { writer.append(owed) }
         writer.append(payload)
         return RecordLayout.sealed(target, seed: seed, at: offset)
-    }
-
-    private struct Writer {
-        let target: UnsafeMutableRawBufferPointer
-        var offset: Int
-
-        mutating func append(_ bytes: UnsafeRawBufferPointer) {
-            UnsafeMutableRawBufferPointer(rebasing: target[offset..<(offset + bytes.count)]).copyMemory(from: bytes)
-            offset += bytes.count
-        }
-
-        mutating func append(_ text: String) {
-            var text = text
-            text.withUTF8 { append(UnsafeRawBufferPointer($0)) }
-        }
-
-        mutating func append(_ bookmark: [UInt8], of worker: String) {
-            target.store(UInt16(clamping: worker.utf8.count), at: offset)
-            target.store(UInt16(clamping: bookmark.count), at: offset + 2)
-            offset += RecordLayout.bookmarkHeadBytes
-            append(worker)
-            bookmark.withUnsafeBytes { append($0) }
-        }
-
-        mutating func append(_ owed: [OwedReceiver]) {
-            target.store(UInt16(clamping: owed.count), at: offset)
-            offset += RecordLayout.owedHeadBytes
-            for receiver in owed {
-                target.store(UInt8(receiver.isSpecified ? 1 : 0), at: offset)
-                target.store(UInt16(clamping: receiver.name.utf8.count), at: offset + 1)
-                offset += RecordLayout.receiverHeadBytes
-                append(receiver.name)
-            }
-        }
-
-        mutating func append(_ id: EventID) {
-            target.store(id.incarnation, at: offset)
-            target.store(id.number, at: offset + 8)
-            target.store(UInt16(clamping: id.origin.utf8.count), at: offset + 16)
-            offset += RecordLayout.identityBytes
-            append(id.origin)
-        }
     }
 }
 

@@ -7,9 +7,8 @@ package import DomainEvents
 package struct NoteRecord {
     private let kind: RecordLayout.Kind
     private let name: String
-    private let origin: String
-    private let incarnation: UInt64
-    private let number: UInt64
+    /// The event, with a shortened origin.
+    private let id: EventID
     private let attempt: Int
     private let time: UInt64
     private let body: [UInt8]
@@ -26,6 +25,7 @@ package struct NoteRecord {
     package init(_ note: CustodyNote) {
         let receiver: NotedReceiver?
         let source: EventSource
+        let number: UInt64
         var body: [UInt8] = []
         func put(_ text: String) { Self.put(text, into: &body) }
         func put(_ number: UInt64) { Self.put(number, into: &body) }
@@ -64,8 +64,7 @@ package struct NoteRecord {
             source = EventSource(origin: "", incarnation: incarnation)
         }
         name = Self.short(receiver?.name ?? "")
-        origin = Self.short(source.origin)
-        incarnation = source.incarnation
+        id = EventID(origin: Self.short(source.origin), incarnation: source.incarnation, number: number)
         self.body = body
     }
 
@@ -117,7 +116,7 @@ package struct NoteRecord {
 
     /// The length of the record in bytes.
     package var byteCount: Int {
-        RecordLayout.headBytes + name.utf8.count + origin.utf8.count + body.count
+        RecordLayout.headBytes + name.utf8.count + id.origin.utf8.count + body.count
     }
 
     /// How far after the beginning of this record the next one begins.
@@ -134,21 +133,16 @@ package struct NoteRecord {
         seed: UInt32,
         at offset: Int
     ) -> UInt32 {
-        target.store(UInt32(0), at: RecordLayout.length)
-        target.store(kind.rawValue, at: RecordLayout.kind)
-        target.store(UInt8(0), at: RecordLayout.flags)
-        target.store(UInt16(clamping: name.utf8.count), at: RecordLayout.nameBytes)
-        target.store(UInt16(clamping: origin.utf8.count), at: RecordLayout.originBytes)
-        target.store(UInt16(clamping: attempt), at: RecordLayout.attempt)
-        target.store(position, at: RecordLayout.position)
-        target.store(time, at: RecordLayout.time)
-        target.store(number, at: RecordLayout.number)
-        target.store(incarnation, at: RecordLayout.incarnation)
-        var next = RecordLayout.headBytes
-        for bytes in [Array(name.utf8), Array(origin.utf8), body] {
-            UnsafeMutableRawBufferPointer(rebasing: target[next..<(next + bytes.count)]).copyBytes(from: bytes)
-            next += bytes.count
-        }
+        var writer = RecordWriter(
+            kind,
+            name: name,
+            id: id,
+            attempt: attempt,
+            position: position,
+            time: time,
+            into: target
+        )
+        body.withUnsafeBytes { writer.append($0) }
         return RecordLayout.sealed(target, seed: seed, at: offset)
     }
 

@@ -88,10 +88,15 @@ package struct RecordView {
     /// Whether the event was owed to receivers when it was recorded.
     package var isOwed: Bool { flags & RecordLayout.isOwed != 0 }
 
-    /// The receivers that the event is owed to; empty if there are none, or if its parts do not fit.
-    package var owed: [OwedReceiver] { isOwed ? parts()?.owed ?? [] : [] }
+    /// The same as ``event()``, with the receivers that the event is owed to.
+    package func owedEvent() -> (context: EventContext, owed: [OwedReceiver], payload: UnsafeRawBufferPointer)? {
+        parts().map { ($0.context, Self.receivers(in: $0.owed), $0.payload) }
+    }
 
-    private func parts() -> (context: EventContext, owed: [OwedReceiver], payload: UnsafeRawBufferPointer)? {
+    /// - Returns: The context, the bytes of the receivers that the event is owed to, and the payload.
+    private func parts()
+        -> (context: EventContext, owed: UnsafeRawBufferPointer, payload: UnsafeRawBufferPointer)?
+    {
         var offset = RecordLayout.headBytes + nameBytes + originBytes
         let id = EventID(origin: origin, incarnation: incarnation, number: number)
         func identity() -> EventID? {
@@ -128,32 +133,45 @@ package struct RecordView {
             let worker = bytes.number(at: offset, as: UInt16.self)
             offset += RecordLayout.bookmarkHeadBytes + Int(worker) + bookmark.bookmark.bytes.count
         }
-        var owed: [OwedReceiver] = []
+        var owed = UnsafeRawBufferPointer(start: nil, count: 0)
         if isOwed {
             guard let head = part(offset, RecordLayout.owedHeadBytes) else { return nil }
             offset += RecordLayout.owedHeadBytes
+            let begin = offset
             for _ in 0..<head.number(at: 0, as: UInt16.self) {
                 guard let head = part(offset, RecordLayout.receiverHeadBytes),
-                    case let count = Int(head.number(at: 1, as: UInt16.self)),
-                    let name = part(offset + RecordLayout.receiverHeadBytes, count)
+                    case let length = RecordLayout.receiverHeadBytes + Int(head.number(at: 1, as: UInt16.self)),
+                    part(offset, length) != nil
                 else { return nil }
-                owed.append(
-                    OwedReceiver(name: String(decoding: name, as: UTF8.self), isSpecified: head[0] & 1 != 0)
-                )
-                offset += RecordLayout.receiverHeadBytes + count
+                offset += length
             }
+            owed = UnsafeRawBufferPointer(rebasing: bytes[begin..<offset])
         }
         guard let payload = part(offset, bytes.count - offset) else { return nil }
         let context = EventContext(
             id: id,
             nanosecondsSinceEpoch: time,
-            attempt: Int(bytes.number(at: RecordLayout.attempt, as: UInt16.self)),
+            attempt: attempt,
             cause: cause,
             root: root,
             traceparent: traceparent,
             bookmark: bookmark
         )
         return (context, owed, payload)
+    }
+
+    /// The receivers in the bytes that ``parts()`` has found.
+    private static func receivers(in bytes: UnsafeRawBufferPointer) -> [OwedReceiver] {
+        var receivers: [OwedReceiver] = []
+        var offset = 0
+        while offset < bytes.count {
+            let begin = offset + RecordLayout.receiverHeadBytes
+            let end = begin + Int(bytes.number(at: offset + 1, as: UInt16.self))
+            let name = String(decoding: bytes[begin..<end], as: UTF8.self)
+            receivers.append(OwedReceiver(name: name, isSpecified: bytes[offset] & 1 != 0))
+            offset = end
+        }
+        return receivers
     }
 
     private func readBookmark(at offset: Int) -> WorkerBookmark? {

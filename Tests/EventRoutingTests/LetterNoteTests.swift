@@ -110,8 +110,7 @@ struct LetterNoteTests {
                 (1...count).reversed().map { number in
                     DeadLetterRecord(
                         number: number,
-                        receiver: "a",
-                        pool: nil,
+                        notedReceiver: NotedReceiver(name: "a"),
                         event: Self.event(number),
                         cause: .refused,
                         reasons: [],

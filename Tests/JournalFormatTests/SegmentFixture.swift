@@ -171,11 +171,11 @@ struct SegmentReading: Equatable {
             case .end(let end): self.end = end
             case .record(let record):
                 length = window
-                guard let (context, payload) = record.event() else {
+                guard let (context, receivers, payload) = record.owedEvent() else {
                     mistake = "a record whose parts do not fit"
                     return
                 }
-                if record.isOwed { owed.append(record.owed) }
+                if record.isOwed { owed.append(receivers) }
                 events.append(
                     .init(position: record.position, name: record.name, context: "\(context)", payload: Array(payload))
                 )

@@ -157,9 +157,7 @@ extension SendState {
     }
 
     /// Whether it is time to find the settled mark anew, which takes a search through all that is kept.
-    private var isSettledMarkOld: Bool {
-        eventsSinceSettledMark >= max(1_023, outbox.count)
-    }
+    private var isSettledMarkOld: Bool { eventsSinceSettledMark >= max(1_023, outbox.count) }
 
     // MARK: - Reading again
 

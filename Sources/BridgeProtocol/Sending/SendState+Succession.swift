@@ -158,17 +158,6 @@ extension SendState {
         outbox.receiverCrashed(suspects: suspects, because: reason)
     }
 
-    /// The event of a strike; nil if the event is not in the outbox.
-    package func event(struck sequence: UInt64) -> (id: EventID, isOwed: Bool)? {
-        var found: (EventID, Bool)?
-        outbox.forEachUnsettled { record in
-            if record.sequence == sequence {
-                found = (EventID(source: record.source, number: record.number), record.isOwed)
-            }
-        }
-        return found
-    }
-
     package func strikes(of sequence: UInt64) -> [String] { outbox.probation.strikes(of: sequence) ?? [] }
 }
 

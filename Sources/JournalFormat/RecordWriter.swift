@@ -1,0 +1,74 @@
+import DomainEvents
+
+/// Writes the parts of a record behind its checksum, one after the other.
+struct RecordWriter {
+    private let target: UnsafeMutableRawBufferPointer
+    private var offset = RecordLayout.headBytes
+
+    /// Writes the fixed part, a name and the origin of an identity.
+    ///
+    /// - Parameters:
+    ///   - position: the event's, or in other kinds of record that of the event before.
+    ///   - target: the bytes of the whole record.
+    init(
+        _ kind: RecordLayout.Kind,
+        flags: UInt8 = 0,
+        name: String,
+        id: EventID,
+        attempt: Int,
+        position: UInt64,
+        time: UInt64,
+        into target: UnsafeMutableRawBufferPointer
+    ) {
+        self.target = target
+        target.store(UInt32(0), at: RecordLayout.length)
+        target.store(kind.rawValue, at: RecordLayout.kind)
+        target.store(flags, at: RecordLayout.flags)
+        target.store(UInt16(clamping: name.utf8.count), at: RecordLayout.nameBytes)
+        target.store(UInt16(clamping: id.origin.utf8.count), at: RecordLayout.originBytes)
+        target.store(UInt16(clamping: attempt), at: RecordLayout.attempt)
+        target.store(position, at: RecordLayout.position)
+        target.store(time, at: RecordLayout.time)
+        target.store(id.number, at: RecordLayout.number)
+        target.store(id.incarnation, at: RecordLayout.incarnation)
+        append(name)
+        append(id.origin)
+    }
+
+    mutating func append(_ bytes: UnsafeRawBufferPointer) {
+        UnsafeMutableRawBufferPointer(rebasing: target[offset..<(offset + bytes.count)]).copyMemory(from: bytes)
+        offset += bytes.count
+    }
+
+    mutating func append(_ text: String) {
+        var text = text
+        text.withUTF8 { append(UnsafeRawBufferPointer($0)) }
+    }
+
+    mutating func append(_ bookmark: [UInt8], of worker: String) {
+        target.store(UInt16(clamping: worker.utf8.count), at: offset)
+        target.store(UInt16(clamping: bookmark.count), at: offset + 2)
+        offset += RecordLayout.bookmarkHeadBytes
+        append(worker)
+        bookmark.withUnsafeBytes { append($0) }
+    }
+
+    mutating func append(_ owed: [OwedReceiver]) {
+        target.store(UInt16(clamping: owed.count), at: offset)
+        offset += RecordLayout.owedHeadBytes
+        for receiver in owed {
+            target.store(UInt8(receiver.isSpecified ? 1 : 0), at: offset)
+            target.store(UInt16(clamping: receiver.name.utf8.count), at: offset + 1)
+            offset += RecordLayout.receiverHeadBytes
+            append(receiver.name)
+        }
+    }
+
+    mutating func append(_ id: EventID) {
+        target.store(id.incarnation, at: offset)
+        target.store(id.number, at: offset + 8)
+        target.store(UInt16(clamping: id.origin.utf8.count), at: offset + 16)
+        offset += RecordLayout.identityBytes
+        append(id.origin)
+    }
+}
