@@ -27,6 +27,10 @@ package struct LinkParties: Sendable {
     /// The incarnation that the peer's acknowledgements must carry; 0 before the handshake.
     package var peerIncarnation: UInt64 { peer?.incarnation ?? 0 }
 
+    /// Whether the source is this side, by the object that all its events share.
+    @inline(__always)
+    func isOwn(_ source: EventSource) -> Bool { source === own }
+
     /// Whether the source is neither of the two processes.
     func isThird(_ source: EventSource) -> Bool {
         guard source != own else { return false }

@@ -118,8 +118,7 @@ package struct Outbox: ~Copyable {
     /// The settled events of which a journal has to hear.
     package internal(set) var untold = UntoldEvents()
 
-    /// The sources of the kept events, which must stay alive as long as a record names them.
-    private var sources: [EventSource] = []
+    private var sources = KeptSources()
 
     /// An atomic has an address, and so has every value that contains one: the compiler passes the outbox, and the
     /// state that the outbox is part of, by their addresses.
@@ -198,7 +197,7 @@ package struct Outbox: ~Copyable {
         if count == capacity { makeRing(of: capacity * 2) }
         lastSequence &+= 1
         store.region?.began(lastSequence)
-        if sources.last !== source { remember(source) }
+        sources.keep(source)
         let record = Record(
             frame: frame,
             length: frameLength,
@@ -222,7 +221,7 @@ package struct Outbox: ~Copyable {
 
     /// Events come of which a journal has to hear, or such events have come in an outbox before this one.
     ///
-    /// Before the first of them is appended: from then on the peer is told of no event that it does not come again.
+    /// Before the first of them is appended: from then on the peer is never told that an event does not come again.
     package mutating func willOwe() { untold.use() }
 
     /// The newest event is owed to the receiver as a journal says: the journal has to hear when it is settled.
@@ -234,14 +233,6 @@ package struct Outbox: ~Copyable {
     package func owedEvent(_ sequence: UInt64) -> EventID? {
         guard let record = record(sequence), record.pointee.isOwed, !record.pointee.isSettled else { return nil }
         return record.pointee.id
-    }
-
-    private mutating func remember(_ source: EventSource) {
-        if let known = sources.firstIndex(where: { $0 === source }) {
-            sources.swapAt(known, sources.count - 1)
-        } else {
-            sources.append(source)
-        }
     }
 
     /// Moves the records to a ring that has room for all of them.
@@ -479,7 +470,7 @@ package struct Outbox: ~Copyable {
             firstSequence += 1
         }
         guard isEmpty else { return }
-        if sources.count > 1 { sources.removeFirst(sources.count - 1) }
+        sources.keepNewest()
         if capacity > Self.keptRecords { makeRing(of: Self.fewRecords) }
     }
 

@@ -22,7 +22,7 @@ package struct EventRun {
     /// The payload of the event in hand; valid while it is in hand.
     package private(set) var payload = UnsafeRawBufferPointer(start: nil, count: 0)
     /// What is known of the event in hand; valid while it is in hand.
-    package private(set) var context: IncomingContext
+    package private(set) var context: BorrowedContext
 
     private let source: Unmanaged<EventSource>
     /// Has the events, and outlives the run; nil if the run has only one event.
@@ -36,7 +36,7 @@ package struct EventRun {
     init(of reader: FrameReader, from source: Unmanaged<EventSource>, strand: LinkStrand, turn: Int) {
         name = .number(reader.runName)
         (isOfPeer, wantsReceipt, hasBookmark) = (reader.runSource == nil, false, false)
-        context = IncomingContext(source: source, number: 0, nanosecondsSinceEpoch: 0, settledBelow: nil)
+        context = BorrowedContext(source: source, number: 0, nanosecondsSinceEpoch: 0, settledBelow: nil)
         (self.source, self.reader, self.strand, self.turn) = (source, .passUnretained(reader), strand, turn)
     }
 
@@ -55,7 +55,7 @@ package struct EventRun {
         name = head.name
         if case .sender = head.id { isOfPeer = true } else { isOfPeer = false }
         (wantsReceipt, hasBookmark) = (head.wantsReceipt, head.bookmark != nil)
-        self.context = IncomingContext(context)
+        self.context = BorrowedContext(context)
         source = .passUnretained(context.pointee.id.source)
         (self.sequence, self.payload, self.strand) = (sequence, payload, strand)
         (reader, turn) = (nil, strand.turn)
@@ -76,7 +76,7 @@ package struct EventRun {
         guard let (event, payload) = next else { return false }
         sequence = event.sequence.asWritten
         self.payload = payload
-        context = IncomingContext(
+        context = BorrowedContext(
             source: source,
             number: event.number,
             nanosecondsSinceEpoch: event.nanosecondsSinceEpoch,
@@ -87,7 +87,7 @@ package struct EventRun {
     }
 
     /// From now on the event in hand is known by `context`, which lies where it is as long as ``context`` is read.
-    package mutating func bears(_ context: UnsafePointer<EventContext>) { self.context = IncomingContext(context) }
+    package mutating func bears(_ context: UnsafePointer<EventContext>) { self.context = BorrowedContext(context) }
 
     /// Notes the event in hand as handled and takes the next one; returns false, and does neither, if there is no next
     /// one for this thread.

@@ -67,7 +67,7 @@ extension Link {
     ///   - number: this process's number for the name.
     ///   - ifThereIsRoom: whether the event is taken only if it need not wait for room.
     package func send(
-        _ context: EventContext,
+        _ context: BorrowedContext,
         name: String,
         number: UInt64,
         payload: UnsafeRawBufferPointer,

@@ -118,6 +118,14 @@ extension CBORBuffer.Storage {
         if written == nil { foreignText(value) }
     }
 
+    /// Writes the text at an address.
+    @inline(__always)
+    package mutating func text(at address: UnsafePointer<String>) {
+        guard address.pointee.isContiguousUTF8 else { return text(address.pointee) }
+        // Changes nothing, as the text is UTF-8 already. It counts no reference, as a view of the text would.
+        UnsafeMutablePointer(mutating: address).pointee.withUTF8 { text(utf8: UnsafeRawBufferPointer($0)) }
+    }
+
     /// Writes text that Swift does not store itself, such as a bridged `NSString`.
     @inline(never)
     package mutating func foreignText(_ value: String) {

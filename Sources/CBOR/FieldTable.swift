@@ -109,7 +109,7 @@ final class FieldTable: @unchecked Sendable {
                 written &+= 1
             case .text:
                 writing.begin(FieldTable.key(of: field))
-                writing.output.pointee.text(property.assumingMemoryBound(to: String.self).pointee)
+                writing.output.pointee.text(at: property.assumingMemoryBound(to: String.self))
                 written &+= 1
             case .other:
                 if try field.pointee.codec.write(property, FieldTable.key(of: field), writing) { written &+= 1 }

@@ -83,27 +83,43 @@ package class AnyEventChannel: @unchecked Sendable {
 
     /// The present list, with a counted reference for the caller; nil if nothing gets the events.
     func currentSubscribers() -> SubscriberList? {
-        var address = current.load(ordering: .sequentiallyConsistent)
-        if address == 0 { return nil }
+        if current.load(ordering: .sequentiallyConsistent) == 0 { return nil }
         let slot = DeliveryThread.unmanaged._withUnsafeGuaranteedRef { $0.slot }
-        while true {
+        // The code that uses the list which the slot names has published another event.
+        if slot.pointee.isBorrowing { return lock.withLock { subscribers.isEmpty ? nil : subscribers } }
+        guard let lent = lendList(to: slot) else { return nil }
+        defer { takeBack(lent, from: slot) }
+        return lent.takeUnretainedValue()
+    }
+
+    /// Calls `body` with the present list, if a forwarder is the only receiver; counts no reference.
+    ///
+    /// - Returns: What `body` returns; nil if `body` was not called, and ``currentSubscribers()`` has to be asked.
+    func withOneForwarder<R>(_ body: (SubscriberList) -> R) -> R? {
+        let slot = DeliveryThread.unmanaged._withUnsafeGuaranteedRef { $0.slot }
+        guard !slot.pointee.isBorrowing, let lent = lendList(to: slot) else { return nil }
+        defer { takeBack(lent, from: slot) }
+        return lent._withUnsafeGuaranteedRef { $0.isForwardedAlone ? body($0) : nil }
+    }
+
+    /// The present list, which is not released before the slot gives it back; nil if nothing gets the events.
+    private func lendList(to slot: UnsafeMutablePointer<DeliverySlot>) -> Unmanaged<SubscriberList>? {
+        var address = current.load(ordering: .sequentiallyConsistent)
+        while let pointer = UnsafeRawPointer(bitPattern: address) {
             slot.pointee.setBorrowed(address)
             let now = current.load(ordering: .sequentiallyConsistent)
-            if now == address { break }
+            if now == address { return .fromOpaque(pointer) }
             // The list that was named for a moment may have been kept for this thread.
             slot.pointee.setBorrowed(0)
             sweep()
             address = now
         }
-        guard let pointer = UnsafeRawPointer(bitPattern: address) else {
-            slot.pointee.setBorrowed(0)
-            return nil
-        }
-        // The slot named the list while it was current, so it is not released before the slot is empty again.
-        let subscribers = Unmanaged<SubscriberList>.fromOpaque(pointer).takeUnretainedValue()
+        return nil
+    }
+
+    private func takeBack(_ lent: Unmanaged<SubscriberList>, from slot: UnsafeMutablePointer<DeliverySlot>) {
         slot.pointee.setBorrowed(0)
-        if current.load(ordering: .sequentiallyConsistent) != address { sweep() }
-        return subscribers
+        if current.load(ordering: .sequentiallyConsistent) != UInt(bitPattern: lent.toOpaque()) { sweep() }
     }
 
     /// The present subscribers, if all of them are handlers on the delivering thread; nil otherwise.

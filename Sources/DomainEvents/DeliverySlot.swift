@@ -17,7 +17,7 @@ struct DeliverySlot: ~Copyable {
     ///
     /// As long as this names a list, the handlers in the list are not released.
     @usableFromInline let subscribers = Atomic<UInt>(0)
-    /// The list to which the thread is taking a reference; 0 for none.
+    /// The list to which the thread is taking a reference, or whose only receiver it is calling; 0 for none.
     private let borrowed = Atomic<UInt>(0)
     /// The gate of the handler that is being entered, or, with ``isRunning`` set, of the handler that runs; 0 for none.
     @usableFromInline let gate = Atomic<UInt>(0)
@@ -45,6 +45,9 @@ struct DeliverySlot: ~Copyable {
     @inlinable func setGate(_ value: UInt) { set(gate, to: value) }
 
     func setBorrowed(_ address: UInt) { set(borrowed, to: address) }
+
+    /// Whether ``setBorrowed(_:)`` has named a list; only for the slot's own thread.
+    var isBorrowing: Bool { borrowed.load(ordering: .relaxed) != 0 }
 
     /// Writes a word, behind all that the thread has done with what the word named, and ahead of all that it reads
     /// next.
@@ -97,7 +100,7 @@ enum DeliverySlots {
         AsymmetricFence.heavy()
     }
 
-    /// Whether some thread calls the handlers of this list, or is about to take a reference to it.
+    /// Whether some thread calls the receivers of this list, or is about to take a reference to it.
     static func isUsing(subscribers address: UInt) -> Bool {
         lock.withLock { all.contains { $0.pointee.names(subscribers: address) } }
     }

@@ -22,7 +22,7 @@ package final class DeliveryThread {
 
     /// The context of the event in hand while it lies in the memory of the caller that delivers the event; it is
     /// copied, which counts references, only if a handler asks for it.
-    @exclusivity(unchecked) private var borrowed: UnsafePointer<IncomingContext>?
+    @exclusivity(unchecked) private var borrowed: UnsafePointer<BorrowedContext>?
 
     /// The event in hand, if it comes from a strand; its context is made only if a handler asks for it.
     @exclusivity(unchecked) private var place: DeliveryPlace?
@@ -135,7 +135,7 @@ package final class DeliveryThread {
     }
 
     /// Runs the inline handlers of an awaited event; returns the first error that one of them threw.
-    func collectFailures(context: IncomingContext, _ body: (DeliveryThread) -> Void) -> ThrownError? {
+    func collectFailures(context: BorrowedContext, _ body: (DeliveryThread) -> Void) -> ThrownError? {
         if !isDelivering {
             // There is no outer state to restore afterwards.
             isDelivering = true

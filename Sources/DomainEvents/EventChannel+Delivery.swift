@@ -12,11 +12,6 @@ extension EventChannel {
         from publisher: EventPublisher,
         ifFull: FullOutboxAction
     ) -> Forwarded {
-        // A constant for the forwarder would count a reference to it.
-        var atOnce: HeldEvents?
-        let only = subscribers.onlyForwarder?
-            .forward(event, context: context, ifFull: ifFull, receipts: nil, held: &atOnce)
-        if let only { return only }
         let destinations = destinations(
             from: Destination(channel: self, subscribers: subscribers, publisher: publisher)
         )
@@ -100,7 +95,9 @@ extension EventChannel {
     ) -> Forwarded {
         var outcome = Forwarded.taken
         for forwarder in forwarders {
-            let next = forwarder.forward(event, context: context, ifFull: ifFull, receipts: receipts, held: &held)
+            let next = context.withBorrowed {
+                forwarder.forward(event, context: $0, ifFull: ifFull, receipts: receipts, held: &held)
+            }
             outcome = outcome.or(next)
         }
         return outcome
@@ -146,7 +143,7 @@ extension EventChannel {
     package func call(
         _ subscribers: SubscriberList,
         _ event: E,
-        context: IncomingContext,
+        context: BorrowedContext,
         on thread: DeliveryThread,
         from publisher: EventPublisher
     ) -> ThrownError? {
@@ -289,7 +286,7 @@ extension EventChannel {
     /// Calls the inline handlers; returns the error of the first one that throws.
     private func failure(of event: E, _ context: EventContext, at destinations: Destinations) -> ThrownError? {
         withUnsafePointer(to: context) { context in
-            DeliveryThread.current.collectFailures(context: IncomingContext(context)) { thread in
+            DeliveryThread.current.collectFailures(context: BorrowedContext(context)) { thread in
                 callInline(event, at: destinations, on: thread)
             }
         }

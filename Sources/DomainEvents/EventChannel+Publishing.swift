@@ -50,10 +50,8 @@ extension EventChannel {
                 thread.finish()
                 withExtendedLifetime(publisher) {}
             } else {
-                // The reference is counted while the slot still names the list.
-                let subscribers = Unmanaged<SubscriberList>.fromOpaque(pointer).takeUnretainedValue()
                 leave(address, slot)
-                publishFully(event, to: subscribers, from: publisher, causedBy: nil)
+                publishFully(event, from: publisher, causedBy: nil)
             }
         }
     }
@@ -136,18 +134,16 @@ extension EventChannel {
     /// event is in hand.
     @usableFromInline
     func publishFully(_ event: E, from publisher: EventPublisher, causedBy cause: EventContext?) {
-        guard let subscribers = currentSubscribers() else { return }
-        publishFully(event, to: subscribers, from: publisher, causedBy: cause)
-    }
-
-    @usableFromInline
-    func publishFully(
-        _ event: E,
-        to subscribers: SubscriberList,
-        from publisher: EventPublisher,
-        causedBy cause: EventContext?
-    ) {
-        let context = cause.map { publisher.makeContext(causedBy: $0) } ?? publisher.makeContext()
-        _ = publish(event, context: context, to: subscribers, from: publisher, ifFull: .drop)
+        if cause == nil, !EventContext.isCurrent {
+            if publisher.forwardAlone(event, over: self, ifFull: .drop) != nil { return }
+            guard let subscribers = currentSubscribers() else { return }
+            let context = publisher.makeContext(causedBy: nil)
+            _ = publish(event, context: context, to: subscribers, from: publisher, ifFull: .drop)
+        } else if isReached {
+            let context = cause.map { publisher.makeContext(causedBy: $0) } ?? publisher.makeContext()
+            if publisher.forwardAlone(event, context, over: self, ifFull: .drop) != nil { return }
+            guard let subscribers = currentSubscribers() else { return }
+            _ = publish(event, context: context, to: subscribers, from: publisher, ifFull: .drop)
+        }
     }
 }

@@ -13,7 +13,7 @@ package protocol EventForwarder: AnyObject, Sendable {
     ///     in the outboxes until the caller releases it. Later events wait behind it, so the caller releases it soon.
     func forward<E: DomainEvent>(
         _ event: E,
-        context: EventContext,
+        context: BorrowedContext,
         ifFull: FullOutboxAction,
         receipts: ReceiptLedger?,
         held: inout HeldEvents?

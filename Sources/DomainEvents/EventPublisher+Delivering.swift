@@ -89,26 +89,79 @@ extension EventPublisher {
     }
 
     private func sendNow<E: DomainEvent>(_ event: E, to channel: EventChannel<E>) throws(DeliveryError) -> EventID? {
-        let isHandling = EventContext.isCurrent
+        if EventContext.isCurrent { return try sendInHandler(event, to: channel) }
+        if let sent = forwardAlone(event, over: channel, ifFull: .wait) {
+            return try id(of: sent.number, if: sent.outcome)
+        }
         guard let subscribers = channel.currentSubscribers() else {
-            let context = makeContext(inHandler: isHandling)
+            let context = makeContext(causedBy: nil)
             try refuseAfterShutdown(channel.name, context)
             return context.id
         }
-        // A handler never waits for room: room comes only when handlers return.
+        guard subscribers.deferred.isEmpty, subscribers.links.isEmpty else { return nil }
         var ifFull = FullOutboxAction.fail
-        if !isHandling {
-            guard subscribers.deferred.isEmpty, subscribers.links.isEmpty else { return nil }
-            if subscribers.forwarders.count == 1 {
-                ifFull = .wait
-            } else {
-                for forwarder in subscribers.forwarders where !forwarder.hasRoom { return nil }
-            }
+        if subscribers.forwarders.count == 1 {
+            ifFull = .wait
+        } else {
+            for forwarder in subscribers.forwarders where !forwarder.hasRoom { return nil }
         }
-        let context = makeContext(inHandler: isHandling)
-        switch channel.publish(event, context: context, to: subscribers, from: self, ifFull: ifFull) {
-        case .taken: return context.id
-        case .failed(let failure): throw failure.identified(by: context.id)
+        let context = makeContext(causedBy: nil)
+        let outcome = channel.publish(event, context: context, to: subscribers, from: self, ifFull: ifFull)
+        return try id(of: context.id.number, if: outcome)
+    }
+
+    /// Publishes an event in a handler, which never waits for room: room comes only when handlers return.
+    private func sendInHandler<E: DomainEvent>(
+        _ event: E,
+        to channel: EventChannel<E>
+    ) throws(DeliveryError) -> EventID? {
+        let context = makeContext()
+        if let outcome = forwardAlone(event, context, over: channel, ifFull: .fail) {
+            return try id(of: context.id.number, if: outcome)
+        }
+        guard let subscribers = channel.currentSubscribers() else {
+            try refuseAfterShutdown(channel.name, context)
+            return context.id
+        }
+        let outcome = channel.publish(event, context: context, to: subscribers, from: self, ifFull: .fail)
+        return try id(of: context.id.number, if: outcome)
+    }
+
+    /// Publishes an event without a cause that only a forwarder gets: nearly every event that goes to one process.
+    ///
+    /// - Returns: The outcome and the event's number; nil if the event was not published, as it has other receivers, or
+    ///   none.
+    func forwardAlone<E: DomainEvent>(
+        _ event: E,
+        over channel: EventChannel<E>,
+        ifFull: FullOutboxAction
+    ) -> (outcome: Forwarded, number: UInt64)? {
+        channel.withOneForwarder { list in
+            let context = makeFreshContext()
+            return (list.forwardAlone(event, context, ifFull: ifFull), context.number)
+        }
+    }
+
+    /// Publishes an event that only a forwarder gets.
+    ///
+    /// - Returns: The outcome; nil if the event was not published, as it has other receivers, or none.
+    func forwardAlone<E: DomainEvent>(
+        _ event: E,
+        _ context: EventContext,
+        over channel: EventChannel<E>,
+        ifFull: FullOutboxAction
+    ) -> Forwarded? {
+        channel.withOneForwarder { list in
+            context.withBorrowed { list.forwardAlone(event, $0, ifFull: ifFull) }
+        }
+    }
+
+    /// - Returns: The identity of an event of this publisher; nil if the caller has to wait for room.
+    private func id(of number: UInt64, if outcome: Forwarded) throws(DeliveryError) -> EventID? {
+        let id = EventID(source: source, number: number)
+        switch outcome {
+        case .taken: return id
+        case .failed(let failure): throw failure.identified(by: id)
         case .awaitsRoom: return nil
         }
     }

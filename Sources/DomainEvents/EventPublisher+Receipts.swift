@@ -8,8 +8,8 @@ extension EventPublisher {
     ///   - context: made by this publisher for this event.
     ///   - limit: how long this waits in all, `handOut` included.
     ///   - clock: measures `limit`.
-    ///   - handOut: reports to the ledger each process that gets the event, and this process's receipt; reports to the
-    ///     wait when the event begins to leave, and when it has left.
+    ///   - handOut: reports to the ledger each process that gets the event, and this process's receipt; calls the
+    ///     wait's `beginLeaving` before the event leaves, and its `hasLeft` when the event has left.
     /// - Throws: What `handOut` throws; otherwise as ``deliver(_:within:clock:)-(E,_,_)``.
     package func awaitReceipts(
         of name: String,

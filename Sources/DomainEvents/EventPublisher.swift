@@ -207,9 +207,14 @@ public final class EventPublisher: @unchecked Sendable {
         return EventContext(id: makeID(), nanosecondsSinceEpoch: WallTime.now())
     }
 
-    private func makeID() -> EventID {
-        EventID(source: source, number: offered.pointee.wrappingAdd(1, ordering: .relaxed).newValue)
+    /// What is known of an event that nothing caused; valid as long as this publisher lives.
+    func makeFreshContext() -> BorrowedContext {
+        BorrowedContext(source: .passUnretained(source), number: nextNumber(), nanosecondsSinceEpoch: WallTime.now())
     }
+
+    private func makeID() -> EventID { EventID(source: source, number: nextNumber()) }
+
+    private func nextNumber() -> UInt64 { offered.pointee.wrappingAdd(1, ordering: .relaxed).newValue }
 
     /// - Parameters:
     ///   - isRoot: whether the event begins a new chain of causes.
@@ -234,8 +239,7 @@ public final class EventPublisher: @unchecked Sendable {
     /// What ``makeContext(causedBy:isRoot:traceparent:)`` makes, in its smallest form.
     func stamp(causedBy cause: EventContext?) -> EventStamp {
         if let cause { return .full(makeContext(causedBy: cause)) }
-        let number = offered.pointee.wrappingAdd(1, ordering: .relaxed).newValue
-        return .fresh(number: number, nanosecondsSinceEpoch: WallTime.now())
+        return .fresh(number: nextNumber(), nanosecondsSinceEpoch: WallTime.now())
     }
 
     // MARK: - Channels

@@ -40,7 +40,7 @@ protocol EventReceiver: AnyObject, Sendable {
     ///
     /// - Parameter mayGoOn: whether the next event, which is in hand, goes the same way.
     /// - Returns: What became of the event in hand; nil if it goes another way, and nothing was done with it.
-    func receive(_ run: inout EventRun, mayGoOn: (IncomingContext) -> Bool) -> LocalOutcome?
+    func receive(_ run: inout EventRun, mayGoOn: (BorrowedContext) -> Bool) -> LocalOutcome?
 
     /// Hands an event to all subscribers here, wherever their handlers run.
     ///
@@ -101,7 +101,7 @@ class ChannelReceiver<Event: DomainEvent>: EventReceiver, @unchecked Sendable {
         return event
     }
 
-    final func receive(_ run: inout EventRun, mayGoOn: (IncomingContext) -> Bool) -> LocalOutcome? {
+    final func receive(_ run: inout EventRun, mayGoOn: (BorrowedContext) -> Bool) -> LocalOutcome? {
         guard let subscribers = channel.inlineSubscribers() else { return nil }
         let strand = run.strand
         return publisher._withUnsafeGuaranteedRef { publisher in

@@ -23,7 +23,7 @@ extension EventRouter {
         return try await publisher.awaitReceipts(of: name, context: context, within: limit) { [self] ledger, wait in
             await waitForRoom(name: name)
             try wait.beginLeaving()
-            if let refusal = refusal(of: topic, context) { throw refusal }
+            if let refusal = context.withBorrowed({ refusal(of: topic, $0) }) { throw refusal }
             let start = trace.start(of: topic)
             defer { if start != 0 { trace.recorder.note(.publish, of: name, context, from: start) } }
             try payload.withUnsafeBytes { payload in
@@ -88,7 +88,7 @@ extension EventRouter {
         }
         let context = context ?? publisher.makeContext(causedBy: nil)
         tap?(PassingEvent(name: name, context: context, payload: payload, sender: nil))
-        if let refusal = refusal(of: topic, context) { return .failure(refusal) }
+        if let refusal = context.withBorrowed({ refusal(of: topic, $0) }) { return .failure(refusal) }
         let start = trace.start(of: topic)
         defer { if start != 0 { trace.recorder.note(.publish, of: name, context, from: start) } }
         let fanout = topic.fanout

@@ -14,10 +14,16 @@ extension Peer {
         case closed(String)
     }
 
+    /// A worker's link to its host if it is never replaced, and the host never closed to it; nil for other peers.
+    ///
+    /// A thread uses it without counting a reference.
+    private var onlyLink: Unmanaged<Link>? {
+        // For each event a pattern costs nothing, where `==` is a call into another module.
+        if case .worker = role, !isRenewed { .passUnretained(current) } else { nil }
+    }
+
     private func taker(of name: String) -> Taker {
-        // A worker's link to its host is never replaced, and the host is never closed to it. For each event a pattern
-        // costs nothing, where `==` is a call into another module.
-        if case .worker = role, !isRenewed { return .link(current) }
+        if let onlyLink { return .link(onlyLink.takeUnretainedValue()) }
         return lock.withLock {
             // The answer is the same if the peer is down for good by now.
             if hasLeftNow(name) { return .left }
@@ -165,31 +171,44 @@ extension Peer {
     /// - Parameter ifThereIsRoom: whether the outbox refuses the event once waiting has begun.
     /// - Returns: The outcome; nil if the peer is leaving, and events of this name go to other peers now.
     func send(
-        _ context: EventContext,
+        _ context: BorrowedContext,
         name: Topic,
         payload: UnsafeRawBufferPointer,
         ifThereIsRoom: Bool
     ) -> Forwarded? {
+        func send(over link: Link) -> Enqueued {
+            link.send(
+                context,
+                name: name.name,
+                number: name.number,
+                payload: payload,
+                ifThereIsRoom: ifThereIsRoom
+            )
+        }
+        if let onlyLink {
+            return onlyLink._withUnsafeGuaranteedRef { forwarded(send(over: $0), name.name) }
+        }
         while true {
             switch taker(of: name.name) {
             case .left: return nil
             case .closed(let reason): return .failed(unavailable(name.name, reason))
             case .link(let link):
-                let outcome = link.send(
-                    context,
-                    name: name.name,
-                    number: name.number,
-                    payload: payload,
-                    ifThereIsRoom: ifThereIsRoom
-                )
-                switch outcome {
-                case .accepted: return .taken
-                case .crowded: return .awaitsRoom
-                case .left: return nil
-                case .ended where isRenewed: renew(after: link)
-                default: return .failed(refusal(of: name.name, outcome))
+                let outcome = send(over: link)
+                if isRenewed, case .ended = outcome {
+                    renew(after: link)
+                } else {
+                    return forwarded(outcome, name.name)
                 }
             }
+        }
+    }
+
+    private func forwarded(_ outcome: Enqueued, _ name: String) -> Forwarded? {
+        switch outcome {
+        case .accepted: .taken
+        case .crowded: .awaitsRoom
+        case .left: nil
+        default: .failed(refusal(of: name, outcome))
         }
     }
 

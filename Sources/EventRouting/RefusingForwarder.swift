@@ -10,7 +10,7 @@ final class RefusingForwarder: EventForwarder {
 
     func forward<E: DomainEvent>(
         _ event: E,
-        context: EventContext,
+        context: BorrowedContext,
         ifFull: FullOutboxAction,
         receipts: ReceiptLedger?,
         held: inout HeldEvents?

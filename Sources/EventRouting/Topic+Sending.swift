@@ -44,7 +44,9 @@ extension Topic {
         by router: EventRouter
     ) -> Forwarded {
         if receipts == nil, held == nil, let alone = Fanout.sole(among: targets, attached) {
-            let sent = alone.send(context, name: self, payload: payload, ifThereIsRoom: ifThereIsRoom)
+            let sent = context.withBorrowed {
+                alone.send($0, name: self, payload: payload, ifThereIsRoom: ifThereIsRoom)
+            }
             if let sent { return sent }
             return sendToThoseWhoStay(
                 payload,
@@ -166,8 +168,8 @@ extension Topic {
         held: inout HeldEvents?,
         by router: EventRouter
     ) -> Sent {
-        // If one peer is the only receiver, no other receiver can see an effect of the event before the event.
         let isRecorded = held?.areRecorded == true && router.keepsCustody
+        // If one peer is the only receiver, no other receiver can see an effect of the event before the event.
         let isHeld = held != nil || targets.count + attached.count > 1
         var sent = Sent()
         var departure = Departure(of: name, context, by: router)

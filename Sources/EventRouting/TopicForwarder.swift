@@ -26,7 +26,7 @@ final class TopicForwarder: EventForwarder {
 
     func forward<E: DomainEvent>(
         _ event: E,
-        context: EventContext,
+        context: BorrowedContext,
         ifFull: FullOutboxAction,
         receipts: ReceiptLedger?,
         held: inout HeldEvents?
@@ -36,7 +36,7 @@ final class TopicForwarder: EventForwarder {
         // does not wait, but to no worker: a worker could no longer handle them all.
         if let refusal, !router.isSelfReport(topic.name) { return refused(refusal, context, ifFull) }
         let start = trace.start(of: topic)
-        defer { if start != 0 { trace.recorder.note(.publish, of: topic.name, context, from: start) } }
+        defer { if start != 0 { trace.recorder.note(.publish, of: topic.name, context.context, from: start) } }
         let encoded: PayloadScratch.Encoded
         do {
             encoded = try PayloadScratch.encode(event, by: topic.coder(of: E.self))
@@ -62,7 +62,7 @@ final class TopicForwarder: EventForwarder {
             ? fanout.pooled?.targets(of: event, encoded.bytes, isPublished: true) ?? fanout.targets : []
         return forward(
             encoded.bytes,
-            context,
+            context.context,
             ifFull,
             receipts,
             to: targets,
@@ -76,7 +76,7 @@ final class TopicForwarder: EventForwarder {
     /// - Returns: The outcome; nil if the caller has to use the method for several peers, which also reports losses.
     private func send(
         _ payload: UnsafeRawBufferPointer,
-        _ context: EventContext,
+        _ context: BorrowedContext,
         _ ifFull: FullOutboxAction,
         to sole: Peer
     ) -> Forwarded? {
@@ -114,7 +114,7 @@ final class TopicForwarder: EventForwarder {
             )
         case .drop:
             if triesAlone, receipts == nil, held == nil, let alone = Fanout.sole(among: targets, attached),
-                let sent = send(payload, context, ifFull, to: alone)
+                let sent = context.withBorrowed({ send(payload, $0, ifFull, to: alone) })
             {
                 return sent
             }
@@ -131,7 +131,8 @@ final class TopicForwarder: EventForwarder {
         }
     }
 
-    private func refused(_ failure: DeliveryError, _ context: EventContext, _ ifFull: FullOutboxAction) -> Forwarded {
+    private func refused(_ failure: DeliveryError, _ context: BorrowedContext, _ ifFull: FullOutboxAction) -> Forwarded
+    {
         if case .drop = ifFull {
             router.losses.add(event: topic.name, id: context.id, link: "every link", reason: failure.description)
         }

@@ -166,7 +166,7 @@ private final class Carrier: EventForwarder {
 
     func forward<E: DomainEvent>(
         _ event: E,
-        context: EventContext,
+        context: BorrowedContext,
         ifFull: FullOutboxAction,
         receipts: ReceiptLedger?,
         held: inout HeldEvents?

@@ -172,7 +172,7 @@ struct WantedEventNamesTests {
 
         func forward<E: DomainEvent>(
             _ event: E,
-            context: EventContext,
+            context: BorrowedContext,
             ifFull: FullOutboxAction,
             receipts: ReceiptLedger?,
             held: inout HeldEvents?

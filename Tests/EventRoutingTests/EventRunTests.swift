@@ -74,7 +74,7 @@ struct EventRunTests {
 
         deinit { seen.address.store(topic.address.load(ordering: .relaxed), ordering: .relaxed) }
 
-        func receive(_ run: inout EventRun, mayGoOn: (IncomingContext) -> Bool) -> LocalOutcome? { nil }
+        func receive(_ run: inout EventRun, mayGoOn: (BorrowedContext) -> Bool) -> LocalOutcome? { nil }
 
         func deliver(
             _ payload: UnsafeRawBufferPointer,

@@ -209,7 +209,7 @@ private final class SpyingLink: EventForwarder, @unchecked Sendable {
 
     func forward<E: DomainEvent>(
         _ event: E,
-        context: EventContext,
+        context: BorrowedContext,
         ifFull: FullOutboxAction,
         receipts: ReceiptLedger?,
         held: inout HeldEvents?

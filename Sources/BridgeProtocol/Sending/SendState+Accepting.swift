@@ -51,14 +51,16 @@ extension SendState {
             return offer(event, isHeld: isHeld, evicted: &evicted)
         }
         if isOwed { outbox.willOwe() }
-        let outcome = takeAtOnce(
-            context,
-            name: name,
-            number: number,
-            attempt: attempt,
-            wantsReceipt: wantsReceipt,
-            payload: payload
-        )
+        let outcome = context.withBorrowed { context in
+            takeAtOnce(
+                context,
+                name: name,
+                number: number,
+                attempt: attempt,
+                wantsReceipt: wantsReceipt,
+                payload: payload
+            )
+        }
         if isHeld || isOwed, case .accepted(let sequence, _) = outcome {
             if isHeld { gate.hold(sequence) }
             if isOwed { outbox.lastIsOwed() }
@@ -68,7 +70,7 @@ extension SendState {
 
     /// Takes an event that goes to no other peer; only on a link whose policies are all to wait.
     package mutating func take(
-        _ context: EventContext,
+        _ context: BorrowedContext,
         name: String,
         number: UInt64,
         payload: UnsafeRawBufferPointer
@@ -79,7 +81,7 @@ extension SendState {
     }
 
     private mutating func takeAtOnce(
-        _ context: EventContext,
+        _ context: BorrowedContext,
         name: String,
         number: UInt64,
         attempt: UInt64 = 1,

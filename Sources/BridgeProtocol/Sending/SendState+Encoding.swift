@@ -12,7 +12,7 @@ extension SendState {
     /// - Parameter number: this process's number for the name; 0 if it has none.
     /// - Returns: False if the memory that is shared with the host has no room for the event.
     mutating func append(
-        _ context: EventContext,
+        _ context: BorrowedContext,
         name: String,
         number: UInt64 = 0,
         attempt: UInt64 = 1,
@@ -21,69 +21,94 @@ extension SendState {
         payload: UnsafeRawBufferPointer
     ) -> Bool {
         let peerNumber = names.number(of: name, known: number)
-        let mayComeAgain = context.id.source.mayComeAgain
+        let source = context.source
+        let mayComeAgain = source._withUnsafeGuaranteedRef { $0.mayComeAgain }
         // An importer's attempt counts as well: it says that the event may be a repeat.
-        let attempt = mayComeAgain ? max(attempt, UInt64(context.attempt)) : attempt
+        let attempt = mayComeAgain ? max(attempt, context.attempt) : attempt
         // An importer that starts again may bring any event of another machine again, and a host that starts again any
         // event that it finds in its journal.
-        let settledBelow = mayComeAgain ? nil : settledMark(before: context.id)
-        let source = context.id.source
-        let isOwn = source === parties.own
-        let isPlain =
-            attempt == 1 && !wantsReceipt && strikes == nil && context.cause == nil && context.traceparent == nil
-            && (context.bookmark == nil || !writesBookmarks)
-        let spelled = isOwn || !isPlain || !parties.isThird(source) ? nil : sources.spelled(source)
-        if isPlain, let peerNumber, isOwn || spelled != nil {
+        let settledBelow = mayComeAgain ? nil : settledMark(before: context)
+        let isPlain = attempt == 1 && !wantsReceipt && strikes == nil && isPlain(context)
+        if isPlain, let peerNumber, let spelling = source._withUnsafeGuaranteedRef({ spelling(of: $0) }) {
             let head = EventFrame.PlainHead(
                 sequence: outbox.lastSequence &+ 1,
-                source: spelled?.bytes ?? UnsafeRawBufferPointer(start: nil, count: 0),
-                number: context.id.number,
+                source: spelling,
+                number: context.number,
                 nanosecondsSinceEpoch: context.nanosecondsSinceEpoch,
                 name: peerNumber,
                 settledBelow: settledBelow
             )
             let length = head.length + payload.count
-            guard let frame = outbox.append(frameLength: length, source: source, number: context.id.number) else {
-                return false
+            let place = source._withUnsafeGuaranteedRef {
+                outbox.append(frameLength: length, source: $0, number: context.number)
             }
+            guard let frame = place else { return false }
             head.encode(at: frame, payloadBytes: payload.count)
-            withExtendedLifetime(spelled) {}
             if let start = payload.baseAddress {
                 (frame + head.length).copyMemory(from: start, byteCount: payload.count)
             }
             outbox.frameWasWritten(frameLength: length)
         } else {
-            var head = EventHead(
-                sequence: outbox.lastSequence &+ 1,
-                id: parties.written(context.id),
-                nanosecondsSinceEpoch: context.nanosecondsSinceEpoch,
-                name: peerNumber.map(WireName.number) ?? .text(name)
+            let isAppended = appendFully(
+                context,
+                name: peerNumber.map(WireName.number) ?? .text(name),
+                attempt: attempt,
+                wantsReceipt: wantsReceipt,
+                settledBelow: settledBelow,
+                strikes: strikes,
+                payload: payload
             )
-            head.attempt = UntrustedNumber(attempt)
-            head.wantsReceipt = wantsReceipt
-            if let cause = context.cause {
-                head.cause = parties.written(cause)
-                if context.root != cause { head.root = parties.written(context.root) }
-            }
-            head.traceparent = context.traceparent?.description
-            if writesBookmarks { head.bookmark = context.bookmark?.bookmark.bytes }
-            head.settledBelow = settledBelow.map { UntrustedNumber($0) }
-            guard append(head, of: context.id, attempt: attempt, strikes: strikes, payload: payload) else {
-                return false
-            }
+            guard isAppended else { return false }
         }
         let sequence = outbox.lastSequence
-        note(name, .appended(sequence: sequence, name: name, context, attempt: Int(clamping: attempt)))
+        note(name, .appended(sequence: sequence, name: name, context.context, attempt: Int(clamping: attempt)))
         return true
     }
 
-    private mutating func append(
-        _ head: EventHead,
-        of id: EventID,
+    /// Whether the event's head says no more than which event it is, and when it was published.
+    private func isPlain(_ context: BorrowedContext) -> Bool {
+        guard let full = context.full else { return true }
+        return full.pointee.cause == nil && full.pointee.traceparent == nil
+            && (full.pointee.bookmark == nil || !writesBookmarks)
+    }
+
+    /// The bytes that spell the source in a frame's head; empty if the source is this side, and nil if the head of the
+    /// source's events is not written in place.
+    ///
+    /// The bytes are valid until the next call.
+    private mutating func spelling(of source: EventSource) -> UnsafeRawBufferPointer? {
+        if parties.isOwn(source) { return UnsafeRawBufferPointer(start: nil, count: 0) }
+        return parties.isThird(source) ? sources.spelled(source)?.bytes : nil
+    }
+
+    /// Encodes an event whose head is not written in place.
+    private mutating func appendFully(
+        _ context: BorrowedContext,
+        name: WireName,
         attempt: UInt64,
+        wantsReceipt: Bool,
+        settledBelow: UInt64?,
         strikes: [String]?,
         payload: UnsafeRawBufferPointer
     ) -> Bool {
+        let id = context.id
+        var head = EventHead(
+            sequence: outbox.lastSequence &+ 1,
+            id: parties.written(id),
+            nanosecondsSinceEpoch: context.nanosecondsSinceEpoch,
+            name: name
+        )
+        head.attempt = UntrustedNumber(attempt)
+        head.wantsReceipt = wantsReceipt
+        if let full = context.full {
+            if let cause = full.pointee.cause {
+                head.cause = parties.written(cause)
+                if full.pointee.root != cause { head.root = parties.written(full.pointee.root) }
+            }
+            head.traceparent = full.pointee.traceparent?.description
+            if writesBookmarks { head.bookmark = full.pointee.bookmark?.bookmark.bytes }
+        }
+        head.settledBelow = settledBelow.map { UntrustedNumber($0) }
         headBuffer.removeAll()
         EventFrame.encodeHead(head, payloadBytes: payload.count, into: headBuffer)
         let headBytes = headBuffer.bytes
@@ -107,13 +132,15 @@ extension SendState {
     mutating func append(_ event: OverflowQueue.Waiting) -> Bool {
         if event.isOwed { outbox.willOwe() }
         let isAppended = event.payload.withUnsafeBytes { payload in
-            append(
-                event.context,
-                name: event.name,
-                attempt: event.attempt,
-                wantsReceipt: event.wantsReceipt,
-                payload: payload
-            )
+            event.context.withBorrowed { context in
+                append(
+                    context,
+                    name: event.name,
+                    attempt: event.attempt,
+                    wantsReceipt: event.wantsReceipt,
+                    payload: payload
+                )
+            }
         }
         if isAppended, event.isOwed { outbox.lastIsOwed() }
         return isAppended
@@ -141,19 +168,20 @@ extension SendState {
 
     // MARK: - What the receiver may forget
 
-    /// The number below which the receiver may forget this origin's events; nil for most events, but never when the
+    /// The number below which the receiver may forget this origin's events.
+    ///
+    /// Nil for all events if a journal may bring some of them again; otherwise nil for most events, but never when the
     /// outbox is empty.
-    private mutating func settledMark(before id: EventID) -> UInt64? {
-        // A journal may bring its events again.
+    private mutating func settledMark(before event: BorrowedContext) -> UInt64? {
         if outbox.untold.isUsed { return nil }
         eventsSinceSettledMark += 1
         if outbox.isEmpty {
             eventsSinceSettledMark = 0
-            return id.number
+            return event.number
         }
         guard isSettledMarkOld else { return nil }
         eventsSinceSettledMark = 0
-        return outbox.lowestNumber(of: id.source) ?? id.number
+        return event.source._withUnsafeGuaranteedRef { outbox.lowestNumber(of: $0) } ?? event.number
     }
 
     /// Whether it is time to find the settled mark anew, which takes a search through all that is kept.

@@ -32,14 +32,16 @@ extension SendState {
     }
 
     private mutating func append(_ event: Written, of record: Outbox.Unsettled) {
-        _ = append(
-            event.context,
-            name: event.name,
-            attempt: UInt64(record.attempts) + 1,
-            wantsReceipt: event.wantsReceipt,
-            strikes: record.strikes,
-            payload: event.payload
-        )
+        _ = event.context.withBorrowed { context in
+            append(
+                context,
+                name: event.name,
+                attempt: UInt64(record.attempts) + 1,
+                wantsReceipt: event.wantsReceipt,
+                strikes: record.strikes,
+                payload: event.payload
+            )
+        }
         if record.isOwed { outbox.lastIsOwed() }
     }
 
@@ -60,14 +62,16 @@ extension SendState {
     ) {
         outbox.willOwe()
         // A host's outbox lies in memory of its own, and has room.
-        _ = append(
-            context,
-            name: name,
-            number: number,
-            attempt: UInt64(clamping: attempt),
-            strikes: strikes.isEmpty ? nil : strikes,
-            payload: payload
-        )
+        _ = context.withBorrowed { context in
+            append(
+                context,
+                name: name,
+                number: number,
+                attempt: UInt64(clamping: attempt),
+                strikes: strikes.isEmpty ? nil : strikes,
+                payload: payload
+            )
+        }
         outbox.lastIsOwed()
         acceptedEvents += 1
     }

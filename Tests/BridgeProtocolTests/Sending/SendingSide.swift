@@ -83,7 +83,9 @@ final class SendingSide {
 
     /// Sends an event the short way, for an event that goes nowhere else.
     func send(_ number: UInt64, _ name: String = "Box") -> Enqueued {
-        [UInt8(0xA0)].withUnsafeBytes { state.take(context(number), name: name, number: 0, payload: $0) }
+        [UInt8(0xA0)].withUnsafeBytes { payload in
+            context(number).withBorrowed { state.take($0, name: name, number: 0, payload: payload) }
+        }
     }
 
     func reserve() -> Int { [UInt8(0xA0)].withUnsafeBytes { state.reserve(for: $0) } }
