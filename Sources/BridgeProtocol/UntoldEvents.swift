@@ -15,7 +15,7 @@ package struct UntoldEvents: Sendable {
     private var batches: [Batch] = []
     /// Whether a journal has to hear of any event of the outbox, or had to of one before it.
     ///
-    /// The peer is then told of no event that it does not come again: after a kill or a power cut, the journal may not
+    /// The peer is then never told that an event does not come again: after a kill or a power cut, the journal may not
     /// know that the event was settled.
     package private(set) var isUsed = false
 
@@ -37,8 +37,8 @@ package struct UntoldEvents: Sendable {
 
     /// Takes out the events of which the journal may hear, as the receiver's events up to `sequence` are recorded.
     ///
-    /// An event whose turn has not come keeps those behind it. The receiver's events arrive in their order, so its turn
-    /// comes no later than theirs.
+    /// An event whose turn has not come keeps those behind it. An acknowledged event behind it has no earlier turn, as
+    /// the receiver's events arrive in their order; a refused event waits longer than it has to.
     mutating func take(recordedThrough sequence: UInt64) -> [EventID] {
         let count = batches.prefix { $0.after <= sequence }.count
         let events = batches[..<count].flatMap(\.events)

@@ -14,8 +14,8 @@ package enum EventDisposition {
 
 /// Takes the events that a link brings, and what the peer says of this side's events.
 ///
-/// All calls come without a lock held, one after the other, on the link's reading thread. Only the last call does not,
-/// and the one before it if the peer acknowledges nothing.
+/// All calls come without a lock held, one after the other, on the link's reading thread. But for a peer that
+/// acknowledges nothing, the last two, `sawSettled` and `leftUnconfirmed`, come on the thread that writes.
 package protocol LinkEventSink: AnyObject, Sendable {
     /// Events arrived; one of them is in hand.
     ///
@@ -44,7 +44,7 @@ package protocol LinkEventSink: AnyObject, Sendable {
         refusal: Refusal
     ) -> Bool
 
-    /// The peer has settled these events, of which a journal has to hear, or has refused them.
+    /// The peer has settled these events, of which a journal has to hear.
     ///
     /// Whatever the peer's handlers have published for them was received before, unless it is lost. If the peer
     /// acknowledges nothing, this call comes on the thread that has written the events.

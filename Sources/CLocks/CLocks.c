@@ -16,7 +16,7 @@ bool cl_has_heavy_fences(void) { return has_heavy_fences; }
 
 bool cl_heavy_fence(void) {
     if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0) { return true; }
-    // A process that was saved and restored is not registered any more, and memory may have been short.
+    // The call fails if memory was short, or if the process was saved and restored: then it has to register again.
     return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0
         && syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
 }

@@ -66,7 +66,7 @@ package final class CallGate: @unchecked Sendable {
 
     /// Returns when no call is being entered any more; only after ``close()``.
     func waitUntilEntered() {
-        // After it, a thread that entered before shows it in its slot, and any other one sees the closed gate.
+        // After the fence, a thread that entered before shows the gate in its slot, and any other sees the gate closed.
         DeliverySlots.fence()
         while state.load(ordering: .sequentiallyConsistent) & Self.enteringMask != 0
             || DeliverySlots.contains(gate: address)

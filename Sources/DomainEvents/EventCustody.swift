@@ -12,7 +12,7 @@ package struct OwedReceiver: Sendable, Hashable {
     }
 }
 
-/// The worker of which a note says what became of an event.
+/// The worker in a note: the note says what became of an event there.
 package struct NotedReceiver: Sendable, Hashable {
     package let name: String
     /// The worker's pool, to which the event may be owed in place of the worker; nil if it has none.
@@ -116,7 +116,7 @@ package struct NotedLetter: Sendable, Hashable {
 
 /// An event that an earlier host has not seen settled at one receiver.
 package struct OwedEvent: Sendable {
-    /// The worker or pool; a worker's name if the event is a dead letter.
+    /// The worker or pool that the event's record names; ``letter`` names a dead letter's worker.
     package let receiver: OwedReceiver
     package let name: String
     package let context: EventContext

@@ -42,7 +42,7 @@ extension DeliveryPlace {
 
     /// Adds `count` missed events to a gap, `droppedOnTheWay` of which never arrived; only for gaps.
     ///
-    /// Other processes say how many they have dropped, so a sum beyond the largest number stays at the largest.
+    /// Other processes say how many they have dropped, and may say any number: the sum stops at the largest `UInt64`.
     func growGap(by count: UInt64, droppedOnTheWay: UInt64 = 0) {
         pointee.number.addSaturating(count)
         pointee.nanosecondsSinceEpoch.addSaturating(droppedOnTheWay)

@@ -149,7 +149,7 @@ package protocol EventRecording: AnyObject, Sendable {
 
     /// Notes what became of recorded events; waits for nothing but the file system, and calls no other code.
     ///
-    /// A note that finds no room is lost: its events may come again.
+    /// A note may be lost: its events may then come again.
     func note(_ notes: [CustodyNote])
 
     /// Hands over what earlier hosts had not seen settled, in the order of the records; each event once.

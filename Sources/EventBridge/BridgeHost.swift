@@ -164,7 +164,7 @@ public final class BridgeHost: Sendable {
     public func start() async throws {
         try Task.checkCancellation()
         guard lifecycle.begin() else { throw BridgeError(.wrongState, "the bridge has been started before") }
-        // Before clients attach, whose events would reach no worker meanwhile.
+        // Clients attach only after this: meanwhile their events would reach no worker.
         core.takeUpOwed()
         do {
             service?.open()

@@ -48,8 +48,8 @@ package final class DeadLetterStore: @unchecked Sendable {
 
     /// Keeps an event for a receiver that cannot be paused, if there is room.
     ///
-    /// - Parameter isKept: whether the event was a dead letter before; if so, it is kept even when the queue is full,
-    ///   like a letter that is put back.
+    /// - Parameter isKept: whether the event is kept even when the queue is full: it was a dead letter before, or an
+    ///   earlier host owed it.
     /// - Returns: Whether the store has kept the event.
     func addIfRoom(
         _ event: UndeliveredEvent,

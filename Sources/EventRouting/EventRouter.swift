@@ -43,8 +43,8 @@ package final class EventRouter: @unchecked Sendable {
     /// Whether ``stop(refusing:)`` was called, after which a peer that leaves changes nothing; guarded by `lock`.
     var isStopped = false
     var peers: [Peer] = []
-    /// The names of the peers that were removed and had recorded events: what a worker keeps on disk may outlive its
-    /// peer, and then belongs to the next peer of this name.
+    /// The names of the peers that were removed and had recorded events: a worker's store of handled ids may outlive
+    /// its peer, and the next peer of this name must not let it forget any.
     var formerlyOwed: Set<String> = []
     /// The names of self-reports that this process knows.
     ///

@@ -123,7 +123,7 @@ extension Peer {
     /// The peer in a note of a journal.
     var noted: NotedReceiver { NotedReceiver(name: peerName, pool: pool?.name) }
 
-    /// The peer, or the pool that shares the event in its place, as an event of this name is owed to it.
+    /// The receiver that an event of this name is owed to: the pool that shares the event, otherwise the peer.
     func owed(_ name: String) -> OwedReceiver {
         OwedReceiver(
             name: pool(sharing: name, isSelfReport: false)?.name ?? peerName,

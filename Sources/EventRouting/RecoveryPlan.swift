@@ -2,7 +2,7 @@ import DomainEvents
 
 /// What becomes of an event that an earlier host owed to a receiver.
 ///
-/// A pure decision: the receiver may be gone or want other events by now, and a crash may have been the event's last.
+/// A pure decision: the receiver may be gone or want other events by now, or the event's strikes may be at the limit.
 enum RecoveryPlan: Hashable, Sendable {
     /// The receiver gets the event, as this attempt.
     case deliver(attempt: Int)
@@ -22,7 +22,7 @@ enum RecoveryPlan: Hashable, Sendable {
 
     /// - Parameters:
     ///   - wasSpecified: whether the receiver's specification subscribed to the event when the event was recorded. If
-    ///     not, its process had asked for the event, and its next process may ask again: it settles the event if not.
+    ///     not, its process had asked for the event. Its next process may ask again; otherwise it settles the event.
     ///   - attempts: how often the event was handed to the receiver, as far as the journal says.
     ///   - receiver: nil if there is no such receiver any more.
     init(

@@ -4,7 +4,7 @@ import JournalFormat
 /// What is owed to whom, as the records of a journal say it: events come in, and notes of what became of them.
 ///
 /// A pure value. The journal of a running host keeps one, so that no segment with an owed event is removed; a journal
-/// that is opened makes one of its records, for the host that follows.
+/// that is opened makes one from its records, for the host that follows.
 struct CustodyLedger: Sendable {
     /// What one receiver is owed.
     private struct Debt: Sendable {

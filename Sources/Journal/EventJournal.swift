@@ -17,8 +17,8 @@ import JournalFormat
 /// - If one `publish` returns before another begins, their events lie in the journal in that order.
 /// - A reader gets every event once and in order: from any position on, and then each new event as it comes. Where
 ///   events are missing, the reader gets a gap.
-/// - `publish` does not wait, with one exception: if events come faster than the file system makes segments, `publish`
-///   waits for the next segment.
+/// - `publish` does not wait for the disk, with one exception: if events come faster than the file system makes
+///   segments, `publish` waits for the next segment.
 /// - The first host that is started with a journal of its publisher takes up what an earlier host owed to workers. Call
 ///   `record` before you start the host.
 /// - One process at a time writes a journal; any number of processes read its files.

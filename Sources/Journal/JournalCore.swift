@@ -25,7 +25,7 @@ final class JournalCore: @unchecked Sendable {
     var spare: SegmentWriter?
     /// The last bookmark of each worker, up to the last accepted event.
     var bookmarks: BookmarkTable
-    /// What is owed to whom, up to the last accepted event and note, also of the notes that are not written yet.
+    /// What is owed to whom, up to the last accepted event and note, including notes that are not written yet.
     var custody: CustodyLedger
     /// The notes that wait for the next segment.
     var unwritten = WaitingNotes()
@@ -91,7 +91,7 @@ final class JournalCore: @unchecked Sendable {
     /// Makes the segment that an opened journal writes first; on a full disk, removes the oldest segments if the policy
     /// allows it.
     ///
-    /// Also those with events that are owed: a host that does not start would deliver none of them. The ledger still
+    /// It removes segments with owed events, too: without room no host could start and deliver them. The ledger still
     /// has these events for the host that starts now, but no host after it finds them.
     private static func first(
         _ catalog: inout SegmentCatalog,

@@ -206,7 +206,7 @@ final class JournalCursor: @unchecked Sendable {
         position = next - 1
     }
 
-    /// From here on no bookmark counts, and no note that says that an event was settled.
+    /// From here on no bookmark counts, and until a host has started no note ends a debt of an earlier event.
     private func eventsAreMissing() {
         notesBookmarks = false
         custody?.eventsAreMissing()

@@ -5,7 +5,7 @@ import Locks
 
 /// Reads what is owed to whom when a journal is opened.
 enum CustodyRecovery {
-    /// What the events and notes of a journal say, from the oldest event on that a head says is owed.
+    /// Reads a journal's events and notes, beginning with the oldest event that a head says is owed.
     ///
     /// - Parameters:
     ///   - catalog: all segments.
@@ -17,7 +17,7 @@ enum CustodyRecovery {
         last cursor: JournalCursor
     ) throws(JournalError) -> CustodyLedger {
         let heads = catalog.segments.compactMap(\.head)
-        // A power cut may have taken notes from before a head that was begun unsafe.
+        // If a segment was begun unsafe, a power cut may have taken notes before it: its head proves nothing.
         guard let last = heads.last(where: \.isBegunSafe) ?? heads.first, let first = heads.first else {
             return CustodyLedger()
         }

@@ -8,7 +8,7 @@ struct JournalOpening {
     /// The journal's identity.
     let journal: UInt64
     let nextNumber: UInt64
-    /// Whether the next segment replaces the last one, which has no events, under the same number.
+    /// Whether the next segment replaces the last one, which has no events and no notes, under the same number.
     let isReplacement: Bool
     let lastPosition: UInt64
     /// Where the records of the last segment end; 0 if there is no segment.
@@ -66,7 +66,7 @@ struct JournalOpening {
         lastPosition = cursor.position
         isReplacement = isEmpty && last.head != nil && gaps.isEmpty
         if isReplacement {
-            // The segment has no events, so the next segment replaces it; otherwise each start would leave a file.
+            // It has no events and no notes, so the next segment replaces it; otherwise each start would leave a file.
             // Until the new file is complete, the old file says at which position the journal is.
             nextNumber = last.number
             lastEnd = head.previousEnd

@@ -57,7 +57,7 @@ struct JournalState: Sendable {
     private(set) var hasSpare = false
     /// Why the next segment could not be made; nil if it was made, or was not tried yet.
     private(set) var noRoom: JournalError?
-    /// Whether an event that needs the segment has asked for another try after the last one failed.
+    /// Whether a record that needs the segment has asked for another try after the last one failed.
     private var retries = false
     /// The earliest time for another try: each failed try may write almost a whole segment for nothing.
     private var mayRetryAt: UInt64 = 0
@@ -121,7 +121,7 @@ struct JournalState: Sendable {
     /// Notes that a note was written, up to this offset of the segment; it becomes safe with the events around it, or
     /// by a synchronization of its own.
     ///
-    /// - Returns: Whether such a synchronization is due by this note, so that the thread has to know of it.
+    /// - Returns: Whether this note sets the time of such a synchronization; the thread then has to be woken.
     mutating func noteWritten(end offset: Int, at now: () -> UInt64) -> Bool {
         accepted.offset = offset
         accepted.notes += 1
@@ -155,7 +155,7 @@ struct JournalState: Sendable {
         mayRetryAt = now.addingReportingOverflow(Self.pause).partialValue
     }
 
-    /// Notes that an event needs the next segment: a failed try is repeated, but not for every event.
+    /// Notes that a record needs the next segment: a failed try is repeated, but not for every record.
     mutating func spareNeeded(at now: UInt64) {
         if noRoom != nil, now >= mayRetryAt { retries = true }
     }

@@ -3,12 +3,12 @@ import JournalFormat
 
 /// The notes of a journal that wait for its next segment, in their order.
 ///
-/// A pure value. Notes of settled events are put together, so that what waits takes no more room than the events that
-/// are owed, and a full disk makes none of these notes be lost.
+/// A pure value. Notes of settled events are put together, so that they take little room, and even on a full disk
+/// seldom become more than ``most``.
 struct WaitingNotes: Sendable {
     /// In which order the notes came; a note of settled events may also have what came after it.
     private(set) var notes: [CustodyNote] = []
-    /// Where the last note of each receiver's settled events lies, among those behind the last note of another kind.
+    /// Where the last note of settled events of a source and receiver lies, if no note of another kind came after it.
     private var open: [Key: Int] = [:]
 
     /// How many notes wait at most; beyond that the oldest quarter is lost.

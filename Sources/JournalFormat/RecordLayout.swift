@@ -36,7 +36,7 @@ enum RecordLayout {
     static let traceparentBytes = 55
     /// How many bytes of a bookmark come before its texts: the lengths of the worker's name and of the bookmark.
     static let bookmarkHeadBytes = 4
-    /// How many bytes of the receivers that an event is owed to come before the first: their number.
+    /// How many bytes come before the first of the receivers that an event is owed to: the number of receivers.
     static let owedHeadBytes = 2
     /// How many bytes of such a receiver come before its name: what it is, and the length of the name.
     static let receiverHeadBytes = 3

@@ -16,7 +16,7 @@ package struct SegmentHead: Sendable, Hashable {
     static let encodedBytes = 80
     /// Where the checksum lies in the heads of versions 1 and 2.
     private static let formerChecksum = 68
-    /// The bit that says that not all events before the segment were safe.
+    /// The bit that says that not all events and notes before the segment were safe.
     private static let begunUnsafe: UInt32 = 1
 
     /// A random number, the same in all segments of a journal.
@@ -33,8 +33,8 @@ package struct SegmentHead: Sendable, Hashable {
     package let previousEnd: Int
     /// The length of the record of bookmarks with which the segment begins; 0 if there were no bookmarks before it.
     package let bookmarkBytes: Int
-    /// Whether all events before the segment were safe when it was begun; if not, a power cut may have taken some of
-    /// them, and the bookmarks with which the segment begins prove nothing.
+    /// Whether all events and notes before the segment were safe when it was begun; if not, a power cut may have taken
+    /// some of them, and the bookmarks with which the segment begins prove nothing.
     package let isBegunSafe: Bool
     /// The position of the oldest event before the segment that was owed to a receiver when the segment was begun; 0 if
     /// none was.

@@ -158,7 +158,7 @@ extension ExitReason {
     /// How a child with this fault is ended.
     var endingSequence: ShutdownSequence {
         switch self {
-        // A core shows where the child hangs.
+        // SIGABRT leaves a core that shows where the child hangs.
         case .unresponsive, .handlerTimedOut: .unresponsive
         // The child may still be reading why it was refused, or be about to say why it is slow.
         case .handshakeTimedOut, .handshakeRejected: .unready

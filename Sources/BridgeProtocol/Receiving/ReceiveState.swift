@@ -10,7 +10,7 @@ package struct ReceiveState: ~Copyable, Sendable {
     private var allowance: ControlAllowance
     private var plan = AcknowledgementPlan()
 
-    /// The last event of the run in hand of which it is known what becomes of it, or that it is told later.
+    /// The last event of the run in hand whose fate is known, or is told later.
     private var decided: UInt64 = 0
     /// The newest event that was found in the peer's memory; 0 for none.
     private var lastRecovered: UInt64 = 0
