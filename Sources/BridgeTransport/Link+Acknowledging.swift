@@ -136,9 +136,9 @@ extension Link {
 
     private func tellSettled() {
         let (events, sink) = lock.withLock {
-            // Nothing more comes after the end, so nothing waits for it.
-            let last = ending.hasEnded ? .max : receiving.lastArrived
-            let events = sending.takeUntold(recordedThrough: last)
+            // What has not come by the link's end never comes, as this side has closed the link or the peer has left
+            // damage. Then what it was caused by stays owed: the next host delivers it once more.
+            let events = sending.takeUntold(recordedThrough: receiving.lastArrived)
             mustTellJournal.store(!sending.outbox.untold.isEmpty, ordering: .relaxed)
             return (events, sinks.events)
         }

@@ -111,6 +111,8 @@ extension Link {
                         return .ended(end)
                     }
                 } else {
+                    // The other thread, which may be in a slow handler, has not told what that event was awaited for.
+                    tellJournal()
                     return nil
                 }
                 if strand.isLost(turn) { return .handedOver }

@@ -86,7 +86,7 @@ struct OwedEventTests {
         #expect(sender.tell(recordedThrough: 8) == [])
         #expect(sender.tell(recordedThrough: 9) == [5, 7])
         try sender.acknowledge(12, after: .max)
-        // After the end nothing more comes.
+        // Nothing comes as this number.
         #expect(sender.tell(recordedThrough: .max) == [9, 11])
     }
 

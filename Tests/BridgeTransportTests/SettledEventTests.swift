@@ -47,6 +47,19 @@ struct SettledEventTests {
         host.shutDown()
     }
 
+    @Test("while an event that nothing follows is in a slow handler")
+    func lastEventIsSlow() throws {
+        let isTold = Shared(false)
+        let host = try JournaledHost(handle: { _ in isTold.wait { $0 } })
+        host.owe(1)
+        host.peer.send(.acknowledge(Acknowledgement(mark: 1, after: 1), incarnation: Self.incarnation))
+        host.peer.send(event: 1)
+        host.log.wait { $0.count == 2 }
+        #expect(host.log.value == ["recorded 1", "settled 1"])
+        isTold.change { $0 = true }
+        host.shutDown()
+    }
+
     @Test("where it was written, if the peer acknowledges nothing")
     func unconfirmed() throws {
         let host = try JournaledHost(features: .acknowledgesNothing)
@@ -74,9 +87,12 @@ struct SettledEventTests {
         host.shutDown()
     }
 
-    /// What becomes of the worker while an event that it has published lies in its outbox.
+    /// What becomes of the worker while events that it has published lie in its outbox.
     enum Fate: CaseIterable {
-        case goesOn, dies, isClosed
+        case goesOn, dies, isClosed, breaksProtocol, leavesDamage
+
+        /// Whether the host gets all that the worker has published.
+        var leavesAll: Bool { self == .goesOn || self == .dies }
     }
 
     @Test(
@@ -90,7 +106,10 @@ struct SettledEventTests {
             .socket,
             limits: limits,
             recoversOutbox: true,
-            hostDispose: { _, _ in .pending },
+            hostDispose: { _, head in
+                if fate == .leavesDamage, head.sequence == 7 { throw LinkViolation("event 7 is not to be had") }
+                return .pending
+            },
             workerDispose: { link, _ in
                 for number in 1...10 { link.put(number, from: LinkPair.workerSource) }
                 return .pending
@@ -113,17 +132,19 @@ struct SettledEventTests {
                 pair.host.eventHandled(sequence)
                 pair.host.acknowledgeNow()
             }
-        case .dies:
+            pair.hostDelegate.settled.wait { !$0.isEmpty }
+        case .dies, .leavesDamage:
             pair.worker.close()
             pair.host.peerIsGone()
         case .isClosed: pair.host.close()
+        case .breaksProtocol: pair.worker.send(.refuse(Refusal(sequence: 99, reason: 2, text: "")))
         }
-        pair.hostDelegate.settled.wait { !$0.isEmpty }
+        if fate != .goesOn { pair.hostDelegate.end.wait { $0 != nil } }
         pair.shutDown()
         let settled = pair.hostDelegate.settled.value
-        #expect(settled.map(\.number) == [1])
-        // When this side closes the link, the rest never comes.
-        #expect(settled.first?.behind == Array(1...(fate == .isClosed ? 4 : 10)))
+        // What never comes is in no record: the next host has to deliver the event once more.
+        #expect(settled.map(\.number) == (fate.leavesAll ? [1] : []))
+        #expect(settled.first?.behind == (fate.leavesAll ? Array(1...10) : nil))
     }
 }
 
