@@ -9,6 +9,8 @@ extension JournalCore {
     /// Begins to close the journal: the thread makes the accepted events safe, and then closes the files.
     func close() {
         lock.withLock {
+            // Notes that found no room, though there is a segment for them.
+            writeNotes()
             state.closeRequested()
             work.signal()
             spareDecided.broadcast()

@@ -77,59 +77,11 @@ final class JournalCore: @unchecked Sendable {
         }
         var catalog = opening.catalog
         var custody = opening.custody
-        do throws(SystemError) {
-            writer = try Self.first(&catalog, &custody, storage, settings, opening)
-        } catch {
-            throw JournalError(error, at: path)
-        }
+        writer = try Self.first(&catalog, &custody, storage, at: path, settings, opening)
         self.custody = custody
         self.catalog = catalog
         let mark = JournalState.Mark(number: opening.nextNumber, offset: writer.offset, position: opening.lastPosition)
         state = JournalState(settings.durability, at: mark)
-    }
-
-    /// Makes the segment that an opened journal writes first; on a full disk, removes the oldest segments if the policy
-    /// allows it.
-    ///
-    /// It removes segments with owed events, too: without room no host could start and deliver them. The ledger still
-    /// has these events for the host that starts now, but no host after it finds them.
-    private static func first(
-        _ catalog: inout SegmentCatalog,
-        _ custody: inout CustodyLedger,
-        _ storage: any JournalStorage,
-        _ settings: Settings,
-        _ opening: JournalOpening
-    ) throws(SystemError) -> SegmentWriter {
-        while true {
-            let head = SegmentHead(
-                journal: opening.journal,
-                number: opening.nextNumber,
-                segmentBytes: settings.segmentBytes,
-                firstPosition: opening.lastPosition + 1,
-                begunAt: WallClock.now(),
-                previousEnd: opening.lastEnd,
-                bookmarkBytes: opening.bookmarks.recordBytes,
-                owedFrom: custody.lowestPosition ?? 0
-            )
-            do throws(SystemError) {
-                let writer = try prepare(
-                    head.number,
-                    storage,
-                    settings,
-                    head: head,
-                    bookmarks: opening.bookmarks,
-                    isReplacement: opening.isReplacement
-                )
-                catalog.append(.init(number: head.number, reading: .head(head), byteCount: settings.segmentBytes))
-                return writer
-            } catch {
-                guard error.isFullDisk, settings.whenFull == .removeOldest, catalog.segments.count > 1 else {
-                    throw error
-                }
-                try storage.remove(catalog.removeOldest().fileName)
-                custody.filesBegin(at: catalog.firstPosition ?? head.firstPosition)
-            }
-        }
     }
 
     /// Starts the thread, which lives until the journal is closed.

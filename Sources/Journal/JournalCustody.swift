@@ -51,16 +51,25 @@ extension JournalCore {
 
     /// Writes the notes that wait, as far as there is a segment for them; called with the lock held.
     func writeNotes() {
+        defer { state.notesWait = !unwritten.isEmpty }
+        // A note that waits for a segment is not encoded once more for each note behind it.
+        if unwritten.needSegment, spare == nil { return needSegment() }
+        unwritten.needSegment = false
         var done = 0
         for note in unwritten.notes {
             guard write(note) else { break }
             done += 1
         }
         unwritten.removeFirst(done)
-        state.notesWait = !unwritten.isEmpty
     }
 
-    /// - Returns: Whether the note was written or is lost; false if it waits for the next segment.
+    private func needSegment() {
+        unwritten.needSegment = true
+        state.spareNeeded(at: MonotonicClock.now())
+        work.signal()
+    }
+
+    /// - Returns: Whether the note was written or is lost; false if it waits for the next segment, or for room.
     private func write(_ note: CustodyNote) -> Bool {
         guard state.takesNotes else { return true }
         let record = NoteRecord(note)
@@ -68,8 +77,7 @@ extension JournalCore {
             // Once the next head is stored, a record in this segment would lie behind the end that the head names.
             while spare?.head != nil || !writer.hasRoom(forStride: record.stride) {
                 guard spare != nil else {
-                    state.spareNeeded(at: MonotonicClock.now())
-                    work.signal()
+                    needSegment()
                     return false
                 }
                 try enterNextSegment()
@@ -80,6 +88,7 @@ extension JournalCore {
             if case .failure(let error) = written { throw noRoom(error) ?? fail(error) }
             if state.noteWritten(end: writer.offset, at: MonotonicClock.now) { work.signal() }
         } catch {
+            if error.code == .full { return false }
             // The files say that the event is still owed: the next host delivers it once more.
         }
         return true

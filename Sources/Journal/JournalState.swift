@@ -157,7 +157,7 @@ struct JournalState: Sendable {
 
     /// Notes that a record needs the next segment: a failed try is repeated, but not for every record.
     mutating func spareNeeded(at now: UInt64) {
-        if noRoom != nil, now >= mayRetryAt { retries = true }
+        if case .open = phase, noRoom != nil, now >= mayRetryAt { retries = true }
     }
 
     /// Notes that all events up to `mark` were synchronized.
@@ -169,7 +169,12 @@ struct JournalState: Sendable {
         unsafeNotesSince = safe.notes < accepted.notes ? begin : nil
     }
 
-    mutating func closeRequested() { if case .open = phase { phase = .closing } }
+    /// The journal is to be closed; if notes wait for the next segment, its room is looked for once more.
+    mutating func closeRequested() {
+        guard case .open = phase else { return }
+        phase = .closing
+        retries = notesWait
+    }
 
     /// The end record is about to be written, so no note may follow.
     mutating func endBegun() { isEnding = true }
@@ -187,7 +192,7 @@ struct JournalState: Sendable {
         switch phase {
         case .closed, .failed: return .end
         case .closing:
-            if notesWait, !hasSpare, noRoom == nil { return .makeSpare }
+            if notesWait, !hasSpare, noRoom == nil || retries { return .makeSpare }
             return safe.isBehindAll(before: accepted) ? .close : .synchronize
         case .open: break
         }

@@ -11,7 +11,13 @@ struct WaitingNotes: Sendable {
     /// Where the last note of settled events of a source and receiver lies, if no note of another kind came after it.
     private var open: [Key: Int] = [:]
 
-    /// How many notes wait at most; beyond that the oldest quarter is lost.
+    /// Whether the oldest note found no room in the present segment.
+    var needSegment = false
+
+    /// How many notes wait at most; beyond that a quarter is lost: the oldest strikes, and then the oldest others.
+    ///
+    /// A lost strike lets an event be tried once more. Without the note that a letter is gone, a handled event might
+    /// stay a dead letter for ever.
     static let most = 4_096
 
     private struct Key: Hashable {
@@ -41,7 +47,15 @@ struct WaitingNotes: Sendable {
 
     private mutating func append(_ note: CustodyNote) {
         notes.append(note)
-        if notes.count > Self.most { removeFirst(Self.most / 4) }
+        guard notes.count > Self.most else { return }
+        var excess = Self.most / 4
+        notes.removeAll { note in
+            guard excess > 0, case .strike = note else { return false }
+            excess -= 1
+            return true
+        }
+        notes.removeFirst(excess)
+        open = [:]
     }
 
     /// Removes the oldest notes, which were written.
@@ -49,5 +63,6 @@ struct WaitingNotes: Sendable {
         guard count > 0 else { return }
         notes.removeFirst(count)
         open = [:]
+        needSegment = false
     }
 }

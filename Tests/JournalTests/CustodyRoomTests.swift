@@ -65,6 +65,7 @@ struct CustodyRoomTests {
         journal.core.note([Self.settled(1)])
         try #require(journal.core.lock.withLock { journal.core.custody.isEmpty })
         while journal.status.firstPosition == 1 {
+            try Task.checkCancellation()
             _ = try? Self.record(journal, 3_000_000, isOwed: false)
             await Task.yield()
         }
@@ -84,11 +85,74 @@ struct CustodyRoomTests {
         for number in 1...total { core.note([Self.settled(number)]) }
         storage.setFull(false)
         while core.lock.withLock({ !core.unwritten.isEmpty }) {
+            try Task.checkCancellation()
             core.note([])
             await Task.yield()
         }
         await journal.close()
         #expect(try await Self.owed(scratch).isEmpty)
+    }
+
+    @Test("A close looks for room once more, and then writes what waits", .timeLimit(.minutes(1)))
+    func closingWithRoomAgain() async throws {
+        let scratch = try ScratchJournal()
+        let storage = try FaultyStorage(at: scratch.path)
+        let (journal, _) = try FaultTests.journal(on: storage)
+        try Self.record(journal, 1, isOwed: true)
+        storage.setFull(true)
+        Self.useUp(journal)
+        journal.core.note([Self.settled(1)])
+        storage.setFull(false)
+        await journal.close()
+        #expect(try await Self.owed(scratch).isEmpty)
+    }
+
+    @Test("A close ends if there is still no room for what waits", .timeLimit(.minutes(1)))
+    func closingWithoutRoom() async throws {
+        let scratch = try ScratchJournal()
+        let storage = try FaultyStorage(at: scratch.path)
+        let (journal, _) = try FaultTests.journal(on: storage)
+        try Self.record(journal, 1, isOwed: true)
+        storage.setFull(true)
+        Self.useUp(journal)
+        journal.core.note([Self.settled(1)])
+        await journal.close()
+        #expect(try await Self.owed(scratch) == [1])
+    }
+
+    @Test("A note whose write finds no room is written later", .timeLimit(.minutes(1)), arguments: [false, true])
+    func writeWithoutRoom(isAtClose: Bool) async throws {
+        let scratch = try ScratchJournal()
+        let storage = try FaultyStorage(at: scratch.path, writesInPlace: false)
+        let (journal, _) = try FaultTests.journal(on: storage)
+        await journal.waitForSpare()
+        for number in UInt64(1)...2 { try Self.record(journal, number, isOwed: true) }
+        // The note is tried when it comes, and with those that wait.
+        storage.failNextWrites(2)
+        journal.core.note([Self.settled(1)])
+        #expect(journal.core.lock.withLock { !journal.core.unwritten.isEmpty })
+        if !isAtClose { journal.core.note([Self.settled(2)]) }
+        await journal.close()
+        #expect(try await Self.owed(scratch) == (isAtClose ? [2] : []))
+    }
+
+    @Test("An opening on a disk that stays full does not remove the whole history", .timeLimit(.minutes(1)))
+    func openingStaysWithoutRoom() async throws {
+        let scratch = try ScratchJournal()
+        let journal = try scratch.open()
+        for number in UInt64(1)...600 { try Self.record(journal, number, bytes: 1_000, isOwed: true) }
+        await journal.close()
+        let storage = try FaultyStorage(at: scratch.path)
+        storage.setFull(true)
+        #expect {
+            _ = try FaultTests.journal(on: storage, whenFull: .removeOldest)
+        } throws: { error in
+            guard let error = error as? JournalError else { return false }
+            return error.code == .full && error.description.contains("segments were removed: 2, with 1")
+        }
+        let owed = try await Self.owed(scratch)
+        // Two segments' worth is removed at the most, in segments that are a little shorter.
+        #expect(owed.count > 400 && owed.last == 600)
     }
 
     @Test(
@@ -135,7 +199,10 @@ struct CustodyRoomTests {
                 )
             )
         ])
-        while core.lock.withLock({ !core.unwritten.isEmpty && core.catalog.segments.count < 5 }) { await Task.yield() }
+        while core.lock.withLock({ !core.unwritten.isEmpty && core.catalog.segments.count < 5 }) {
+            try Task.checkCancellation()
+            await Task.yield()
+        }
         #expect(journal.status.segments <= 2)
         await journal.close()
         let again = try scratch.open()

@@ -41,6 +41,23 @@ struct WaitingNotesTests {
         #expect(waiting.notes.last == .strike(id, at: NotedReceiver(name: "a"), reason: "9999"))
     }
 
+    @Test("Beyond the bound strikes are lost before other notes, whose loss would cost more")
+    func strikesFirst() {
+        var waiting = WaitingNotes()
+        let receiver = NotedReceiver(name: "a")
+        func id(_ number: Int) -> EventID { EventID(origin: "x", incarnation: 1, number: UInt64(number)) }
+        let putBack = CustodyNote.letterGone(id(0), of: receiver, isOwedAgain: true)
+        waiting.add(putBack)
+        for number in 1...10_000 { waiting.add(.strike(id(number), at: receiver, reason: "")) }
+        #expect(waiting.notes.first == putBack)
+        #expect(waiting.notes.last == .strike(id(10_000), at: receiver, reason: ""))
+        // Without strikes, the oldest notes are lost.
+        for number in 1...10_000 { waiting.add(.letterGone(id(number), of: receiver, isOwedAgain: false)) }
+        #expect((WaitingNotes.most / 2...WaitingNotes.most).contains(waiting.notes.count))
+        #expect(waiting.notes.last == .letterGone(id(10_000), of: receiver, isOwedAgain: false))
+        #expect(!waiting.notes.contains(putBack))
+    }
+
     @Test("Put together or not, notes leave the same owed", .timeLimit(.minutes(5)))
     func histories() {
         var random = SeededGenerator.announced()

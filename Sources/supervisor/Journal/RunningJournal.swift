@@ -33,10 +33,15 @@ struct RunningJournal {
     }
 
     /// What was found missing or broken when the journal was opened, each as a sentence.
-    var findings: [String] {
-        let torn = journal.recovery.tornBytes
+    var findings: [String] { Self.findings(in: journal.recovery) }
+
+    static func findings(in recovery: JournalRecovery) -> [String] {
+        let (torn, unprotected) = (recovery.tornBytes, recovery.unprotectedEvents)
         let end = torn == 0 ? [] : ["the journal ended within an event, of which \(torn) bytes were there"]
-        return end + journal.recovery.gaps.map { "the journal: \($0)" }
+        let removed = "the disk is full: the journal removed segments with owed events or dead letters"
+        let owed = "which are lost if this process is killed"
+        return end + (unprotected == 0 ? [] : ["\(removed): \(unprotected), \(owed)"])
+            + recovery.gaps.map { "the journal: \($0)" }
     }
 
     /// Why a journal cannot keep these events, each as a sentence with its key.

@@ -1,0 +1,81 @@
+import BridgePlatform
+import JournalFormat
+
+/// The first segment of a journal that is opened, also where there is no room for it.
+extension JournalCore {
+    /// Makes the segment that an opened journal writes first; on a full disk, removes the oldest segments if the policy
+    /// allows it.
+    ///
+    /// Also those with events that are owed: a host that does not start would deliver none of them. The ledger still
+    /// has these events for the host that starts now, but no host after it finds them. So such a segment goes only
+    /// after a second try, and no more go than should make room: something else may take whatever becomes free.
+    static func first(
+        _ catalog: inout SegmentCatalog,
+        _ custody: inout CustodyLedger,
+        _ storage: any JournalStorage,
+        at path: String,
+        _ settings: Settings,
+        _ opening: JournalOpening
+    ) throws(JournalError) -> SegmentWriter {
+        var (removed, freedBytes, hasTriedTwice) = (0, 0, false)
+        while true {
+            let head = SegmentHead(
+                journal: opening.journal,
+                number: opening.nextNumber,
+                segmentBytes: settings.segmentBytes,
+                firstPosition: opening.lastPosition + 1,
+                begunAt: WallClock.now(),
+                previousEnd: opening.lastEnd,
+                bookmarkBytes: opening.bookmarks.recordBytes,
+                owedFrom: custody.lowestPosition ?? 0
+            )
+            do throws(SystemError) {
+                let writer = try prepare(
+                    head.number,
+                    storage,
+                    settings,
+                    head: head,
+                    bookmarks: opening.bookmarks,
+                    isReplacement: opening.isReplacement
+                )
+                catalog.append(.init(number: head.number, reading: .head(head), byteCount: settings.segmentBytes))
+                return writer
+            } catch {
+                guard error.isFullDisk, settings.whenFull == .removeOldest, catalog.segments.count > 1,
+                    freedBytes < 2 * settings.segmentBytes
+                else { throw refusal(error, at: path, removed, custody) }
+                if !hasTriedTwice, custody.isOwed(before: catalog.segments[1]) {
+                    hasTriedTwice = true
+                    continue
+                }
+                let oldest = catalog.removeOldest()
+                do throws(SystemError) {
+                    try storage.remove(oldest.fileName)
+                } catch {
+                    throw refusal(error, at: path, removed, custody)
+                }
+                removed += 1
+                freedBytes = freedBytes.saturatingSum(oldest.byteCount)
+                custody.filesBegin(at: catalog.firstPosition ?? head.firstPosition)
+            }
+        }
+    }
+
+    /// Why a journal cannot be opened, and what is gone for nothing.
+    private static func refusal(
+        _ error: SystemError,
+        at path: String,
+        _ removed: Int,
+        _ custody: CustodyLedger
+    ) -> JournalError {
+        let failure = JournalError(error, at: path)
+        if removed == 0 { return failure }
+        return JournalError(
+            failure.code,
+            """
+            \(failure.description), though its oldest segments were removed: \(removed), with \
+            \(custody.eventsWithoutFile) events that were owed
+            """
+        )
+    }
+}
