@@ -46,7 +46,7 @@ final class HostCore: @unchecked Sendable {
     var lastReplacement = 0
     private var startWaiter = StartWaiter.none
     private var stopWaiters: [CheckedContinuation<Void, Never>] = []
-    private var startRequest = StartRequest.outstanding
+    private var startRequest = StartRequest.outstanding(nil)
     private var isStopRequested = false
     private var isStopped = false
     // Set once, before anything runs: the supervisor and its environment need each other.
@@ -197,19 +197,30 @@ final class HostCore: @unchecked Sendable {
 
     /// Gives the present workers what an earlier host owed them, as the publisher's journal says; before
     /// ``startRouting()``, so that no newer event overtakes.
-    func takeUpOwed() { HostRecovery(by: router, for: peers).restore(publisher.recording.takeOwed()) }
+    func takeUpOwed() {
+        var recovery = HostRecovery(by: router, for: peers)
+        guard recovery.restore(publisher.recording.takeOwed()) else { return }
+        lock.withLock { startRequest = .outstanding(recovery) }
+    }
 
     /// Begins to carry events to and from the present peers.
     func startRouting() {
         for peer in peers { router.add(peer) }
         router.start()
+        let recovery = lock.withLock { () -> HostRecovery? in
+            guard case .outstanding(let recovery) = startRequest else { return nil }
+            startRequest = .outstanding(nil)
+            return recovery
+        }
+        recovery?.complete()
     }
 
     /// How far the request to start has come.
     ///
     /// The host makes the request once at most, and not after a request to stop: the supervisor would start all again.
     private enum StartRequest {
-        case outstanding
+        /// With what was taken up of an earlier host, until events are routed: a start may fail before, and be repeated.
+        case outstanding(HostRecovery?)
         /// On its way to the supervisor: a stop and escalations wait until the request has arrived.
         case underWay(escalations: Int)
         case made

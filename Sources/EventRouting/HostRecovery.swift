@@ -9,6 +9,15 @@ package struct HostRecovery {
     private let peers: [String: Peer]
     /// The members of each pool.
     private let members: [String: [Peer]]
+    /// The events that no receiver takes any more, until they are dead letters.
+    private var given: [GivenUp] = []
+
+    private struct GivenUp {
+        let receiver: String
+        let event: UndeliveredEvent
+        let cause: EventDeadLettered.Cause
+        let reasons: [String]
+    }
 
     /// - Parameter peers: the workers, which the router does not know yet.
     package init(by router: EventRouter, for peers: [Peer]) {
@@ -20,14 +29,13 @@ package struct HostRecovery {
     /// Puts what earlier hosts owed into the outboxes, in the order in which it was recorded, and brings back the dead
     /// letters; only before the router knows the workers, so that no newer event can overtake.
     ///
-    /// Events that no receiver takes any more become dead letters, however full these are.
-    package func restore(_ owed: [OwedEvent]) {
-        guard !owed.isEmpty, let deadLetters = router.deadLetters else { return }
+    /// - Returns: Whether there was anything; then ``complete()`` has to follow.
+    package mutating func restore(_ owed: [OwedEvent]) -> Bool {
+        guard !owed.isEmpty, let deadLetters = router.deadLetters else { return false }
         // The events of a source share it, as the outboxes compare sources by their addresses.
         var sources: [EventSource: EventSource] = [:]
         var pools: [SharedName: PooledTargets?] = [:]
         var letters: [DeadLetterRecord] = []
-        var given: [(receiver: String, event: UndeliveredEvent, cause: EventDeadLettered.Cause, reasons: [String])] = []
         for event in owed {
             let known = sources[event.context.id.source]
             let source = known ?? EventSource(restored: event.context.id.source)
@@ -80,12 +88,21 @@ package struct HostRecovery {
                     isOwed: true,
                     payload: event.payload
                 )
-                given.append((target?.peerName ?? event.receiver.name, undelivered, cause, reasons))
+                let receiver = target?.peerName ?? event.receiver.name
+                given.append(GivenUp(receiver: receiver, event: undelivered, cause: cause, reasons: reasons))
             }
         }
         deadLetters.restore(letters)
+        return true
+    }
+
+    /// Makes dead letters of the events that no receiver takes any more, however full these are, and notes that this
+    /// host delivers the others; once the router forwards events, so that workers learn of the letters, too.
+    ///
+    /// If the start fails before, the journal counts no attempt.
+    package func complete() {
         for letter in given {
-            _ = deadLetters.addIfRoom(
+            _ = router.deadLetters?.addIfRoom(
                 letter.event,
                 for: peers[letter.receiver]?.noted ?? NotedReceiver(name: letter.receiver),
                 cause: letter.cause,

@@ -13,8 +13,12 @@ import Testing
 struct RestoringTests {
     private static let source = EventSource(origin: "earlier", incarnation: 1)
 
-    /// A journal that an earlier host has left, with events that worker `a` is owed.
-    private static func left(_ scratch: ScratchJournal, events: [Counted]) async throws {
+    /// A journal that an earlier host has left, with events that workers are owed, one after the other.
+    private static func left(
+        _ scratch: ScratchJournal,
+        events: [Counted],
+        owedTo workers: [String] = ["a"]
+    ) async throws {
         let journal = try scratch.open(segmentBytes: 256 << 10)
         let encode = journal.core.encoder(of: Counted.self)
         for (index, event) in events.enumerated() {
@@ -25,7 +29,7 @@ struct RestoringTests {
                 payload,
                 name: Counted.eventName,
                 context: EventContext(id: id, nanosecondsSinceEpoch: 1),
-                owed: [OwedReceiver(name: "a", isSpecified: true)],
+                owed: [OwedReceiver(name: workers[index % workers.count], isSpecified: true)],
                 whenSettled: nil
             )
         }
@@ -88,5 +92,60 @@ struct RestoringTests {
         #expect(letters.first?.reasons.last?.contains("its payload has 100") == true, "\(letters)")
         await bridge.shutdown()
         await journal.close()
+    }
+
+    @Test("The dead letters of a start reach the workers that subscribe to them", .timeLimit(.minutes(2)))
+    func letters() async throws {
+        let scratch = try ScratchJournal()
+        try await Self.left(scratch, events: [Counted(number: 1), Counted(number: 2)], owedTo: ["gone"])
+        let publisher = EventPublisher()
+        let journal = try scratch.open(segmentBytes: 256 << 10)
+        try journal.record(Counted.self, of: publisher)
+        let got = Collected<Int>()
+        let worker = InMemoryWorker("reader", subscribes: [EventDeadLettered.self]) { publisher in
+            [publisher.subscribe(to: EventDeadLettered.self) { got.add(Int($0.letter)) }]
+        }
+        let bridge = try await BridgeHost.inMemory(publisher, workers: [worker])
+        await got.wait { $0.count == 2 }
+        #expect(got.all == [1, 2] && bridge.deadLetters.map(\.id) == [1, 2])
+        await bridge.shutdown()
+        await journal.close()
+    }
+
+    @Test("A start that fails delivers nothing, and so counts as no attempt", .timeLimit(.minutes(2)))
+    func failedStart() async throws {
+        let scratch = try ScratchJournal()
+        try await Self.left(scratch, events: [Counted(number: 1), Counted(number: 2)], owedTo: ["a", "gone"])
+        let home = try ScratchJournal()
+        let control = ControlSocket(home.path + "/s")
+        let other = try BridgeHost(publisher: EventPublisher(), workers: [], control: control)
+        try await other.start()
+        let got = Collected<Int>()
+        for isFree in [false, true] {
+            let publisher = EventPublisher()
+            let journal = try scratch.open(segmentBytes: 256 << 10)
+            try journal.record(Counted.self, of: publisher)
+            let worker = InMemoryWorker("a", subscribes: [Counted.self]) { publisher in
+                [publisher.subscribe(to: Counted.self) { _ in got.add(EventContext.current?.attempt ?? 0) }]
+            }
+            let bridge = try BridgeHost(
+                publisher: publisher,
+                workers: [worker.specification],
+                launcher: InMemoryLauncher([worker]),
+                control: control
+            )
+            await #expect(throws: BridgeError.self) { try await bridge.start() }
+            #expect(bridge.deadLetters.isEmpty && got.all.isEmpty)
+            if isFree {
+                // What was taken up at the first try is still there at the second.
+                await other.shutdown()
+                try await bridge.start()
+                await bridge.waitUntilIdle()
+                #expect(bridge.deadLetters.map(\.attempts) == [1])
+            }
+            await bridge.shutdown()
+            await journal.close()
+        }
+        #expect(got.all == [2])
     }
 }
