@@ -50,6 +50,9 @@ class DeferredSubscriber: AnySubscriber, @unchecked Sendable {
     /// Whether the subscriber is the publisher's own journal, which also records what is owed to whom.
     var isRecorder: Bool { false }
 
+    /// The journal behind this subscriber, if it makes events safe only some time after it has recorded them.
+    var laterRecorder: (any EventRecording)? { nil }
+
     /// Whether ``key(of:)`` returns keys.
     var hasKeys: Bool { false }
 

@@ -28,7 +28,7 @@ extension EventChannel {
     }
 
     /// Every publisher that the event reaches, each once, even if links form a circle.
-    private func destinations(from first: Destination) -> Destinations {
+    func destinations(from first: Destination) -> Destinations {
         if first.subscribers.links.isEmpty { return Destinations(first: first) }
         var destinations = [first]
         var reached: Set<ObjectIdentifier> = [ObjectIdentifier(first.publisher)]

@@ -135,15 +135,39 @@ extension EventChannel {
     @usableFromInline
     func publishFully(_ event: E, from publisher: EventPublisher, causedBy cause: EventContext?) {
         if cause == nil, !EventContext.isCurrent {
-            if publisher.forwardAlone(event, over: self, ifFull: .drop) != nil { return }
+            if forwardAlone(event, from: publisher, ifFull: .drop) != nil { return }
             guard let subscribers = currentSubscribers() else { return }
             let context = publisher.makeContext(causedBy: nil)
             _ = publish(event, context: context, to: subscribers, from: publisher, ifFull: .drop)
         } else if isReached {
             let context = cause.map { publisher.makeContext(causedBy: $0) } ?? publisher.makeContext()
-            if publisher.forwardAlone(event, context, over: self, ifFull: .drop) != nil { return }
+            if forwardAlone(event, context, ifFull: .drop) != nil { return }
             guard let subscribers = currentSubscribers() else { return }
             _ = publish(event, context: context, to: subscribers, from: publisher, ifFull: .drop)
         }
+    }
+
+    // MARK: - One forwarder, and nothing else
+
+    /// Publishes an event without a cause that only a forwarder gets: nearly every event that goes to one process.
+    ///
+    /// - Returns: The outcome and the event's number; nil if the event was not published, as it has other receivers, or
+    ///   none.
+    func forwardAlone(
+        _ event: E,
+        from publisher: EventPublisher,
+        ifFull: FullOutboxAction
+    ) -> (outcome: Forwarded, number: UInt64)? {
+        withOneForwarder { list in
+            let context = publisher.makeFreshContext()
+            return (list.forwardAlone(event, context, ifFull: ifFull), context.number)
+        }
+    }
+
+    /// Publishes an event that only a forwarder gets.
+    ///
+    /// - Returns: The outcome; nil if the event was not published, as it has other receivers, or none.
+    func forwardAlone(_ event: E, _ context: EventContext, ifFull: FullOutboxAction) -> Forwarded? {
+        withOneForwarder { list in context.withBorrowed { list.forwardAlone(event, $0, ifFull: ifFull) } }
     }
 }

@@ -4,9 +4,13 @@ import Synchronization
 extension EventPublisher {
     /// Waits until every link and every consumer that wants the event has room, then publishes it.
     ///
-    /// Inside a handler this does not wait: the event is taken up to the hard limit, and beyond that limit this throws.
+    /// Inside a handler this does not wait for room: the event is taken up to the hard limit, and beyond that limit
+    /// this throws. If a journal of this process records the event and has to make it safe against a power cut, this
+    /// returns when that is done, inside a handler, too. A transaction publishes its events later, and without a wait.
     /// - Throws: ``DeliveryError`` if no room will come, or if the hard limit is reached inside a handler.
-    ///   `CancellationError` if the task was cancelled while it waited; then the event was not published.
+    ///   `CancellationError` if the task was cancelled while it waited for room; then the event was not published. The
+    ///   journal's error if a synchronization failed; then the event was published all the same. An event that the
+    ///   journal could not record leads to a ``HandlerFailed``, as with ``publish(_:)-(E)``.
     /// - Returns: The event's identity, once it lies in every outbox that wants it.
     @discardableResult
     public func send<E: DomainEvent>(_ event: E) async throws -> EventID {
@@ -48,7 +52,8 @@ extension EventPublisher {
         return transaction.hold(publish) ? context.id : nil
     }
 
-    /// Waits for room and publishes; a separate function, so that ``send(_:)-(E)`` takes no memory for a rare wait.
+    /// Waits for room, publishes, and returns when the event is safe; a separate function, so that ``send(_:)-(E)``
+    /// takes no memory for a rare wait.
     ///
     /// - Parameter context: the event's context, which may be made for the call.
     func sendWhenRoom<E: DomainEvent>(
@@ -57,7 +62,7 @@ extension EventPublisher {
         as context: @autoclosure () -> EventContext
     ) async throws -> EventID {
         // The event gets its context after the wait, because the context has the time of publication.
-        let reserved = try await reserveRoom(for: event, in: channel) { context().id }
+        var reserved = try await reserveRoom(for: event, in: channel) { context().id }
         defer { for room in reserved { room.giveBack() } }
         let context = context()
         guard let subscribers = channel.currentSubscribers() else {
@@ -67,12 +72,19 @@ extension EventPublisher {
         }
         let outcome = channel.publish(event, context: context, to: subscribers, from: self, ifFull: .fail)
         if case .failed(let failure) = outcome { throw failure.identified(by: context.id) }
+        if subscribers.isSafeLater {
+            // Another event may have these rooms meanwhile.
+            for room in reserved { room.giveBack() }
+            reserved = []
+            try await LaterRecorders(of: channel, from: self).untilSafe()
+        }
         return context.id
     }
 
     /// Publishes an event without a suspension if the caller need not wait for room, which is the common case.
     ///
-    /// - Returns: The event's identity; nil if the caller has to wait for room, and then the event was not published.
+    /// - Returns: The event's identity; nil if the caller has to wait for room or for a journal, and then the event was
+    ///   not published.
     private func sendNow<E: DomainEvent>(_ event: E) throws(DeliveryError) -> EventID? {
         guard let found = channels.channel(for: UInt(bitPattern: ObjectIdentifier(E.self).hashKey)) else {
             return try sendNow(event, to: channel(of: E.self))
@@ -90,7 +102,7 @@ extension EventPublisher {
 
     private func sendNow<E: DomainEvent>(_ event: E, to channel: EventChannel<E>) throws(DeliveryError) -> EventID? {
         if EventContext.isCurrent { return try sendInHandler(event, to: channel) }
-        if let sent = forwardAlone(event, over: channel, ifFull: .wait) {
+        if let sent = channel.forwardAlone(event, from: self, ifFull: .wait) {
             return try id(of: sent.number, if: sent.outcome)
         }
         guard let subscribers = channel.currentSubscribers() else {
@@ -116,44 +128,16 @@ extension EventPublisher {
         to channel: EventChannel<E>
     ) throws(DeliveryError) -> EventID? {
         let context = makeContext()
-        if let outcome = forwardAlone(event, context, over: channel, ifFull: .fail) {
+        if let outcome = channel.forwardAlone(event, context, ifFull: .fail) {
             return try id(of: context.id.number, if: outcome)
         }
         guard let subscribers = channel.currentSubscribers() else {
             try refuseAfterShutdown(channel.name, context)
             return context.id
         }
+        if subscribers.isSafeLater { return nil }
         let outcome = channel.publish(event, context: context, to: subscribers, from: self, ifFull: .fail)
         return try id(of: context.id.number, if: outcome)
-    }
-
-    /// Publishes an event without a cause that only a forwarder gets: nearly every event that goes to one process.
-    ///
-    /// - Returns: The outcome and the event's number; nil if the event was not published, as it has other receivers, or
-    ///   none.
-    func forwardAlone<E: DomainEvent>(
-        _ event: E,
-        over channel: EventChannel<E>,
-        ifFull: FullOutboxAction
-    ) -> (outcome: Forwarded, number: UInt64)? {
-        channel.withOneForwarder { list in
-            let context = makeFreshContext()
-            return (list.forwardAlone(event, context, ifFull: ifFull), context.number)
-        }
-    }
-
-    /// Publishes an event that only a forwarder gets.
-    ///
-    /// - Returns: The outcome; nil if the event was not published, as it has other receivers, or none.
-    func forwardAlone<E: DomainEvent>(
-        _ event: E,
-        _ context: EventContext,
-        over channel: EventChannel<E>,
-        ifFull: FullOutboxAction
-    ) -> Forwarded? {
-        channel.withOneForwarder { list in
-            context.withBorrowed { list.forwardAlone(event, $0, ifFull: ifFull) }
-        }
     }
 
     /// - Returns: The identity of an event of this publisher; nil if the caller has to wait for room.
@@ -283,7 +267,8 @@ extension EventPublisher {
     /// Publishes an event and returns the first event of type `answer` that it causes, through any number of steps.
     ///
     /// A request begins a new chain of causes: the request is the ``EventContext/root`` of every event that follows
-    /// from it. Only events published in handlers, or with `causedBy:`, follow from it.
+    /// from it. Only events published in handlers, or with `causedBy:`, follow from it. If a journal of this process
+    /// has to make the request or its answer safe against a power cut, this returns when that is done.
     /// - Parameters:
     ///   - event: the request.
     ///   - answer: the type of the answer.
@@ -292,8 +277,9 @@ extension EventPublisher {
     ///   - matches: says which of the caused events is the answer, for enum events. It is also called for events
     ///     without a cause: the error of a request that times out counts the events without a cause that match.
     /// - Throws: ``DeliveryError`` if nothing subscribes to the event, an outbox does not take it, a process refuses it
-    ///   or is unavailable, or there is no answer in time. The error of a handler of the event here, if all handlers
-    ///   here have returned without an answer. `CancellationError` if the task is cancelled.
+    ///   or is unavailable, or there is no answer in time, or none that a journal has made safe. The error of a handler
+    ///   of the event here, if all handlers here have returned without an answer. `CancellationError` if the task is
+    ///   cancelled.
     public func request<E: DomainEvent, Answer: DomainEvent>(
         _ event: E,
         awaiting answer: Answer.Type,
@@ -308,7 +294,7 @@ extension EventPublisher {
             context: context,
             wait: wait,
             answers: [
-                answers(answer, to: context, where: matches) { wait.finish(.success($0)) }
+                answers(answer, to: context, where: matches) { self.finish(wait, of: E.self, .success($0), by: answer) }
             ],
             within: limit,
             clock: clock
@@ -335,12 +321,29 @@ extension EventPublisher {
             context: context,
             wait: wait,
             answers: [
-                answers(answer, to: context, where: matches) { wait.finish(.success($0)) },
-                answers(failure, to: context, where: { _ in true }) { wait.finish(.failure(RequestFailed($0))) },
+                answers(answer, to: context, where: matches) {
+                    self.finish(wait, of: E.self, .success($0), by: answer)
+                },
+                answers(failure, to: context, where: { _ in true }) {
+                    self.finish(wait, of: E.self, .failure(RequestFailed($0)), by: failure)
+                },
             ],
             within: limit,
             clock: clock
         )
+    }
+
+    /// Ends a request's wait when the request and the event that answers it are safe: a journal has recorded the answer
+    /// before any subscriber got it.
+    private func finish<Request: DomainEvent, Answer: DomainEvent, Value: Sendable>(
+        _ wait: DeliveryWait<Value>,
+        of request: Request.Type,
+        _ outcome: Result<Value, any Error>,
+        by answer: Answer.Type
+    ) {
+        var recorders = LaterRecorders(of: channel(of: request), from: self)
+        recorders.add(of: channel(of: answer), from: self)
+        recorders.whenSafe { error in wait.finish(error.map { .failure($0) } ?? outcome) }
     }
 
     private func answers<Answer: DomainEvent>(

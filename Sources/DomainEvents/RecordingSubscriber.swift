@@ -39,6 +39,8 @@ final class RecordingSubscriber<E: DomainEvent>: DeferredSubscriber, @unchecked 
 
     override var isRecorder: Bool { keepsCustody }
 
+    override var laterRecorder: (any EventRecording)? { recorder.isSafeAtOnce ? nil : recorder }
+
     override var hasKeys: Bool { true }
 
     override func key(of event: RawEvent) -> AnyHashable? {
@@ -146,6 +148,15 @@ package protocol EventRecording: AnyObject, Sendable {
 
     /// Called without any lock, after an event was recorded.
     func wasRecorded()
+
+    /// Whether an event is as safe as it becomes when it is recorded.
+    var isSafeAtOnce: Bool { get }
+
+    /// Calls `body` when all events that were recorded so far are safe or cannot become so: at once, or later on
+    /// another thread.
+    ///
+    /// Called without any lock.
+    func whenSafe(_ body: @escaping @Sendable ((any Error)?) -> Void)
 
     /// Notes what became of recorded events; waits for nothing but the file system, and calls no other code.
     ///

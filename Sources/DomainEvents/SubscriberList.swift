@@ -21,6 +21,9 @@ package final class SubscriberList: @unchecked Sendable {
     let hasKeys: Bool
     /// Whether the publisher's own journal records the events.
     let isRecorded: Bool
+    /// Whether a journal may make the events safe only some time after it has recorded them, here or where they go from
+    /// here.
+    let isSafeLater: Bool
     /// Whether there are only handlers on the publishing thread.
     @usableFromInline let isPlain: Bool
     /// Whether there are only this publisher's own handlers.
@@ -44,6 +47,7 @@ package final class SubscriberList: @unchecked Sendable {
         lockMask = deferred.reduce(0) { $0 | $1.lockMask }
         hasKeys = deferred.contains { $0.hasKeys }
         isRecorded = deferred.contains { $0.isRecorder }
+        isSafeLater = !links.isEmpty || deferred.contains { $0.laterRecorder != nil }
         isLocal = forwarders.isEmpty && links.isEmpty
         isPlain = isLocal && deferred.isEmpty
         let isForwarded = forwarders.count == 1 && inline.isEmpty && deferred.isEmpty && links.isEmpty

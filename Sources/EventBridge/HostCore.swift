@@ -219,7 +219,7 @@ final class HostCore: @unchecked Sendable {
     ///
     /// The host makes the request once at most, and not after a request to stop: the supervisor would start all again.
     private enum StartRequest {
-        /// With what was taken up of an earlier host, until events are routed: a start may fail before, and be repeated.
+        /// With what was taken up of an earlier host, until events are routed: a start may fail before that.
         case outstanding(HostRecovery?)
         /// On its way to the supervisor: a stop and escalations wait until the request has arrived.
         case underWay(escalations: Int)

@@ -138,4 +138,6 @@ extension JournalCore: EventRecording {
     }
 
     func wasRecorded() { wakeReaders() }
+
+    var isSafeAtOnce: Bool { if case .process = settings.durability { true } else { false } }
 }

@@ -7,10 +7,11 @@ public enum JournalDurability: Sendable, Hashable {
 
     /// Against a power cut as well, once the event has been synchronized; events are synchronized in groups.
     ///
-    /// `publish` does not wait for the synchronization. `deliver` and ``EventJournal/synchronize()`` return after the
-    /// synchronization, and only then does a worker learn that its event was handled. Readers of the journal see an
-    /// event once it is safe. If no caller waits, a group is synchronized within this time after its first event. Notes
-    /// of what workers have settled are synchronized with the events, or by themselves, at most once a second.
+    /// `publish` does not wait for the synchronization. `send`, `deliver`, `request` and ``EventJournal/synchronize()``
+    /// return after the synchronization, and only then does a worker learn that its event was handled. Readers of the
+    /// journal see an event once it is safe. If no caller waits, a group is synchronized within this time after its
+    /// first event. Notes of what workers have settled are synchronized with the events, or by themselves, at most once
+    /// a second.
     case machine(within: Duration)
 }
 

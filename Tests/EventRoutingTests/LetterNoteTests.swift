@@ -26,6 +26,8 @@ private final class Notebook: EventRecording, @unchecked Sendable {
         whenSettled: (@Sendable ((any Error)?) -> Void)?
     ) throws -> Bool { true }
     func wasRecorded() {}
+    var isSafeAtOnce: Bool { true }
+    func whenSafe(_ body: @escaping @Sendable ((any Error)?) -> Void) { body(nil) }
     func takeOwed() -> [OwedEvent] { [] }
     func lastBookmark(of worker: String) -> KeptBookmark { .notKept }
     var report: RecordingReport {

@@ -1,0 +1,47 @@
+/// The journals of this process that make events safe some time after they have recorded them, for the callers that
+/// return only then.
+struct LaterRecorders: Sendable {
+    private var recorders: [any EventRecording] = []
+
+    /// The journals behind a channel: of its publisher, and of the publishers that get the events from there.
+    init<E: DomainEvent>(of channel: EventChannel<E>, from publisher: EventPublisher) {
+        add(of: channel, from: publisher)
+    }
+
+    mutating func add<E: DomainEvent>(of channel: EventChannel<E>, from publisher: EventPublisher) {
+        guard let subscribers = channel.currentSubscribers(), subscribers.isSafeLater else { return }
+        let first = Destination(channel: channel, subscribers: subscribers, publisher: publisher)
+        for recorder in channel.destinations(from: first).all.flatMap({ $0.subscribers.deferred })
+            .compactMap(\.laterRecorder) where !recorders.contains(where: { $0 === recorder })
+        {
+            recorders.append(recorder)
+        }
+    }
+
+    /// Returns when the events that were recorded so far are as safe as the journals promise; at once if there are no
+    /// such journals.
+    ///
+    /// A cancellation does not end this wait: what was published stays published.
+    /// - Throws: The error of a journal that cannot make them safe.
+    func untilSafe() async throws {
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+            whenSafe { error in
+                if let error { continuation.resume(throwing: error) } else { continuation.resume() }
+            }
+        }
+    }
+
+    /// Calls `body` when the events that were recorded so far are safe, or cannot become so: at once, or on the thread
+    /// of a journal.
+    func whenSafe(_ body: @escaping @Sendable ((any Error)?) -> Void) { Self.whenSafe(recorders[...], body) }
+
+    private static func whenSafe(
+        _ recorders: ArraySlice<any EventRecording>,
+        _ body: @escaping @Sendable ((any Error)?) -> Void
+    ) {
+        guard let recorder = recorders.first else { return body(nil) }
+        recorder.whenSafe { error in
+            if let error { body(error) } else { whenSafe(recorders.dropFirst(), body) }
+        }
+    }
+}

@@ -1,0 +1,165 @@
+import DomainEvents
+import Locks
+import TestSupport
+import Testing
+
+@testable import Journal
+
+/// Calls that return behind the synchronization, and calls that do not wait for it.
+@Suite("Sending behind a synchronization", .timeLimit(.minutes(2)))
+struct SafeSendTests {
+    /// A journal whose first synchronization is held, and a task that makes a call.
+    private final class Held: @unchecked Sendable {
+        // Sendable: constant, or guarded by its own lock.
+        let scratch: ScratchJournal
+        let storage: FaultyStorage
+        let journal: EventJournal
+        let publisher: EventPublisher
+        private let synchronizationsBefore: Int
+        private let baton = Baton()
+        private let returned = Collected<Bool>()
+
+        init(_ durability: JournalDurability = .machine(within: .seconds(3_600))) async throws {
+            scratch = try ScratchJournal()
+            storage = try FaultyStorage(at: scratch.path)
+            (journal, publisher) = try FaultTests.journal(on: storage, durability)
+            // Making the next segment synchronizes, too.
+            await journal.waitForSpare()
+            synchronizationsBefore = storage.synchronizations
+            storage.holdSynchronization(by: baton)
+        }
+
+        /// Makes the call, and checks that it returns behind the synchronization of this many events.
+        func check(events: UInt64 = 1, _ call: @escaping @Sendable (EventPublisher) async throws -> Void) async throws {
+            let task = Task { [publisher, returned, journal] in
+                try await call(publisher)
+                returned.add(true)
+                return journal.status.safePosition
+            }
+            while journal.status.lastPosition < events {
+                try Task.checkCancellation()
+                await Task.yield()
+            }
+            // Only a caller that waits brings about the synchronization, in which the journal's thread waits.
+            while synchronizations == 0, returned.all.isEmpty {
+                try Task.checkCancellation()
+                await Task.yield()
+            }
+            // A caller that does not wait for its end would be back by now, or this test finds nothing.
+            for _ in 0..<1_000 { await Task.yield() }
+            #expect(journal.status.safePosition == 0 && returned.all.isEmpty)
+            baton.handOver()
+            #expect(try await task.value >= events)
+            await journal.close()
+        }
+
+        var synchronizations: Int { storage.synchronizations - synchronizationsBefore }
+
+        func release() { baton.handOver() }
+    }
+
+    @Test("send returns when its event is safe")
+    func sends() async throws {
+        try await Held().check { try await $0.send(Counted(number: 1)) }
+    }
+
+    @Test("send of an event without a type, and with a bookmark, does so, too", arguments: [false, true])
+    func sendsInOtherWays(isUntyped: Bool) async throws {
+        let held = try await Held()
+        if isUntyped {
+            held.journal.record(named: ["Weighed"], of: held.publisher)
+            try await held.check { try await $0.send(try UntypedEvent(name: "Weighed", payload: [0xA0])) }
+        } else {
+            try await held.check { try await $0.send(Counted(number: 1), bookmark: EventBookmark("1")) }
+        }
+    }
+
+    @Test("send inside a handler does so, too: only handlers make room, but no handler makes an event safe")
+    func sendsInHandler() async throws {
+        let held = try await Held()
+        let subscription = held.publisher.subscribe(to: Colored.self) { [publisher = held.publisher] _ async throws in
+            try await publisher.send(Counted(number: 1))
+        }
+        try await held.check { try await $0.deliver(Colored(color: "red"), within: .seconds(60)) }
+        subscription.cancel()
+    }
+
+    @Test("send to a linked publisher waits for that publisher's journal")
+    func sendsToLinked() async throws {
+        let held = try await Held()
+        let front = EventPublisher()
+        let link = front.forward(Counted.self, to: held.publisher)
+        try await held.check { _ in try await front.send(Counted(number: 1)) }
+        link.cancel()
+    }
+
+    @Test("request returns when the request and its answer are safe")
+    func requests() async throws {
+        let held = try await Held()
+        try held.journal.record(Colored.self, of: held.publisher)
+        let subscription = held.publisher.subscribe(to: Counted.self) { [publisher = held.publisher] _ in
+            publisher.publish(Colored(color: "red"))
+        }
+        try await held.check(events: 2) { publisher in
+            let answer = try await publisher.request(
+                Counted(number: 1),
+                awaiting: Colored.self,
+                within: .seconds(60)
+            )
+            #expect(answer.color == "red")
+        }
+        subscription.cancel()
+    }
+
+    @Test("A request whose answer does not become safe in time has timed out")
+    func requestInTime() async throws {
+        let held = try await Held()
+        let subscription = held.publisher.subscribe(to: Counted.self) { [publisher = held.publisher] _ in
+            publisher.publish(Colored(color: "red"))
+        }
+        let error = await #expect(throws: DeliveryError.self) {
+            try await held.publisher.request(
+                Counted(number: 1),
+                awaiting: Colored.self,
+                within: .milliseconds(20)
+            )
+        }
+        #expect(error?.code == .timedOut)
+        held.release()
+        await held.journal.close()
+        subscription.cancel()
+    }
+
+    @Test("If the synchronization fails, send and request say so", arguments: [false, true])
+    func failures(isRequest: Bool) async throws {
+        let held = try await Held()
+        held.release()
+        held.storage.failSynchronizations(1)
+        let subscription = held.publisher.subscribe(to: Counted.self) { [publisher = held.publisher] _ in
+            publisher.publish(Colored(color: "red"))
+        }
+        let error = await #expect(throws: JournalError.self) {
+            if isRequest {
+                _ = try await held.publisher.request(
+                    Counted(number: 1),
+                    awaiting: Colored.self,
+                    within: .seconds(60)
+                )
+            } else {
+                try await held.publisher.send(Counted(number: 1))
+            }
+        }
+        #expect(error?.code == .system)
+        await held.journal.close()
+        subscription.cancel()
+    }
+
+    @Test("With .process, send waits for nothing")
+    func process() async throws {
+        let held = try await Held(.process)
+        try await held.publisher.send(Counted(number: 1))
+        #expect(held.journal.status.safePosition == 1 && held.synchronizations == 0)
+        held.release()
+        await held.journal.close()
+    }
+}
