@@ -14,6 +14,12 @@ public struct JournalReport: Sendable, Hashable, Codable {
     public var bytes: UInt64
     /// Why the journal takes no more events; nil as long as it does.
     public var failure: String?
+    /// The position of the oldest event that is owed to a worker or kept as a dead letter; nil if there is none.
+    ///
+    /// The journal keeps this event's file and all later files.
+    public var owedPosition: UInt64?
+    /// How long ago that event was published, in milliseconds; nil if there is none.
+    public var owedMilliseconds: UInt64?
 
     /// Makes a report.
     public init(
@@ -23,7 +29,9 @@ public struct JournalReport: Sendable, Hashable, Codable {
         unsafeMilliseconds: UInt64? = nil,
         segments: Int,
         bytes: UInt64,
-        failure: String? = nil
+        failure: String? = nil,
+        owedPosition: UInt64? = nil,
+        owedMilliseconds: UInt64? = nil
     ) {
         self.firstPosition = firstPosition
         self.lastPosition = lastPosition
@@ -32,6 +40,8 @@ public struct JournalReport: Sendable, Hashable, Codable {
         self.segments = segments
         self.bytes = bytes
         self.failure = failure
+        self.owedPosition = owedPosition
+        self.owedMilliseconds = owedMilliseconds
     }
 
     /// How many events are not safe yet.

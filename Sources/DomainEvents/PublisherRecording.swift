@@ -50,6 +50,10 @@ package struct RecordingReport: Sendable, Hashable {
     package var bytes: Int
     /// Why no more events are recorded; nil as long as they are.
     package var failure: String?
+    /// The position of the oldest event that is owed to a worker or kept as a dead letter; nil if there is none.
+    package var owedPosition: UInt64?
+    /// How long ago that event was published; nil if there is none.
+    package var owedNanoseconds: UInt64?
 
     package init(
         firstPosition: UInt64,
@@ -58,7 +62,9 @@ package struct RecordingReport: Sendable, Hashable {
         unsafeNanoseconds: UInt64?,
         segments: Int,
         bytes: Int,
-        failure: String?
+        failure: String?,
+        owedPosition: UInt64? = nil,
+        owedNanoseconds: UInt64? = nil
     ) {
         self.firstPosition = firstPosition
         self.lastPosition = lastPosition
@@ -67,5 +73,7 @@ package struct RecordingReport: Sendable, Hashable {
         self.segments = segments
         self.bytes = bytes
         self.failure = failure
+        self.owedPosition = owedPosition
+        self.owedNanoseconds = owedNanoseconds
     }
 }

@@ -51,7 +51,9 @@ extension JournalReport {
             unsafeMilliseconds: report.unsafeNanoseconds.map { $0 / 1_000_000 },
             segments: report.segments,
             bytes: UInt64(clamping: report.bytes),
-            failure: report.failure
+            failure: report.failure,
+            owedPosition: report.owedPosition,
+            owedMilliseconds: report.owedNanoseconds.map { $0 / 1_000_000 }
         )
     }
 }

@@ -19,6 +19,8 @@ struct CustodyLedger: Sendable {
 
     private struct Entry: Sendable {
         let position: UInt64
+        /// When the event was published, in nanoseconds since 1970, by the clock of its publisher.
+        let time: UInt64
         /// Nil in the ledger of a running host, whose outboxes hold the event.
         var record: JournalRecord?
         var debts: [Debt]
@@ -34,6 +36,13 @@ struct CustodyLedger: Sendable {
     /// The position of the oldest event in the files that is owed or kept as a dead letter; nil if there is none.
     var lowestPosition: UInt64? { entries.values.lazy.map(\.position).filter { $0 >= filesBegin }.min() }
 
+    /// The oldest event in the files that is owed or kept as a dead letter, and when it was published; nil if there is
+    /// none.
+    var oldest: (position: UInt64, time: UInt64)? {
+        entries.values.lazy.filter { $0.position >= filesBegin }.min { $0.position < $1.position }
+            .map { ($0.position, $0.time) }
+    }
+
     /// How many events that are owed or kept as dead letters are no longer in the files.
     var eventsWithoutFile: Int { entries.values.count { $0.position < filesBegin } }
 
@@ -46,10 +55,11 @@ struct CustodyLedger: Sendable {
     mutating func recorded(
         _ id: EventID,
         at position: UInt64,
+        published time: UInt64,
         owedTo receivers: [OwedReceiver],
         as record: JournalRecord? = nil
     ) {
-        var entry = entries[id] ?? Entry(position: position, record: record, debts: [])
+        var entry = entries[id] ?? Entry(position: position, time: time, record: record, debts: [])
         let attempts = max(1, record?.context.attempt ?? 1)
         for receiver in receivers where !entry.debts.contains(where: { $0.receiver.name == receiver.name }) {
             entry.debts.append(Debt(receiver: receiver, attempts: attempts))

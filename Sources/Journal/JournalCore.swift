@@ -136,7 +136,14 @@ final class JournalCore: @unchecked Sendable {
                 if let bookmark = context.bookmark {
                     bookmarks.note(bookmark.bookmark.bytes, of: bookmark.worker, at: position)
                 }
-                if !owed.isEmpty { custody.recorded(context.id, at: position, owedTo: owed) }
+                if !owed.isEmpty {
+                    custody.recorded(
+                        context.id,
+                        at: position,
+                        published: context.nanosecondsSinceEpoch,
+                        owedTo: owed
+                    )
+                }
                 let isSafe = state.eventWritten(
                     end: writer.offset,
                     isAwaited: whenSettled != nil,
@@ -310,7 +317,8 @@ final class JournalCore: @unchecked Sendable {
 
     /// What a host reports of its journal.
     var report: RecordingReport {
-        let (status, failure) = (status, lock.withLock { state.failure(path) })
+        let (status, now) = (status, WallClock.now())
+        let (failure, oldest) = lock.withLock { (state.failure(path), custody.oldest) }
         return RecordingReport(
             firstPosition: status.firstPosition,
             lastPosition: status.lastPosition,
@@ -318,7 +326,9 @@ final class JournalCore: @unchecked Sendable {
             unsafeNanoseconds: status.unsafeFor?.nanoseconds,
             segments: status.segments,
             bytes: status.bytes,
-            failure: failure?.description
+            failure: failure?.description,
+            owedPosition: oldest?.position,
+            owedNanoseconds: oldest.map { now < $0.time ? 0 : now - $0.time }
         )
     }
 

@@ -107,7 +107,13 @@ extension CustodyLedger {
             context: context,
             payload: Array(payload)
         )
-        recorded(context.id, at: view.position, owedTo: owed, as: record)
+        recorded(
+            context.id,
+            at: view.position,
+            published: context.nanosecondsSinceEpoch,
+            owedTo: owed,
+            as: record
+        )
     }
 
     /// Whether an event that lies before this segment is owed to a receiver or kept as a dead letter.

@@ -22,7 +22,7 @@ struct CustodyLedgerTests {
     private static func ledger(owedTo names: String..., attempt: Int = 1) -> CustodyLedger {
         var ledger = CustodyLedger()
         let receivers = names.map { OwedReceiver(name: $0, isSpecified: true) }
-        ledger.recorded(id, at: 1, owedTo: receivers, as: event(id, at: 1, attempt: attempt))
+        ledger.recorded(id, at: 1, published: 0, owedTo: receivers, as: event(id, at: 1, attempt: attempt))
         return ledger
     }
 
@@ -114,7 +114,7 @@ struct CustodyLedgerTests {
         ledger.noted(Self.settled(Self.a))
         #expect(Self.state(ledger) == "2: 1 0 -")
         let later = EventID(origin: "host", incarnation: 1, number: 2)
-        ledger.recorded(later, at: 3, owedTo: Self.owed("a"), as: Self.event(later, at: 3))
+        ledger.recorded(later, at: 3, published: 0, owedTo: Self.owed("a"), as: Self.event(later, at: 3))
         ledger.noted(Self.settled(Self.a, 2...2))
         #expect(Self.state(ledger) == "2: 1 0 -")
         ledger.noted(.hostStarted(incarnation: 2))
@@ -126,8 +126,8 @@ struct CustodyLedgerTests {
     func repeats() {
         var ledger = Self.ledger(owedTo: "a")
         let other = EventID(origin: "host", incarnation: 1, number: 2)
-        ledger.recorded(other, at: 2, owedTo: Self.owed("a"), as: Self.event(other, at: 2))
-        ledger.recorded(Self.id, at: 3, owedTo: Self.owed("a", "b"), as: Self.event(Self.id, at: 3))
+        ledger.recorded(other, at: 2, published: 0, owedTo: Self.owed("a"), as: Self.event(other, at: 2))
+        ledger.recorded(Self.id, at: 3, published: 0, owedTo: Self.owed("a", "b"), as: Self.event(Self.id, at: 3))
         #expect(ledger.lowestPosition == 1)
         #expect(ledger.takeOwed().map { "\($0.context.id.number) \($0.receiver.name)" } == ["1 a", "1 b", "2 a"])
         #expect(ledger.takeOwed().isEmpty && !ledger.isEmpty)
@@ -183,6 +183,7 @@ struct CustodyLedgerTests {
                     ledger.recorded(
                         id,
                         at: index + 1,
+                        published: 0,
                         owedTo: owed.map { OwedReceiver(name: $0, isSpecified: true) },
                         as: Self.event(id, at: index + 1)
                     )

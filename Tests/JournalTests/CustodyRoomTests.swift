@@ -178,6 +178,27 @@ struct CustodyRoomTests {
         #expect(try await Self.owed(scratch).isEmpty)
     }
 
+    @Test("A journal reports the oldest event that is owed, and its age", .timeLimit(.minutes(1)))
+    func oldest() async throws {
+        let scratch = try ScratchJournal()
+        let journal = try scratch.open()
+        try Self.record(journal, 1, isOwed: false)
+        #expect(journal.core.report.owedPosition == nil && journal.core.report.owedNanoseconds == nil)
+        for number in UInt64(2)...3 { try Self.record(journal, number, isOwed: true) }
+        #expect(journal.core.report.owedPosition == 2)
+        // The events are of 1970.
+        #expect(journal.core.report.owedNanoseconds ?? 0 > 1_000_000_000_000_000_000)
+        journal.core.note([Self.settled(2)])
+        #expect(journal.core.report.owedPosition == 3)
+        await journal.close()
+        let again = try scratch.open()
+        #expect(again.core.report.owedPosition == 3)
+        #expect(again.core.report.owedNanoseconds ?? 0 > 1_000_000_000_000_000_000)
+        again.core.note([Self.settled(3)])
+        #expect(again.core.report.owedPosition == nil)
+        await again.close()
+    }
+
     @Test("A dead letter with long reasons makes one segment at most, and is there again", .timeLimit(.minutes(1)))
     func longNote() async throws {
         let scratch = try ScratchJournal()

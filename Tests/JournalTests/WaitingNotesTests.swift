@@ -71,6 +71,7 @@ struct WaitingNotesTests {
                 each.recorded(
                     id,
                     at: record.position,
+                    published: 0,
                     owedTo: names.map { OwedReceiver(name: $0, isSpecified: true) },
                     as: record
                 )

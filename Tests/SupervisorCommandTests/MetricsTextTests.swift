@@ -37,7 +37,9 @@ struct MetricsTextTests {
                 safePosition: 10,
                 unsafeMilliseconds: 1_250,
                 segments: 2,
-                bytes: 131_072
+                bytes: 131_072,
+                owedPosition: 4,
+                owedMilliseconds: 90_500
             )
         )
         lines = MetricsText.text(report).split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
@@ -101,7 +103,8 @@ struct MetricsTextTests {
             samples(of: "journal_") == [
                 "event_bridge_journal_last_position 12", "event_bridge_journal_first_position 3",
                 "event_bridge_journal_unsafe_events 2", "event_bridge_journal_unsafe_seconds 1.250",
-                "event_bridge_journal_segments 2", "event_bridge_journal_bytes 131072",
+                "event_bridge_journal_owed_seconds 90.500", "event_bridge_journal_segments 2",
+                "event_bridge_journal_bytes 131072",
                 "event_bridge_journal_failed 0",
             ]
         )

@@ -76,6 +76,10 @@ struct StatusTableTests {
         #expect(line() == "journal, position 12, 1 file of 32 MiB")
         (journal.safePosition, journal.unsafeMilliseconds, journal.segments) = (10, 40, 3)
         #expect(line() == "journal, position 12, 3 files of 32 MiB, 2 not safe for 40 ms")
+        (journal.safePosition, journal.owedPosition, journal.owedMilliseconds) = (12, 4, 59_999)
+        #expect(line() == "journal, position 12, 3 files of 32 MiB")
+        journal.owedMilliseconds = 7_200_000
+        #expect(line() == "journal, position 12, 3 files of 32 MiB, position 4 still owed after 7200 s")
         journal.failure = "the journal kept is closed for good"
         #expect(line().hasSuffix(", the journal kept is closed for good"))
     }

@@ -33,6 +33,10 @@ enum MetricsText {
         .gauge("journal_unsafe_seconds", "How long the oldest of those has waited; 0 if there is none.") {
             $0.ofJournal { .seconds($0.unsafeMilliseconds ?? 0) }
         },
+        .gauge(
+            "journal_owed_seconds",
+            "Age of the oldest event that is owed to a worker or kept as a dead letter; 0 if there is none."
+        ) { $0.ofJournal { .seconds($0.owedMilliseconds ?? 0) } },
         .gauge("journal_segments", "Files of the journal.") { $0.ofJournal { .count(UInt64(clamping: $0.segments)) } },
         .gauge("journal_bytes", "Bytes that the journal's files take.") { $0.ofJournal { .count($0.bytes) } },
         .gauge("journal_failed", "Whether the journal takes no more events: 1 if so.") {

@@ -114,6 +114,11 @@ struct StatusTable {
             let age = ShownQuantity.duration(.milliseconds(Int64(clamping: journal.unsafeMilliseconds ?? 0)))
             parts.append("\(journal.lag) not safe for \(age)")
         }
+        // A worker is owed each event for a moment.
+        if let owed = journal.owedMilliseconds, owed >= 60_000, let position = journal.owedPosition {
+            let age = ShownQuantity.duration(.milliseconds(Int64(clamping: owed)))
+            parts.append("position \(position) still owed after \(age)")
+        }
         if let failure = journal.failure { parts.append(failure) }
         var line = StyledLine()
         line.append(TerminalText.harmless(parts.joined(separator: ", ")), style: journal.failure == nil ? nil : "31")
