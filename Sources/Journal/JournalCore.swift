@@ -31,6 +31,8 @@ final class JournalCore: @unchecked Sendable {
     var unwritten = WaitingNotes()
     /// The segments whose records are not all safe, except the segment that is being written.
     var unsynchronized: [any JournalFile] = []
+    /// The thread calls the bodies when there may be no segment, so no body may record an event: it would wait for the
+    /// thread.
     var waiters: [(position: UInt64, body: @Sendable ((any Error)?) -> Void)] = []
     var hasEnded = false
     /// Called when the thread has ended.

@@ -44,7 +44,7 @@ private final class Notebook: EventRecording, @unchecked Sendable {
 }
 
 @Suite("What is noted of dead letters")
-struct LetterNoteTests {
+final class LetterNoteTests {
     private let publisher = EventPublisher()
     private let notebook = Notebook()
     private let poller: Poller
@@ -53,6 +53,8 @@ struct LetterNoteTests {
         poller = try Poller(name: "letter test")
         publisher.recording.offer(notebook)
     }
+
+    deinit { poller.stop() }
 
     private func store(_ bounds: DeadLetterBounds) -> DeadLetterStore {
         DeadLetterStore(
