@@ -25,6 +25,7 @@ NAMES = [
     "DeadLettersReported", "DeadLetterRequested", "DeadLetterRedeliveryRequested", "DeadLetterDiscardRequested",
     "DeadLetterSettled", "ConfigurationReloadRequested", "ConfigurationReloaded",
     "WorkerOutputRequested", "WorkerOutputReported", "EventNamesRequested", "EventNamesReported",
+    "EventsReplayRequested", "EventsReplayed",
 ]
 PAYLOADS = [
     {}, {"number": 1, "text": ""}, {"number": 1, "text": "", "attempt": 1}, {"letter": 1}, {"after": LARGEST},

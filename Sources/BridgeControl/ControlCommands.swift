@@ -91,13 +91,13 @@ package enum ControlEventNames {
         WorkerStartRequested.eventName, WorkerSignalRequested.eventName, BridgeStopRequested.eventName,
         DeadLettersRequested.eventName, DeadLetterRequested.eventName, DeadLetterRedeliveryRequested.eventName,
         DeadLetterDiscardRequested.eventName, ConfigurationReloadRequested.eventName,
-        WorkerOutputRequested.eventName, EventNamesRequested.eventName,
+        WorkerOutputRequested.eventName, EventNamesRequested.eventName, EventsReplayRequested.eventName,
     ])
 
     /// The events with which the host, or the program that contains it, answers the sender of a command.
     package static let answers = EventName.set([
         BridgeStatusReported.eventName, CommandAnswered.eventName, DeadLettersReported.eventName,
         DeadLetterReported.eventName, DeadLetterSettled.eventName, ConfigurationReloaded.eventName,
-        WorkerOutputReported.eventName, EventNamesReported.eventName,
+        WorkerOutputReported.eventName, EventNamesReported.eventName, EventsReplayed.eventName,
     ])
 }

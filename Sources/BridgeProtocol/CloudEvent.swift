@@ -41,6 +41,7 @@ package struct CloudEvent: Sendable {
         }
         if let sequence { attributes.append(("sequence", .unsigned(sequence))) }
         attributes.append(("attempt", .unsigned(UInt64(clamping: context.attempt))))
+        if context.isReplay { attributes.append(("replay", .bool(true))) }
         if let cause = context.cause {
             attributes.append(("causationid", .text(cause.description)))
         }

@@ -201,7 +201,9 @@ extension EventFrame {
             case Option.root: head.root = try decodeID(&reader, limits: limits)
             case Option.traceparent: head.traceparent = try reader.readText()
             case Option.settledBelow: head.settledBelow = try reader.readNumber()
-            case Option.flags: head.wantsReceipt = try reader.readUnsigned() & Flag.wantsReceipt != 0
+            case Option.flags:
+                let flags = try reader.readUnsigned()
+                (head.wantsReceipt, head.isReplay) = (flags & Flag.wantsReceipt != 0, flags & Flag.isReplay != 0)
             case Option.bookmark: head.bookmark = try decodeBookmark(&reader)
             default: try reader.skipItem()
             }

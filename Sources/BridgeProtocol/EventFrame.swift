@@ -32,6 +32,8 @@ package struct EventHead: Sendable, Hashable {
     package var settledBelow: UntrustedNumber?
     /// Whether the event's publisher waits for a receipt from every process.
     package var wantsReceipt = false
+    /// Whether a journal's event is sent again to this receiver alone; only from a host.
+    package var isReplay = false
     /// The worker's mark, which the host keeps with the event; only from a worker to a host that keeps bookmarks.
     package var bookmark: [UInt8]?
 
@@ -39,7 +41,8 @@ package struct EventHead: Sendable, Hashable {
     /// from the event before.
     package var isPlain: Bool {
         guard case .number = name else { return false }
-        return attempt == 1 && cause == nil && root == nil && traceparent == nil && !wantsReceipt && bookmark == nil
+        return attempt == 1 && cause == nil && root == nil && traceparent == nil && !wantsReceipt && !isReplay
+            && bookmark == nil
     }
 
     package init(sequence: UInt64, id: WireID, nanosecondsSinceEpoch: UInt64, name: WireName) {
@@ -67,6 +70,7 @@ package enum EventFrame {
 
     enum Flag {
         static let wantsReceipt: UInt64 = 1
+        static let isReplay: UInt64 = 2
     }
 
     static let elements = 7
@@ -102,7 +106,8 @@ package enum EventFrame {
         if head.root != nil { count += 1 }
         if head.traceparent != nil { count += 1 }
         if head.settledBelow != nil { count += 1 }
-        if head.wantsReceipt { count += 1 }
+        let flags = (head.wantsReceipt ? Flag.wantsReceipt : 0) | (head.isReplay ? Flag.isReplay : 0)
+        if flags != 0 { count += 1 }
         if head.bookmark != nil { count += 1 }
         guard count > 0 else {
             writer.null()
@@ -129,9 +134,9 @@ package enum EventFrame {
             writer.unsigned(Option.settledBelow)
             writer.unsigned(settledBelow)
         }
-        if head.wantsReceipt {
+        if flags != 0 {
             writer.unsigned(Option.flags)
-            writer.unsigned(Flag.wantsReceipt)
+            writer.unsigned(flags)
         }
         if let bookmark = head.bookmark {
             writer.unsigned(Option.bookmark)

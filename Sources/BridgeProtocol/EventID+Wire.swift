@@ -38,7 +38,7 @@ extension EventHead {
     ///
     /// This is no initializer of the context, because an initializer would copy the head.
     package func context(from sender: EventSource, to receiver: EventSource) -> EventContext {
-        EventContext(
+        let context = EventContext(
             id: id.identity(from: sender, to: receiver),
             nanosecondsSinceEpoch: nanosecondsSinceEpoch.asWritten,
             // Other code adds one to the attempt, so the attempt stays far below the largest number, whatever a peer
@@ -51,5 +51,6 @@ extension EventHead {
             settledBelow: settledBelow?.asWritten,
             bookmark: bookmark.map { WorkerBookmark(EventBookmark($0), of: sender.origin) }
         )
+        return isReplay ? context.replayed : context
     }
 }

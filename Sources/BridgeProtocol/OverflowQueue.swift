@@ -33,6 +33,9 @@ package struct OverflowQueue: Sendable {
         }
 
         package var charge: Int { OverflowQueue.charge(forPayloadOf: payload.count) }
+
+        /// Whether the policy of its name may take the event out; a replayed event has waited for its room.
+        fileprivate var isEvictable: Bool { !context.isReplay }
     }
 
     package enum Entry: Sendable {
@@ -110,7 +113,7 @@ package struct OverflowQueue: Sendable {
         lastTicket += 1
         let full = key.map { Key(name: EventName(event.name), value: $0) }
         let index = link(Node(entry: .event(event), ticket: lastTicket, key: full))
-        stand(index, inLineFor: event)
+        if event.isEvictable { stand(index, inLineFor: event) }
         if let full { keys[full] = index }
         if isHeld { held.append(lastTicket) }
         events += 1
@@ -234,9 +237,11 @@ package struct OverflowQueue: Sendable {
         guard let node = nodes[index], case .event(let event) = node.entry else { return nil }
         if let key = node.key, keys[key] == index { keys[key] = nil }
         nodes[index]?.key = nil
-        lines[EventName(event.name)]?.live -= 1
-        lines[EventName(event.name)]?.chargedBytes -= event.charge
-        if lines[EventName(event.name)]?.live == 0 { lines[EventName(event.name)] = nil }
+        if event.isEvictable {
+            lines[EventName(event.name)]?.live -= 1
+            lines[EventName(event.name)]?.chargedBytes -= event.charge
+            if lines[EventName(event.name)]?.live == 0 { lines[EventName(event.name)] = nil }
+        }
         events -= 1
         chargedBytes -= event.charge
         return event

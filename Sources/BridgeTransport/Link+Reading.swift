@@ -289,7 +289,9 @@ extension Link {
 
     /// An event that has a head of its own has arrived: a run of one.
     private func eventReceived(_ body: UnsafeRawBufferPointer, frameLength: Int, by reader: FrameReader) throws {
-        let (head, payloadOffset) = try EventFrame.decode(body, limits: limits)
+        var (head, payloadOffset) = try EventFrame.decode(body, limits: limits)
+        // Only a host replays events.
+        if role == .host { head.isReplay = false }
         let event = ArrivedEvent(sequence: head.sequence, frameLength: frameLength)
         _ = try withUnsafePointer(to: event) { event throws(LinkViolation) in
             try eventsArrived(UnsafeBufferPointer(start: event, count: 1))

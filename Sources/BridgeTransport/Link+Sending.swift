@@ -92,6 +92,25 @@ extension Link {
         return .accepted(sequence: sequence, isCrowded: false)
     }
 
+    /// Puts a journal's event that is sent again to this peer alone into the outbox, if there is room; ``pump()`` then
+    /// writes it.
+    ///
+    /// The caller has waited for its turn (``waitForRoom(_:)``), so it does not matter whether others wait.
+    package func replay(
+        _ context: EventContext,
+        name: String,
+        number: UInt64,
+        payload: UnsafeRawBufferPointer
+    ) -> Enqueued {
+        lock.withLock {
+            if let closed { return closed }
+            guard sending.keptBytes < limits.outboxBytes, !isBackedUp else { return .crowded }
+            let outcome = sending.takeReplayed(context, name: name, number: number, payload: payload)
+            if trace != nil { traceSteps() }
+            return outcome
+        }
+    }
+
     /// Tells the peer of a gap, in the place where the missing events would have come.
     package func note(_ gap: Gap) {
         let isNoted = lock.withLock {

@@ -187,7 +187,9 @@ extension Link {
         }
         for body in settled { body() }
         switch record {
-        case .event(let head, let payload):
+        case .event(var head, let payload):
+            // Only a host replays events.
+            head.isReplay = false
             guard let context = parties.received(head) else { return nil }
             return try withUnsafePointer(to: context) { context in
                 var run = EventRun(of: head, sequence: sequence, context: context, payload: payload, strand: strand)

@@ -13,7 +13,20 @@ public struct EventContext: Sendable {
     public let nanosecondsSinceEpoch: UInt64
 
     /// Counts the deliveries to a process: 1 the first time, more if a process died before it acknowledged the event.
-    public let attempt: Int
+    public var attempt: Int { attemptAndMark & ~Self.replayMark }
+
+    /// Whether an operator has a journal's event sent again, to this process alone (`supervisor journal replay`).
+    ///
+    /// The event has the identity, time, causes and trace that it had the first time, and its ``attempt`` is 2 or more.
+    /// A handler whose effects leave the process, such as one that sends mail, reads this to leave them out. An event
+    /// that the handler publishes is an event like any other, and has no such mark.
+    public var isReplay: Bool { attemptAndMark & Self.replayMark != 0 }
+
+    /// The attempt, and the mark of a replay in a bit that no attempt reaches: so an event without the mark costs not
+    /// even a store.
+    private var attemptAndMark: Int
+
+    private static let replayMark = 1 << 62
 
     /// The event whose handler published this event; nil if nothing caused it.
     public let cause: EventID?
@@ -49,7 +62,7 @@ public struct EventContext: Sendable {
     ) {
         self.id = id
         self.nanosecondsSinceEpoch = nanosecondsSinceEpoch
-        self.attempt = attempt
+        attemptAndMark = attempt
         self.cause = cause
         knownRoot = root
         self.traceparent = traceparent
@@ -62,12 +75,21 @@ public struct EventContext: Sendable {
         EventContext(
             id: id,
             nanosecondsSinceEpoch: nanosecondsSinceEpoch,
-            attempt: attempt,
+            attempt: attemptAndMark,
             cause: cause,
             root: knownRoot,
             traceparent: traceparent,
             settledBelow: settledBelow
         )
+    }
+
+    /// The same context, with the mark of a replay, and as a delivery after the first.
+    ///
+    /// The source of the event may have to bring its events again: see `EventSource(restored:)`.
+    package var replayed: EventContext {
+        var marked = self
+        marked.attemptAndMark = max(attempt, 2) | Self.replayMark
+        return marked
     }
 
     /// The context of the event that the calling handler, synchronous or asynchronous, is handling; nil outside

@@ -57,6 +57,8 @@ final class RecordingSubscriber<E: DomainEvent>: DeferredSubscriber, @unchecked 
     ) -> AppendOutcome {
         guard !isRemoved, let encoded = key?.base as? EncodedEvent else { return .settled }
         let context = stamp.context(of: source)
+        // It lies in the journal that it is replayed from.
+        if context.isReplay { return .settled }
         do {
             let isSettled = try recorder.record(
                 try encoded.payload.get(),

@@ -17,6 +17,7 @@ final class ControlService: @unchecked Sendable {
     private let deadLetters: DeadLetterService
     private let output: OutputService
     private let names: EventNameService
+    private let replays: ReplayService
     private let lock = Lock()
     private var subscriptions: [Subscription] = []
     /// When the service was opened, on the monotonic clock, in nanoseconds.
@@ -28,6 +29,7 @@ final class ControlService: @unchecked Sendable {
         deadLetters = DeadLetterService(core)
         output = OutputService(core)
         names = EventNameService(core)
+        replays = ReplayService(core)
     }
 
     // MARK: - Life
@@ -42,7 +44,7 @@ final class ControlService: @unchecked Sendable {
             publisher.subscribe(to: WorkerStopRequested.self) { [weak self] in self?.take(.stop, $0.worker) },
             publisher.subscribe(to: WorkerRestartRequested.self) { [weak self] in self?.take(.restart, $0.worker) },
         ]
-        let others = deadLetters.open() + [output.open(), names.open()]
+        let others = deadLetters.open() + [output.open(), names.open(), replays.open()]
         lock.withLock { (subscriptions, openedAt) = (made + others, MonotonicClock.now()) }
     }
 

@@ -2,6 +2,7 @@ import BridgeProtocol
 import BridgeTransport
 import CBOR
 package import DomainEvents
+import Locks
 
 /// Events whose type this process does not know, published from their encoded form.
 extension EventRouter {
@@ -171,6 +172,46 @@ extension EventRouter {
         guard let topic = names.known(name) else { return false }
         let fanout = topic.fanout
         return !fanout.targets.isEmpty || !fanout.attached.isEmpty || publisher.isWanted(name)
+    }
+
+    // MARK: - Events of a journal, for one worker
+
+    /// Whether a worker wants the events of this name now: its specification lists them, or its process has asked.
+    package func isWanted(_ name: String, by peer: Peer) -> Bool {
+        guard control.scope(of: EventName(name)) == .open else { return false }
+        return lock.withLock { peer.wants(name, isSelfReport: selfReports.contains(EventName(name))) }
+    }
+
+    /// Whether the process that has published an event is this one, or is attached.
+    package func isPresent(_ publisher: EventID) -> Bool {
+        publisher.source == self.publisher.source || peer(to: publisher.origin)?.link(toPeerOf: publisher) != nil
+    }
+
+    /// Puts an event into a worker's outbox behind all that is there, once there is room, with the mark of a replay.
+    ///
+    /// No other peer gets the event, this process's subscribers and journals do not, and no overflow policy acts on it.
+    ///
+    /// - Parameters:
+    ///   - context: the event's own identity, time, causes and trace, with the one object of its source that may come
+    ///     again; ``EventContext/replayed``.
+    ///   - settled: called once, with what became of the event; not called if this throws.
+    /// - Throws: ``DeliveryError`` if the worker does not take the event.
+    package func replay(
+        _ context: EventContext,
+        name: String,
+        payload: [UInt8],
+        to peer: Peer,
+        _ settled: @escaping @Sendable (ReplayedEventOutcome) -> Void
+    ) async throws(DeliveryError) {
+        let number = names.known(name)?.number ?? 0
+        // Noted before the event can be settled.
+        let wait = replays.add(context.id, at: peer.peerName, settled)
+        do throws(DeliveryError) {
+            try await peer.replay(context, name: name, number: number, payload: payload)
+        } catch {
+            replays.remove(wait, of: context.id, at: peer.peerName)
+            throw error
+        }
     }
 }
 

@@ -33,6 +33,11 @@ extension EventRouter {
         if peer.link.hasOwed { lock.withLock { _ = formerlyOwed.insert(peer.peerName) } }
         let reason = "worker \"\(peer.peerName)\" was removed"
         for event in peer.takeLeft() where !isSelfReport(event.name) {
+            // The journal keeps it, and an operator waits for it.
+            if event.context.isReplay {
+                tell(event.context.id, .unavailable, at: peer, because: reason)
+                continue
+            }
             let isKept =
                 deadLetters?.addIfRoom(
                     event,

@@ -17,6 +17,7 @@ extension EventRouter {
     /// Takes a receipt that a peer sends or passes on.
     func receiptReceived(_ receipt: Receipt, over link: Link) {
         guard let id = link.eventID(of: receipt.id) else { return }
+        replays.receive(receipt, of: id)
         if receipts.receive(receipt, of: id) { return }
         // A publisher that no longer waits is not told, and a peer does not get its own receipt back.
         guard let publisher = self.link(to: id), publisher !== link else { return }
@@ -57,6 +58,7 @@ extension EventRouter {
             outcome: outcome.rawValue,
             text: text
         )
+        replays.receive(receipt, of: id)
         if receipts.receive(receipt, of: id) { return true }
         link(to: id)?.sendReceipt(of: id, process: peer.peerName, outcome: outcome, text: text)
         return false

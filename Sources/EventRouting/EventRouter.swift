@@ -20,6 +20,7 @@ package final class EventRouter: @unchecked Sendable {
     let losses: LossReporter
     let trace: TraceReporter
     let receipts = PendingReceipts()
+    let replays = PendingReplays()
     let recoveryGate = RecoveryGate()
     let backlogs = BacklogWaits()
     private let isIntakeClosed = Atomic<Bool>(false)
@@ -144,6 +145,7 @@ package final class EventRouter: @unchecked Sendable {
     /// otherwise.
     package func hostHasGone() {
         receipts.failAll(.workerUnavailable, because: "the bridge has ended")
+        replays.failAll(because: "the bridge has ended")
         recoveryGate.open()
         losses.announce()
         trace.turn(on: nil)

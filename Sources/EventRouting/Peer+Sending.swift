@@ -69,7 +69,7 @@ extension Peer {
     /// The error for a waiting publisher whose event does not go to the peer any more, because the peer is leaving.
     func leaving(_ name: String) -> DeliveryError { unavailable(name, "it is being removed") }
 
-    private func unavailable(_ name: String, _ reason: String) -> DeliveryError {
+    func unavailable(_ name: String, _ reason: String) -> DeliveryError {
         DeliveryError(
             .workerUnavailable,
             of: name,
@@ -78,7 +78,7 @@ extension Peer {
         )
     }
 
-    private func refusal(of name: String, _ problem: Enqueued) -> DeliveryError {
+    func refusal(of name: String, _ problem: Enqueued) -> DeliveryError {
         switch problem {
         case .tooLarge(let size, let limit):
             DeliveryError(

@@ -38,6 +38,12 @@ package final class StoredJournal {
         return last + 1
     }
 
+    /// The position of the newest event that can be found; 0 if there is none.
+    package func lastPosition() throws -> UInt64 {
+        let first = catalog.segments.last { $0.head != nil }?.head?.firstPosition ?? 1
+        return try read(after: first - 1, .nothing) { _ in true }
+    }
+
     /// Hands over every wanted event after a position, and every place where events are missing.
     ///
     /// - Parameter take: called for each event or gap; returns whether the reader wants more.

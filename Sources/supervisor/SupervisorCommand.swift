@@ -47,7 +47,8 @@ enum SupervisorCommand {
             return await ended { try await ReloadCommand(options: options).run(printing: say) }
         case .deadLetters(let options):
             return await ended { try await DeadLettersCommand(options: options).run(printing: say) }
-        case .journal(let options): return await ended { try JournalCommand(options: options).run(printing: say) }
+        case .journal(let options):
+            return await ended { try await JournalCommand(options: options).run(printing: say) }
         case .logs(let options):
             return await ended { try await LogsCommand(options: options).run { say($0) } }
         case .metrics(let control): return await told(by: MetricsCommand(control: control).run)

@@ -120,6 +120,24 @@ struct BridgeReportTests {
         #expect(try passed(EventNamesRequested(after: "Job")).after == "Job")
     }
 
+    @Test("of events that are replayed arrive as they were sent, with every field")
+    func replay() throws {
+        let event = ReplayedEvent(
+            event: "Job",
+            id: "client-1-5f-2",
+            nanosecondsSinceEpoch: .max,
+            cause: "host-5f-1",
+            root: "host-5e-1",
+            traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+            payload: [0x81, 0x01]
+        )
+        let command = EventsReplayRequested(worker: "store", events: [event])
+        #expect(try passed(command) == command)
+        let results: [ReplayOutcome.Result] = [.init(.handled), .init(.refused, reason: "no"), .init(.unwanted)]
+        let outcome = ReplayOutcome(.refused, results: results, refusal: "no")
+        #expect(try passed(EventsReplayed(outcome)).outcome == outcome)
+    }
+
     @Test("name pools before their members, once")
     func workerNames() {
         let workers = [("a", nil), ("p.1", "p"), ("p.2", "p"), ("z", nil)].map { name, pool in
@@ -150,7 +168,7 @@ struct BridgeReportTests {
                     "WorkerStartRequested", "WorkerSignalRequested",
                     "DeadLettersRequested", "DeadLetterRequested", "DeadLetterRedeliveryRequested",
                     "DeadLetterDiscardRequested", "ConfigurationReloadRequested",
-                    "WorkerOutputRequested", "EventNamesRequested",
+                    "WorkerOutputRequested", "EventNamesRequested", "EventsReplayRequested",
                 ]
         )
         #expect(
@@ -158,6 +176,7 @@ struct BridgeReportTests {
                 == [
                     "BridgeStatusReported", "CommandAnswered", "DeadLettersReported", "DeadLetterReported",
                     "DeadLetterSettled", "ConfigurationReloaded", "WorkerOutputReported", "EventNamesReported",
+                    "EventsReplayed",
                 ]
         )
     }

@@ -226,6 +226,21 @@ struct GoldenFrameTests {
             payload: [0xA0]
         ),
         Golden(
+            "event-replay",
+            "An event of a journal that is sent again (option 6, flag 2), with a receipt, as the second attempt",
+            {
+                var head = EventHead(
+                    sequence: 12,
+                    id: .sender(number: 7),
+                    nanosecondsSinceEpoch: 1_700_000_000_000_000_000,
+                    name: .number(2)
+                )
+                (head.attempt, head.wantsReceipt, head.isReplay) = (2, true, true)
+                return head
+            }(),
+            payload: [0xA0]
+        ),
+        Golden(
             "event-bookmark",
             "An event of a worker with the bookmark \"18\"",
             {

@@ -32,6 +32,28 @@ struct OverflowQueueTests {
         #expect(queue.dropOldest(of: "\u{212A}") == nil && queue.chargedBytes(of: "K") > 0)
     }
 
+    @Test("no policy takes a replayed event out, which has no place in line")
+    func replayed() {
+        let live = Self.event(2, "A")
+        let replayed = live.payload.withUnsafeBytes {
+            OverflowQueue.Waiting(
+                name: "A",
+                context: Self.event(1, "A").context.replayed,
+                attempt: 2,
+                wantsReceipt: true,
+                payload: $0
+            )
+        }
+        var queue = OverflowQueue()
+        _ = queue.append(replayed)
+        _ = queue.append(live)
+        #expect(queue.chargedBytes(of: "A") == live.charge && queue.chargedBytes == live.charge + replayed.charge)
+        #expect(queue.dropOldest(of: "A")?.context.id.number == 2)
+        #expect(queue.dropOldest(of: "A") == nil && queue.events == 1)
+        queue.removeFirst()
+        #expect(queue.events == 0 && queue.chargedBytes == 0)
+    }
+
     /// The simplest model: a list, with every gap on its own.
     private struct Model {
         enum Item: Equatable {

@@ -113,12 +113,23 @@ struct CommandLineParserTests {
             ("journal verify d --json", JournalOptions(directory: "d", isJSON: true, .verify)),
             (
                 "journal show d",
-                JournalOptions(directory: "d", .show(after: 0, limit: nil, event: nil, origin: nil))
+                JournalOptions(directory: "d", .show(JournalSelection()))
             ),
             (
                 "journal show d --after 7 --limit=3 --event A --from host",
-                JournalOptions(directory: "d", .show(after: 7, limit: 3, event: "A", origin: "host"))
+                JournalOptions(directory: "d", .show(JournalSelection(after: 7, limit: 3, event: "A", origin: "host")))
             ),
+            (
+                "journal replay d --to a --after 7 --event A --speed 2.5x --control s",
+                JournalOptions(
+                    directory: "d",
+                    .replay(
+                        JournalSelection(after: 7, event: "A"),
+                        ReplayTarget("a", pace: .asItWas(times: 2.5), control: "s")
+                    )
+                )
+            ),
+            ("journal replay d --to a", JournalOptions(directory: "d", .replay(JournalSelection(), ReplayTarget("a")))),
             ("journal trim d --before 9", JournalOptions(directory: "d", .trim(before: 9))),
             ("journal salvage d --into e", JournalOptions(directory: "d", .salvage(into: "e"))),
         ]
@@ -254,13 +265,23 @@ struct CommandLineParserTests {
             ("signal a nothing", "found the signal \"nothing\", expected a name such as HUP or SIGHUP, or its number"),
             ("signal a 0", "found the signal \"0\", expected a name such as HUP or SIGHUP, or its number"),
             ("signal a HUP 2", "found \"2\" after the signal, expected nothing more"),
-            ("journal", "found no action, expected list, show, verify, trim or salvage"),
+            ("journal", "found no action, expected list, show, replay, verify, trim or salvage"),
+            ("journal replay d", "found no --to with replay, expected the name of a worker"),
+            (
+                "journal replay d --to a --speed 0x",
+                "found \"0x\" after --speed, expected how many times as fast as the events were published, such as 1x, 10x or 0.5x"
+            ),
+            ("journal show d --to a", "found --to with show, expected it with replay only"),
+            (
+                "journal show d --since noon",
+                "found \"noon\" after --since, expected a time such as 2026-11-26T06:00:00Z"
+            ),
             ("journal list", "found no directory, expected a journal's directory"),
             ("journal trim d", "found no --before with trim, expected the position of an event"),
             ("journal salvage d", "found no --into with salvage, expected a directory that is not there yet"),
             ("journal verify d --into e", "found --into with verify, expected it with salvage only"),
             ("journal trim d --before x", "found \"x\" after --before, expected the position of an event"),
-            ("journal list d --after 3", "found --after with list, expected it with show only"),
+            ("journal list d --after 3", "found --after with list, expected it with show and replay only"),
             ("journal show d --before 3", "found --before with show, expected it with trim only"),
             ("journal show d --limit -1", "found \"-1\" after --limit, expected a number of events"),
             (

@@ -80,6 +80,43 @@ extension SendState {
         return takeAtOnce(context, name: name, number: number, payload: payload)
     }
 
+    /// Takes a journal's event that is sent again to this peer alone; the caller has found room for it.
+    ///
+    /// No policy acts on it: it takes no other event out, and none takes it out. So it goes into the queue, if there is
+    /// one, without its key.
+    package mutating func takeReplayed(
+        _ context: EventContext,
+        name: String,
+        number: UInt64,
+        payload: UnsafeRawBufferPointer
+    ) -> Enqueued {
+        if let leftNames, leftNames.contains(name) { return .left }
+        guard payload.count <= maximumFrame - Self.headAllowance else {
+            return .tooLarge(size: payload.count, limit: maximumFrame - Self.headAllowance)
+        }
+        let taken = keptBytes + reservedBytes
+        guard taken == 0 || taken + payload.count <= limits.outboxHardBytes else {
+            return .full(limit: limits.outboxHardBytes)
+        }
+        let attempt = UInt64(context.attempt)
+        guard limits.overflow.isPlain else {
+            let event = OverflowQueue.Waiting(
+                name: name,
+                context: context,
+                attempt: attempt,
+                wantsReceipt: true,
+                payload: payload
+            )
+            acceptedEvents += 1
+            let ticket = queue.append(event)
+            note(name, .waits(context.id))
+            return .accepted(sequence: ticket, isCrowded: isCrowded)
+        }
+        return context.withBorrowed { context in
+            takeAtOnce(context, name: name, number: number, attempt: attempt, wantsReceipt: true, payload: payload)
+        }
+    }
+
     private mutating func takeAtOnce(
         _ context: BorrowedContext,
         name: String,

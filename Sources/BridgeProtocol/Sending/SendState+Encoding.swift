@@ -101,6 +101,7 @@ extension SendState {
         head.attempt = UntrustedNumber(attempt)
         head.wantsReceipt = wantsReceipt
         if let full = context.full {
+            head.isReplay = full.pointee.isReplay
             if let cause = full.pointee.cause {
                 head.cause = parties.written(cause)
                 if full.pointee.root != cause { head.root = parties.written(full.pointee.root) }
@@ -205,15 +206,16 @@ extension SendState {
             return nil
         }
         let written = parties.written(head)
+        let context = EventContext(
+            id: EventID(source: record.source, number: record.number),
+            nanosecondsSinceEpoch: head.nanosecondsSinceEpoch.asWritten,
+            cause: written.cause,
+            root: written.root,
+            traceparent: written.traceparent
+        )
         return Written(
             name: names.text(of: head.name),
-            context: EventContext(
-                id: EventID(source: record.source, number: record.number),
-                nanosecondsSinceEpoch: head.nanosecondsSinceEpoch.asWritten,
-                cause: written.cause,
-                root: written.root,
-                traceparent: written.traceparent
-            ),
+            context: head.isReplay ? context.replayed : context,
             wantsReceipt: head.wantsReceipt,
             payload: UnsafeRawBufferPointer(rebasing: body[payloadOffset...])
         )

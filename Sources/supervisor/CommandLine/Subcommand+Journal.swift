@@ -1,17 +1,17 @@
 extension Subcommand {
     static let journal = Subcommand(
         name: .journal,
-        summary: "list, show, verify, trim or salvage the events that a journal keeps",
+        summary: "list, show, replay, verify, trim or salvage the events that a journal keeps",
         purpose: """
             Reads the directory of a journal, whether or not a process writes it at the moment: which files there are, which
-            events they hold, and whether all of it can be read. No process is asked, and nothing in the directory is changed
-            but by trim.
+            events they hold, and whether all of it can be read. Nothing in the directory is changed but by trim. No process is
+            asked, but replay has a running supervisor send the events to one of its workers again.
             """,
         operands: [
             Operand(
                 placeholder: "ACTION",
                 noun: "action",
-                expected: "list, show, verify, trim or salvage",
+                expected: "list, show, replay, verify, trim or salvage",
                 values: .choice(JournalOptions.ActionName.allCases.map(\.rawValue))
             ),
             Operand(placeholder: "DIRECTORY", noun: "directory", expected: "a journal's directory", values: .file),
@@ -20,22 +20,53 @@ extension Subcommand {
             Option(
                 name: "--after",
                 value: position,
-                summary: "show what follows the event at this position; 0 is before the first, as without the option"
+                summary: "show or replay what follows the event at this position; 0, as without it, is before the first"
             ),
             Option(
                 name: "--limit",
                 value: Option.Value(placeholder: "COUNT", expected: JournalOptions.expectedCount, values: .text),
-                summary: "show so many events and no more"
+                summary: "show or replay so many events and no more"
             ),
             Option(
                 name: "--event",
                 value: Option.Value(placeholder: "NAME", expected: "the name of an event", values: .text),
-                summary: "show only events of this name"
+                summary: "show or replay only events of this name"
             ),
             Option(
                 name: "--from",
                 value: Option.Value(placeholder: "NAME", expected: "the name of a worker, or host", values: .text),
-                summary: "show only events that this process has published"
+                summary: "show or replay only events that this process has published"
+            ),
+            Option(
+                name: "--since",
+                value: time,
+                summary: "show or replay only events that were published at this time or later"
+            ),
+            Option(
+                name: "--until",
+                value: time,
+                summary: "show or replay only events that were published before this time"
+            ),
+            Option(
+                name: "--to",
+                value: Option.Value(
+                    placeholder: "WORKER",
+                    expected: JournalOptions.expectedWorker,
+                    values: .names(.workers)
+                ),
+                summary: "for replay: the worker that gets the events, and no other process does"
+            ),
+            Option(
+                name: "--speed",
+                value: Option.Value(placeholder: "TIMES", expected: ReplayPace.expected, values: .text),
+                summary: "for replay: as the events came at the time, or so many times as fast; 1x, 10x, 0.5x.",
+                details: ["Without the option, as fast as the worker handles them"]
+            ),
+            Option(
+                name: control.name,
+                value: control.value,
+                summary: "for replay: the control socket of the supervisor; without it the one that",
+                details: ["\(ControlPath.variable) names, or \(ControlPath.usual)"]
             ),
             Option(
                 name: "--before",
@@ -58,6 +89,7 @@ extension Subcommand {
             Actions:
               list      the files, oldest first: the positions of their events, when they were begun, and their bytes
               show      the events, one a line, with position, time, publisher, name and content
+              replay    the same events, to the worker of --to, which can tell that they are a replay
               verify    reads everything, and tells every place where events are missing or bytes cannot be read
               trim      removes the oldest files, as far as all their events lie before the position of --before
               salvage   copies every event that can be read into a new journal, the directory of --into
@@ -66,6 +98,12 @@ extension Subcommand {
             A position counts the events of a journal from 1, and no event ever gets another one. In place of events that are
             missing, show prints what is known of them, and goes on. trim is refused while a process has the journal open; a
             journal trims itself by what its retention says.
+            """,
+            """
+            replay sends what the journal had when it began. The events keep their order, identities, times and causes, wait
+            behind the worker's other events, and are not recorded again. The next ones go when the worker has settled those
+            before; a worker that ends gets the rest after its restart. The command ends when all is settled, and ending it
+            ends the replay. It tells each event that the worker refuses, and how many events the worker does not want.
             """,
             """
             salvage is for a journal that cannot be opened any more. It tells what is missing as verify does. In the new
@@ -81,14 +119,29 @@ extension Subcommand {
         statuses: [
             (.success, ["done"]),
             (.usage, ["the command line is wrong"]),
-            (.badInput, ["with verify and salvage: events are missing, or bytes cannot be read"]),
+            (.badInput, ["with verify, replay and salvage: events are missing, or bytes cannot be read"]),
             (
                 .noInput,
                 ["there is no such directory, or it cannot be read", "with salvage: no head of a file is left"]
             ),
-            (.workerUnavailable, ["with trim: a process has the journal open"]),
+            (
+                .workerUnavailable,
+                [
+                    "with trim: a process has the journal open",
+                    "with replay: no supervisor answers at the control socket, or it ended; or the worker takes no",
+                    "events, or wants none of these",
+                ]
+            ),
             (.output, ["standard output cannot be written"]),
+            (.unhandledEvents, ["with replay: the worker has refused events"]),
+            (.notPermitted, ["with replay: another user serves the control socket"]),
         ]
+    )
+
+    private static let time = Option.Value(
+        placeholder: "TIME",
+        expected: JournalOptions.expectedTime,
+        values: .text
     )
 
     private static let position = Option.Value(

@@ -5,17 +5,21 @@ import Journal
 struct JournalCommand {
     let options: JournalOptions
 
-    func run(printing: (String) -> ProgramStatus) throws(RunFailure) -> ProgramStatus {
+    func run(printing: (String) -> ProgramStatus) async throws(RunFailure) -> ProgramStatus {
         do {
             let journal = try StoredJournal(at: options.directory)
             return switch options.action {
             case .list: printing(JournalText.list(journal.listed, isJSON: options.isJSON))
-            case .show(let after, let limit, let event, let origin):
-                try show(journal, after, limit: limit, event: event, origin: origin, printing)
+            case .show(let selection): try show(journal, selection, printing)
+            case .replay(let selection, let target):
+                try await ReplayCommand(selection: selection, target: target, isJSON: options.isJSON)
+                    .run(journal, printing: printing)
             case .verify: try verify(journal, printing)
             case .trim(let position): printing(JournalText.trimmed(try trim(journal, position), isJSON: options.isJSON))
             case .salvage(let directory): try salvage(journal, into: directory, printing)
             }
+        } catch let failure as RunFailure {
+            throw failure
         } catch let error as JournalError {
             throw RunFailure(
                 status: error.code == .inUse ? .workerUnavailable : .noInput,
@@ -28,19 +32,13 @@ struct JournalCommand {
 
     private func show(
         _ journal: StoredJournal,
-        _ position: UInt64,
-        limit: UInt64?,
-        event: String?,
-        origin: String?,
+        _ selection: JournalSelection,
         _ printing: (String) -> ProgramStatus
     ) throws -> ProgramStatus {
-        var query = JournalQuery()
-        query.names = event.map { [$0] } ?? []
-        query.origin = origin
-        var left = limit ?? .max
+        var left = selection.limit ?? .max
         var status = ProgramStatus.success
         guard left > 0 else { return status }
-        try journal.read(after: position, where: query) { step in
+        try journal.read(after: selection.position, where: selection.query) { step in
             status = printing(JournalText.line(step, isJSON: options.isJSON))
             if case .event = step { left -= 1 }
             return left > 0 && status == .success

@@ -5,7 +5,8 @@ import Journal
 struct JournalOptions: Sendable, Hashable {
     enum Action: Sendable, Hashable {
         case list
-        case show(after: UInt64, limit: UInt64?, event: String?, origin: String?)
+        case show(JournalSelection)
+        case replay(JournalSelection, ReplayTarget)
         case verify
         case trim(before: UInt64)
         case salvage(into: String)
@@ -15,6 +16,7 @@ struct JournalOptions: Sendable, Hashable {
     enum ActionName: String, CaseIterable {
         case list
         case show
+        case replay
         case verify
         case trim
         case salvage
@@ -23,6 +25,8 @@ struct JournalOptions: Sendable, Hashable {
     static let expectedPosition = "the position of an event"
     static let expectedDirectory = "a directory that is not there yet"
     static let expectedCount = "a number of events"
+    static let expectedTime = "a time such as 2026-11-26T06:00:00Z"
+    static let expectedWorker = "the name of a worker"
 
     let directory: String
     var isJSON = false
@@ -38,19 +42,17 @@ struct JournalOptions: Sendable, Hashable {
         directory = given.operands.last ?? ""
         isJSON = given.flags.contains("--json")
         let name = given.operands.first.flatMap(ActionName.init) ?? .list
-        try Self.refuse(["--after", "--limit", "--event", "--from"], of: given, with: name, unless: .show)
+        try Self.refuse(JournalSelection.options, of: given, with: name, unless: .show, .replay)
+        try Self.refuse(ReplayTarget.options, of: given, with: name, unless: .replay)
         try Self.refuse(["--before"], of: given, with: name, unless: .trim)
         try Self.refuse(["--into"], of: given, with: name, unless: .salvage)
         switch name {
         case .list: action = .list
         case .verify: action = .verify
         case .show:
-            action = .show(
-                after: try Self.number("--after", of: given, Self.expectedPosition) ?? 0,
-                limit: try Self.number("--limit", of: given, Self.expectedCount),
-                event: given.values["--event"],
-                origin: given.values["--from"]
-            )
+            action = .show(try JournalSelection(given))
+        case .replay:
+            action = .replay(try JournalSelection(given), try ReplayTarget(given))
         case .trim:
             guard let position = try Self.number("--before", of: given, Self.expectedPosition) else {
                 throw Self.error("found no --before with trim, expected \(Self.expectedPosition)")
@@ -68,13 +70,14 @@ struct JournalOptions: Sendable, Hashable {
         _ options: [String],
         of given: SubcommandArguments,
         with name: ActionName,
-        unless expected: ActionName
+        unless expected: ActionName...
     ) throws(UsageError) {
-        guard name != expected, let option = options.first(where: { given.values[$0] != nil }) else { return }
-        throw error("found \(option) with \(name), expected it with \(expected) only")
+        guard !expected.contains(name), let option = options.first(where: { given.values[$0] != nil }) else { return }
+        let names = expected.map(\.rawValue).joined(separator: " and ")
+        throw error("found \(option) with \(name), expected it with \(names) only")
     }
 
-    private static func number(
+    static func number(
         _ option: String,
         of given: SubcommandArguments,
         _ expected: String
@@ -86,7 +89,7 @@ struct JournalOptions: Sendable, Hashable {
         return number
     }
 
-    private static func error(_ description: String) -> UsageError {
+    static func error(_ description: String) -> UsageError {
         UsageError(description: description, topic: .journal)
     }
 }

@@ -1,0 +1,77 @@
+import BridgeControl
+import BridgeProtocol
+import DomainEvents
+import EventRouting
+
+/// The events of a command that are sent to one worker again, checked.
+struct ReplayBatch: Sendable {
+    /// What is wrong with a command.
+    struct Mistake: Error {
+        let sentence: String
+
+        init(_ sentence: String) { self.sentence = sentence }
+    }
+
+    struct Event: Sendable {
+        let name: String
+        let context: EventContext
+        let payload: [UInt8]
+    }
+
+    let events: [Event]
+    let peer: Peer
+    /// The place of the worker among all workers of the host.
+    let index: Int
+    /// The command's own identity; nil if the host's own process gave it.
+    let requester: EventID?
+
+    init(_ events: [ReplayedEvent], to peer: Peer, at index: Int, for requester: EventID?) throws(Mistake) {
+        let bytes = events.reduce(0) { $0 + $1.payload.count }
+        guard events.count <= EventsReplayRequested.mostEvents,
+            events.count <= 1 || bytes <= EventsReplayRequested.mostBytes
+        else {
+            throw Mistake(
+                """
+                found \(events.count) events of \(bytes) bytes, expected at most \(EventsReplayRequested.mostEvents) events \
+                and \(EventsReplayRequested.mostBytes) bytes in one command
+                """
+            )
+        }
+        // The events of a source share it, as the outboxes compare sources by their addresses.
+        var sources: [EventSource: EventSource] = [:]
+        var checked: [Event] = []
+        for event in events {
+            let context = try Self.context(of: event, &sources)
+            checked.append(Event(name: event.event, context: context, payload: event.payload))
+        }
+        (self.events, self.peer, self.index, self.requester) = (checked, peer, index, requester)
+    }
+
+    private static func context(
+        of event: ReplayedEvent,
+        _ sources: inout [EventSource: EventSource]
+    ) throws(Mistake) -> EventContext {
+        guard (1...EventName.maximumBytes).contains(event.event.utf8.count),
+            event.event != EventName.everything.text
+        else { throw Mistake("\"\(event.event.shortened(toScalars: 64))\" is no name of an event") }
+        guard !event.payload.isEmpty else { throw Mistake("\(event.event) \(event.id.shortened()) has no content") }
+        let id = try identity(event.id)
+        let known = sources[id.source]
+        let source = known ?? EventSource(restored: id.source)
+        if known == nil { sources[source] = source }
+        return EventContext(
+            id: EventID(source: source, number: id.number),
+            nanosecondsSinceEpoch: event.nanosecondsSinceEpoch,
+            cause: try event.cause.map(identity),
+            root: try event.root.map(identity),
+            traceparent: event.traceparent.flatMap { Traceparent($0) }
+        ).replayed
+    }
+
+    private static func identity(_ text: String) throws(Mistake) -> EventID {
+        guard let id = EventID(text), (1...EventName.maximumBytes).contains(id.origin.utf8.count) else {
+            throw Mistake("\"\(text.shortened(toScalars: 64))\" is no identity of an event")
+        }
+        return id
+    }
+}

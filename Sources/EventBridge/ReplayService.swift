@@ -1,0 +1,165 @@
+import BridgeControl
+import BridgeProtocol
+import DomainEvents
+import EventRouting
+import Locks
+
+/// Sends events that clients have read in a journal to a worker again.
+///
+/// One command at a time is carried out for each worker, and a command has few events: so a live event waits behind one
+/// such batch at most, and what waits for room in an outbox is bounded. A task carries out the command.
+final class ReplayService: @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+    private let core: HostCore
+    private let lock = Lock()
+    /// The workers for which a command is carried out.
+    private var busy: Set<String> = []
+
+    init(_ core: HostCore) {
+        self.core = core
+    }
+
+    /// Takes commands until the subscription ends.
+    func open() -> Subscription {
+        core.publisher.subscribe(to: EventsReplayRequested.self) { [weak self] in self?.take($0) }
+    }
+
+    private func take(_ command: EventsReplayRequested) {
+        let context = EventContext.current
+        let checked: ReplayBatch
+        do throws(ReplayBatch.Mistake) {
+            checked = try batch(of: command, context)
+        } catch {
+            return answer(ReplayOutcome(.refused, refusal: error.sentence), to: context)
+        }
+        guard lock.withLock({ busy.insert(checked.peer.peerName).inserted }) else {
+            return answer(ReplayOutcome(.busy), to: context)
+        }
+        Task(executorPreference: Simulation.taskExecutor) { [self] in
+            let outcome = await carryOut(checked)
+            _ = lock.withLock { busy.remove(checked.peer.peerName) }
+            answer(outcome, to: context)
+        }
+    }
+
+    private func batch(
+        of command: EventsReplayRequested,
+        _ context: EventContext?
+    ) throws(ReplayBatch.Mistake) -> ReplayBatch {
+        let name = "worker \"\(command.worker.shortened(toScalars: 64))\""
+        guard context?.attempt ?? 1 == 1 else {
+            // The link had ended before the sender knew that the command had arrived.
+            throw ReplayBatch.Mistake(
+                "the link broke off while the command was on its way, so that \(name) may have got the events before"
+            )
+        }
+        guard core.supervisor?.isRunning == true, !core.router.hasClosedIntake else {
+            throw ReplayBatch.Mistake("\(name) gets no events again: the host is starting or stopping")
+        }
+        guard let index = core.indices(of: command.worker).first else {
+            throw ReplayBatch.Mistake("there is no \(name)")
+        }
+        let peer = core.worker(index).peer
+        guard peer.peerName == command.worker else {
+            throw ReplayBatch.Mistake("\"\(command.worker)\" is a pool, and events are replayed to one of its members")
+        }
+        return try ReplayBatch(command.events, to: peer, at: index, for: context?.id)
+    }
+
+    // MARK: - One command
+
+    private func carryOut(_ batch: ReplayBatch) async -> ReplayOutcome {
+        let (settled, settling) = AsyncStream.makeStream(of: (index: Int, outcome: ReplayedEventOutcome).self)
+        var results: [ReplayOutcome.Result?] = []
+        var (sent, refusal): (Int, String?) = (0, nil)
+        events: for event in batch.events {
+            if let requester = batch.requester, !core.router.isPresent(requester) {
+                refusal = "the client that asked for the replay is gone"
+                break
+            }
+            let index = results.count
+            switch await wish(for: event.name, of: batch) {
+            case .unwanted: results.append(ReplayOutcome.Result(.unwanted))
+            case .unavailable(let reason):
+                refusal = reason
+                break events
+            case .wanted:
+                do throws(DeliveryError) {
+                    try await core.router.replay(
+                        event.context,
+                        name: event.name,
+                        payload: event.payload,
+                        to: batch.peer
+                    ) { settling.yield((index, $0)) }
+                    results.append(nil)
+                    sent += 1
+                } catch {
+                    refusal = error.description
+                    break events
+                }
+            }
+        }
+        if sent > 0 {
+            for await (index, outcome) in settled {
+                results[index] = ReplayOutcome.Result(outcome)
+                sent -= 1
+                if sent == 0 { break }
+            }
+        }
+        return ReplayOutcome(
+            refusal == nil ? .done : .refused,
+            results: results.map { $0 ?? ReplayOutcome.Result(.unavailable) },
+            refusal: refusal?.shortened()
+        )
+    }
+
+    /// Whether a worker wants the events of a name.
+    private enum Wish {
+        case wanted
+        case unwanted
+        case unavailable(String)
+    }
+
+    /// Waits until the worker has said what it wants: a process that is starting has not said it yet.
+    private func wish(for name: String, of batch: ReplayBatch) async -> Wish {
+        if let wish = wishNow(for: name, of: batch) { return wish }
+        for await _ in WorkerStatusUpdates(board: core.statusBoard) {
+            if let wish = wishNow(for: name, of: batch) { return wish }
+        }
+        return .unavailable("the host has stopped all workers")
+    }
+
+    private func wishNow(for name: String, of batch: ReplayBatch) -> Wish? {
+        let worker = "worker \"\(batch.peer.peerName)\""
+        if let reason = batch.peer.closedReason { return .unavailable("\(worker) takes no events: \(reason)") }
+        let before = core.status(at: batch.index)
+        if core.router.isWanted(name, by: batch.peer) { return .wanted }
+        guard let before, let now = core.status(at: batch.index) else {
+            return .unavailable("there is no \(worker) any more")
+        }
+        switch now.state {
+        // If it has not changed in between, its process had said what it wants.
+        case .ready: return before.state == .ready && before.starts == now.starts ? .unwanted : nil
+        // Only an event of its specification starts it.
+        case .dormant: return .unwanted
+        case .stopped, .gaveUp: return .unavailable("\(worker) takes no events: it is \(now.state)")
+        case .notStarted, .starting, .draining, .stopping, .backingOff: return nil
+        }
+    }
+
+    private func answer(_ outcome: ReplayOutcome, to context: EventContext?) {
+        let answer = EventsReplayed(outcome)
+        guard let context else { return core.publisher.publish(answer) }
+        core.publisher.publish(answer, causedBy: context)
+    }
+}
+
+extension ReplayOutcome.Result {
+    fileprivate init(_ outcome: ReplayedEventOutcome) {
+        switch outcome {
+        case .handled: self.init(.handled, reason: nil)
+        case .refused(let reason): self.init(.refused, reason: reason.shortened())
+        case .unavailable(let reason): self.init(.unavailable, reason: reason.shortened())
+        }
+    }
+}

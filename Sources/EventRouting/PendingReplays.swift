@@ -1,0 +1,93 @@
+import BridgeProtocol
+import DomainEvents
+import Locks
+
+/// The replayed events of this process whose outcome at a worker is not known yet.
+///
+/// A live publisher may wait for receipts of the same event at the same worker. The first receipt then counts for both,
+/// so at worst a replay goes on a moment early.
+final class PendingReplays: @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+
+    private struct Place: Hashable {
+        let worker: String
+        let event: EventID
+    }
+
+    private struct Wait {
+        let number: UInt64
+        let body: @Sendable (ReplayedEventOutcome) -> Void
+    }
+
+    private let lock = Lock()
+    private var waiting: [Place: [Wait]] = [:]
+    private var lastNumber: UInt64 = 0
+
+    /// Calls `body` once, with what became of the event at the worker.
+    ///
+    /// - Parameter body: called under no lock, on the thread that learns of the outcome; must be short.
+    /// - Returns: The number of the wait, for ``remove(_:of:at:)``.
+    func add(_ event: EventID, at worker: String, _ body: @escaping @Sendable (ReplayedEventOutcome) -> Void) -> UInt64
+    {
+        lock.withLock {
+            lastNumber += 1
+            waiting[Place(worker: worker, event: event), default: []].append(Wait(number: lastNumber, body: body))
+            return lastNumber
+        }
+    }
+
+    /// Ends a wait without a call of its body: the worker has not taken the event.
+    func remove(_ number: UInt64, of event: EventID, at worker: String) {
+        let place = Place(worker: worker, event: event)
+        let removed = lock.withLock {
+            let removed = waiting[place]
+            waiting[place]?.removeAll { $0.number == number }
+            if waiting[place]?.isEmpty == true { waiting[place] = nil }
+            return removed
+        }
+        // What a body holds is released without the lock.
+        withExtendedLifetime(removed) {}
+    }
+
+    /// Takes the receipt for an event, if a replay waits for it.
+    func receive(_ receipt: Receipt, of event: EventID) {
+        let outcome: ReplayedEventOutcome =
+            switch Receipt.Outcome(rawValue: receipt.outcome) {
+            case .handled: .handled
+            case .unavailable: .unavailable(receipt.text)
+            case .refused, .deadLettered, .dropped, nil: .refused(receipt.text)
+            }
+        settled(event, at: receipt.process, outcome)
+    }
+
+    /// Takes the outcome of an event at a worker.
+    ///
+    /// - Returns: Whether a replay has waited for it.
+    @discardableResult
+    func settled(_ event: EventID, at worker: String, _ outcome: ReplayedEventOutcome) -> Bool {
+        let waits = lock.withLock {
+            waiting.isEmpty ? nil : waiting.removeValue(forKey: Place(worker: worker, event: event))
+        }
+        for wait in waits ?? [] { wait.body(outcome) }
+        return waits != nil
+    }
+
+    /// Ends all waits, because no worker will say anything any more.
+    func failAll(because reason: String) {
+        let all = lock.withLock {
+            defer { waiting = [:] }
+            return waiting.values.flatMap { $0 }
+        }
+        for wait in all { wait.body(.unavailable(reason)) }
+    }
+}
+
+/// What became of a replayed event at its worker.
+package enum ReplayedEventOutcome: Sendable, Hashable {
+    /// The handlers have returned, or the worker has no handler for it, or acknowledges nothing and has got it.
+    case handled
+    /// The worker has refused the event, or has crashed over it too often; why, in words.
+    case refused(String)
+    /// The worker takes no events any more; it may still get the event when it is started again.
+    case unavailable(String)
+}

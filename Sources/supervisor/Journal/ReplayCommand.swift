@@ -1,0 +1,200 @@
+import BridgeClient
+import BridgeControl
+import BridgePlatform
+import DomainEvents
+import Journal
+
+/// `supervisor journal replay`: has a running supervisor send the events of a journal to one worker again.
+///
+/// The files are read here, in portions, and the supervisor gets a few events at a time: the next ones when the worker
+/// has settled those before. So ending this process ends the replay.
+struct ReplayCommand {
+    let selection: JournalSelection
+    let target: ReplayTarget
+    let isJSON: Bool
+
+    /// How many events, and how many bytes of them, are read at once.
+    private static let portion = (events: 4_096, bytes: 4 << 20)
+
+    /// A limit that is never reached: a worker takes as long as it takes.
+    private static let answerLimit = Duration.seconds(366 * 24 * 3600)
+
+    func run(_ journal: StoredJournal, printing: (String) -> ProgramStatus) async throws -> ProgramStatus {
+        // What is recorded from now on has gone to the worker anyway.
+        let last = try journal.lastPosition()
+        return try await HostConnection.ask(target.control, as: .journal) { client in
+            try await check(client)
+            var run = ReplayRun(client: client, target: target, isJSON: isJSON)
+            let status = try await replay(journal, to: last, &run, printing)
+            guard status == .success else { return status }
+            let printed = printing(ReplayText.summary(run.tally, worker: target.worker, isJSON: isJSON))
+            return printed == .success ? run.tally.status : printed
+        }
+    }
+
+    /// Checks that the supervisor has the worker.
+    private func check(_ client: BridgeClient) async throws {
+        let report = try await client.status()
+        if report.workers.contains(where: { $0.name == target.worker }) { return }
+        let members = report.workers.filter { $0.pool == target.worker }.map { "\"\($0.name)\"" }
+        guard !members.isEmpty else { throw RunFailure(unknownWorker: target.worker, among: report.workerNames) }
+        throw RunFailure(
+            status: .usage,
+            description:
+                """
+                supervisor: "\(target.worker)" is a pool, and events are replayed to one worker, such as \
+                \(members.joined(separator: ", "))
+                """
+        )
+    }
+
+    private func replay(
+        _ journal: StoredJournal,
+        to last: UInt64,
+        _ run: inout ReplayRun,
+        _ printing: (String) -> ProgramStatus
+    ) async throws -> ProgramStatus {
+        var (position, left) = (selection.position, selection.limit ?? .max)
+        while left > 0 {
+            let (steps, isAtEnd) = try read(journal, after: position, to: last, atMost: left)
+            for step in steps {
+                let status: ProgramStatus
+                switch step {
+                case .event(let record):
+                    status = try await run.take(record, printing)
+                    (position, left) = (record.position, left - 1)
+                case .gap(let gap): status = try await run.take(gap, printing)
+                }
+                guard status == .success else { return status }
+            }
+            let status = try await run.send(printing)
+            guard status == .success, !isAtEnd else { return status }
+        }
+        return .success
+    }
+
+    private func read(
+        _ journal: StoredJournal,
+        after position: UInt64,
+        to last: UInt64,
+        atMost count: UInt64
+    ) throws -> (steps: [JournalStep<JournalRecord>], isAtEnd: Bool) {
+        var steps: [JournalStep<JournalRecord>] = []
+        var (events, bytes) = (0, 0)
+        var isAtEnd = true
+        try journal.read(after: position, where: selection.query) { step in
+            switch step {
+            case .event(let record):
+                guard record.position <= last else { return false }
+                steps.append(step)
+                events += 1
+                bytes += record.payload.count
+                // Reading goes on behind this event.
+                isAtEnd = events < Self.portion.events && bytes < Self.portion.bytes && events < count
+                return isAtEnd
+            case .gap(let gap):
+                guard gap.positions.map({ $0.lowerBound <= last }) ?? true else { return false }
+                steps.append(step)
+                return true
+            }
+        }
+        return (steps, isAtEnd)
+    }
+
+    /// The events on their way to the worker, and what has become of those before.
+    private struct ReplayRun {
+        let client: BridgeClient
+        let target: ReplayTarget
+        let isJSON: Bool
+        private(set) var tally = ReplayTally()
+        private var batch: [JournalRecord] = []
+        private var batchBytes = 0
+        /// When the first event was published, and when it was due here, on the monotonic clock.
+        private var start: (published: UInt64, due: UInt64)?
+        private var hasToldBusy = false
+
+        init(client: BridgeClient, target: ReplayTarget, isJSON: Bool) {
+            (self.client, self.target, self.isJSON) = (client, target, isJSON)
+        }
+
+        /// Takes the next event when it is due, and sends those before it if no more of them go together.
+        mutating func take(
+            _ record: JournalRecord,
+            _ printing: (String) -> ProgramStatus
+        ) async throws -> ProgramStatus {
+            let published = record.context.nanosecondsSinceEpoch
+            let start = self.start ?? (published, MonotonicClock.now())
+            self.start = start
+            let delay = target.pace.delay(of: published, after: start.published)
+            let isDue = delay <= MonotonicClock.now() - start.due
+            let isFull =
+                batch.count == EventsReplayRequested.mostEvents
+                || batchBytes + record.payload.count > EventsReplayRequested.mostBytes
+            if !isDue || isFull {
+                let status = try await send(printing)
+                guard status == .success else { return status }
+            }
+            let elapsed = MonotonicClock.now() - start.due
+            if delay > elapsed { try await Task.sleep(for: .nanoseconds(Int64(clamping: delay - elapsed))) }
+            batch.append(record)
+            batchBytes += record.payload.count
+            return .success
+        }
+
+        /// Tells a gap behind the events before it.
+        mutating func take(
+            _ gap: JournalGap,
+            _ printing: (String) -> ProgramStatus
+        ) async throws -> ProgramStatus {
+            let status = try await send(printing)
+            guard status == .success else { return status }
+            tally.add(gap)
+            return printing(JournalText.line(.gap(gap), isJSON: isJSON))
+        }
+
+        /// Sends what was taken, and returns when the worker has settled it.
+        mutating func send(_ printing: (String) -> ProgramStatus) async throws -> ProgramStatus {
+            guard !batch.isEmpty else { return .success }
+            let outcome = try await outcome()
+            for (record, result) in zip(batch, outcome.results) {
+                tally.add(record, result)
+                if result.kind == .unavailable { throw failure(result.reason ?? "the worker is unavailable") }
+                guard result.kind == .refused else { continue }
+                let status = printing(ReplayText.refused(record, result.reason, isJSON: isJSON))
+                guard status == .success else { return status }
+            }
+            guard outcome.kind == .done, outcome.results.count == batch.count else {
+                throw failure(outcome.refusal ?? "the supervisor has not said what became of the events")
+            }
+            (batch, batchBytes) = ([], 0)
+            return .success
+        }
+
+        private mutating func outcome() async throws -> ReplayOutcome {
+            let events = batch.map { ReplayedEvent(event: $0.name, context: $0.context, payload: $0.payload) }
+            while true {
+                let outcome: ReplayOutcome
+                do {
+                    outcome = try await client.replay(events, to: target.worker, within: ReplayCommand.answerLimit)
+                } catch {
+                    let failed = RunFailure(error)
+                    throw RunFailure(status: failed.status, description: "\(failed.description); \(tally.progress)")
+                }
+                guard outcome.kind == .busy else { return outcome }
+                if !hasToldBusy {
+                    hasToldBusy = true
+                    CurrentProcess.report("supervisor: waiting for another replay to worker \"\(target.worker)\"")
+                }
+                // A random pause, so that replays that wait do not come back together.
+                try await Task.sleep(for: .milliseconds(.random(in: 20...150)))
+            }
+        }
+
+        private func failure(_ sentence: String) -> RunFailure {
+            RunFailure(
+                status: .workerUnavailable,
+                description: TerminalText.harmlessLines("supervisor: \(sentence); \(tally.progress)")
+            )
+        }
+    }
+}
