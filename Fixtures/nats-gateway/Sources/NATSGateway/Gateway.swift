@@ -62,7 +62,7 @@ public final class Gateway: Sendable {
                 queue: exportQueue,
                 report: report
             )
-        feed = HostFeed(places: places, publish: publish)
+        feed = HostFeed(places: places, publish: publish, report: report)
         importers = try configuration.imports.map { [connection, feed] other, names in
             try Importer(
                 node: other,

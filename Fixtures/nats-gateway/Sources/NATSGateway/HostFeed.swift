@@ -5,13 +5,22 @@ final class HostFeed: Sendable {
         case overtaken
     }
 
+    /// Between two attempts while the host has no room.
+    static let pause = Duration.milliseconds(100)
+
     private let items: AsyncStream<Item>.Continuation
-    private let giving: Task<Void, Never>
+    /// Ends when the host takes no more events.
+    let giving: Task<Void, Never>
 
     /// - Parameters:
     ///   - places: the places that the host keeps, in the bookmarks of the events; nil if it keeps none.
     ///   - publish: gives an event to the host, and returns when the host has it or never will.
-    init(places: ImportPlaces?, publish: @escaping @Sendable (ImportedEvent) async -> Custody) {
+    ///   - report: is called from any thread.
+    init(
+        places: ImportPlaces?,
+        publish: @escaping @Sendable (ImportedEvent) async -> Custody,
+        report: @escaping @Sendable (GatewayReport) -> Void
+    ) {
         // No more than the windows of all consumers wait here.
         let (stream, continuation) = AsyncStream.makeStream(of: Item.self)
         items = continuation
@@ -22,7 +31,7 @@ final class HostFeed: Sendable {
                 case .overtaken: places?.forget()
                 case .event(var event, let place, let settled):
                     event.bookmark = places?.bookmark(at: place, of: event.node)
-                    switch await publish(event) {
+                    switch await Self.give(event, by: publish, report) {
                     case .taken:
                         places?.take(place, of: event.node)
                         settled(nil)
@@ -31,6 +40,40 @@ final class HostFeed: Sendable {
                     case .ended: return
                     }
                 }
+            }
+        }
+    }
+
+    /// What became of an event in the end.
+    private enum Outcome {
+        case taken
+        case refused(String)
+        case ended
+    }
+
+    /// Gives an event until the host has room for it.
+    private static func give(
+        _ event: ImportedEvent,
+        by publish: @Sendable (ImportedEvent) async -> Custody,
+        _ report: @Sendable (GatewayReport) -> Void
+    ) async -> Outcome {
+        var trouble: String?
+        while true {
+            switch await publish(event) {
+            case .taken:
+                if let trouble { report(.note("events of other nodes are taken again (\(trouble))")) }
+                return .taken
+            case .refused(let reason): return .refused(reason)
+            case .notNow(let reason):
+                if trouble == nil {
+                    trouble = reason
+                    report(.note("events of other nodes wait: \(reason)"))
+                }
+                do { try await Task.sleep(for: pause) } catch { return .ended }
+            case .ended: return .ended
+            case .failed(let reason):
+                report(reason)
+                return .ended
             }
         }
     }

@@ -163,17 +163,8 @@ struct NATSGatewayWorker {
                 bookmark: event.bookmark.map { EventBookmark($0) }
             )
             return .taken
-        } catch let error as DeliveryError {
-            switch error.code {
-            case .notEncodable, .eventTooLarge, .nameHasType: return .refused("\(error)")
-            case .outboxFull, .workerUnavailable, .shuttingDown, .noSubscriber, .refused, .deadLettered, .timedOut,
-                .insideTransaction, .mayNotImport:
-                return .ended
-            }
-        } catch let error as NATSGateway.ImportedEvent.Unusable {
-            return .refused(error.description)
         } catch {
-            return .ended
+            return Custody(after: error)
         }
     }
 }

@@ -21,6 +21,7 @@ import Testing
             given.change { $0.append(bookmark) }
             let sequence = ImportPlaces(of: [event.node], bookmark: bookmark).known[event.node]?.sequence ?? 0
             return sequence % 10 == 3 ? .refused("every tenth") : .taken
+        } report: { _ in
         }
         let settled = Changing<[String?]>([])
         await withTaskGroup(of: Void.self) { group in
@@ -52,23 +53,55 @@ import Testing
         feed.stop()
     }
 
-    @Test func noEventIsGivenBehindOneThatTheHostDidNotTake() async throws {
+    /// What the feed gives, settles and says of events with these places.
+    private func feed(
+        _ sequences: ClosedRange<UInt64>,
+        custody: @escaping @Sendable (_ sequence: UInt64, _ attempt: Int) -> Custody
+    ) async throws -> (given: [UInt64], settled: [UInt64], reports: [GatewayReport]) {
         let berlin = try node("berlin")
         let given = Changing<[UInt64]>([])
+        let reports = Changing<[GatewayReport]>([])
         let feed = HostFeed(places: ImportPlaces(of: [berlin], bookmark: nil)) { event in
-            let place = ImportPlaces(of: [berlin], bookmark: event.bookmark).known[berlin]
-            given.change { $0.append(place?.sequence ?? 0) }
-            return place?.sequence == 2 ? .ended : .taken
+            let sequence = ImportPlaces(of: [berlin], bookmark: event.bookmark).known[berlin]?.sequence ?? 0
+            given.change { $0.append(sequence) }
+            return custody(sequence, given.value.count { $0 == sequence })
+        } report: { report in
+            reports.change { $0.append(report) }
         }
         let settled = Changing<[UInt64]>([])
-        for sequence in 1...3 as ClosedRange<UInt64> {
+        for sequence in sequences {
             feed.give(event(of: berlin), from: .init(created: 9, sequence: sequence)) { _ in
                 settled.change { $0.append(sequence) }
+                // Behind the last one the feed has nothing more to do.
+                if sequence == sequences.upperBound { feed.stop() }
             }
         }
-        await given.wait { $0.count == 2 }
-        feed.stop()
-        #expect(given.value == [1, 2] && settled.value == [1])
+        await feed.giving.value
+        return (given.value, settled.value, reports.value)
+    }
+
+    @Test func noEventIsGivenBehindOneThatTheHostDidNotTake() async throws {
+        let found = try await feed(1...3) { sequence, _ in sequence == 2 ? .ended : .taken }
+        #expect(found.given == [1, 2] && found.settled == [1] && found.reports.isEmpty)
+    }
+
+    @Test func eventWithoutRoomIsGivenAgainAndSaidOnce() async throws {
+        let found = try await feed(1...3) { sequence, attempt in
+            sequence == 2 && attempt < 4 ? .notNow("the outbox is full") : .taken
+        }
+        #expect(found.given == [1, 2, 2, 2, 2, 3] && found.settled == [1, 2, 3])
+        #expect(
+            found.reports == [
+                .note("events of other nodes wait: the outbox is full"),
+                .note("events of other nodes are taken again (the outbox is full)"),
+            ]
+        )
+    }
+
+    @Test func hostThatTakesNothingEndsTheGateway() async throws {
+        let reason = GatewayReport.again("the host takes no events: it is broken")
+        let found = try await feed(1...3) { sequence, _ in sequence == 2 ? .failed(reason) : .taken }
+        #expect(found.given == [1, 2] && found.settled == [1] && found.reports == [reason])
     }
 
     @Test func placesOfAnotherProcessAreForgottenBeforeTheNextEvent() async throws {
@@ -79,6 +112,7 @@ import Testing
             let known = ImportPlaces(of: [berlin, rome], bookmark: event.bookmark).known
             given.change { $0.append(known) }
             return .taken
+        } report: { _ in
         }
         feed.give(event(of: berlin), from: .init(created: 1, sequence: 1)) { _ in }
         feed.overtake()
