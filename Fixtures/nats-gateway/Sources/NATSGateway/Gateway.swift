@@ -1,5 +1,4 @@
 public import Dispatch
-import Synchronization
 
 /// A node's place between its host and the broker: carries the node's events to its stream, and those of other nodes
 /// to the host.
@@ -19,8 +18,6 @@ public final class Gateway: Sendable {
     /// Where a change of the connection waits for a look whether another gateway serves this node.
     private let changes = DispatchQueue(label: "nats-gateway.changes")
     private let presence: Presence
-    /// Only on the queue of the changes.
-    private let hasConnected = Atomic<Bool>(false)
 
     /// Begins to serve, and waits for a broker that is away.
     ///
@@ -32,7 +29,7 @@ public final class Gateway: Sendable {
     ///   - report: is called from any thread.
     ///   - settled: is called once, from any thread, when it is known whether this gateway may serve its node now or
     ///     after the one before it.
-    /// - Throws: ``NATSError`` if the address or the credentials cannot be used.
+    /// - Throws: ``NATSError`` if there is no memory.
     public init(
         _ configuration: GatewayConfiguration,
         owner: String,
@@ -44,12 +41,11 @@ public final class Gateway: Sendable {
         self.configuration = configuration
         self.report = report
         let node = configuration.node
-        let relay = ChangeRelay()
         connection = try NATSConnection(
             url: configuration.url,
             credentials: configuration.credentials,
             name: "nats-gateway \(node)"
-        ) { relay.pass($0) }
+        )
         presence = Presence(of: node, owner: owner, over: connection, settled: settled)
         exporter =
             configuration.exports.isEmpty
@@ -75,13 +71,16 @@ public final class Gateway: Sendable {
                 report: report
             )
         }
-        relay.begin { change in self.pass(change) }
+        connection.open(on: changes) { self.pass($0) }
     }
 
     /// Carries an event of the configured names to the broker.
     public func export(_ event: ExportedEvent) { exporter?.export(event) }
 
-    /// Ends the connection; what is not settled by then comes again at the next start.
+    /// Ends the connection.
+    ///
+    /// What is not settled by then comes again at the next start, if the process ends with its events. Events that a
+    /// process releases while it lives on are refused at their host.
     public func stop() {
         exporter?.stop()
         for importer in importers { importer.stop() }
@@ -93,29 +92,14 @@ public final class Gateway: Sendable {
         changes.async { [self] in
             switch change {
             case .connected:
-                hasConnected.store(true, ordering: .relaxed)
                 presence.isConnected = true
                 serve()
+            case .failed(let reason): report(.note("there is no connection to the broker: \(reason)"))
             case .disconnected:
                 presence.isConnected = false
                 tellAll(isConnected: false)
-            case .closed(let reason):
-                if hasConnected.load(ordering: .relaxed) {
-                    report(.end("the connection to the broker is closed: \(reason)"))
-                } else {
-                    renew()
-                }
+            case .closed(let reason): report(.end("the connection to the broker is closed: \(reason)"))
             }
-        }
-    }
-
-    /// Connects again until there is a connection.
-    private func renew() {
-        do {
-            if try connection.renew() { return }
-            changes.asyncAfter(deadline: .now() + Presence.pause) { [self] in renew() }
-        } catch {
-            report(.end("the connection to the broker is closed: \(error)"))
         }
     }
 
@@ -141,32 +125,5 @@ public final class Gateway: Sendable {
     private func tellAll(isConnected: Bool) {
         exporter?.change(isConnected: isConnected)
         for importer in importers { importer.change(isConnected: isConnected) }
-    }
-}
-
-/// Keeps the changes of a connection until there is a gateway to tell.
-private final class ChangeRelay: Sendable {
-    private enum State {
-        case keeping([NATSConnection.Change])
-        case passing(@Sendable (NATSConnection.Change) -> Void)
-    }
-
-    private let state = Mutex(State.keeping([]))
-
-    func pass(_ change: NATSConnection.Change) {
-        state.withLock { state in
-            switch state {
-            case .keeping(let changes): state = .keeping(changes + [change])
-            // Only puts the change into a queue.
-            case .passing(let pass): pass(change)
-            }
-        }
-    }
-
-    func begin(_ pass: @escaping @Sendable (NATSConnection.Change) -> Void) {
-        state.withLock { state in
-            if case .keeping(let changes) = state { for change in changes { pass(change) } }
-            state = .passing(pass)
-        }
     }
 }

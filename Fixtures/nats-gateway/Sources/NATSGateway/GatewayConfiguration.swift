@@ -56,7 +56,15 @@ public struct GatewayConfiguration: Sendable, Equatable {
             throw Mistake(description: "--node is missing: the name of this node, such as --node berlin")
         }
         self.init(node: try Self.node(name, "--node"))
-        if let url = one("--url") ?? environment["NATS_URL"], !url.isEmpty { self.url = url }
+        if let url = one("--url") ?? environment["NATS_URL"], !url.isEmpty {
+            guard url.split(separator: ",", omittingEmptySubsequences: false).allSatisfy({ !$0.isEmpty }) else {
+                let option = one("--url") == nil ? "NATS_URL" : "--url"
+                throw Mistake(
+                    description: "\(option) has \"\(url)\", expected an address, or several with commas between"
+                )
+            }
+            self.url = url
+        }
         if let file = one("--credentials") ?? environment["NATS_CREDENTIALS"], !file.isEmpty { credentials = file }
         if let names = one("--export") { exports = try Self.names(names, "--export") }
         for text in values["--import"] ?? [] { try addImport(text) }

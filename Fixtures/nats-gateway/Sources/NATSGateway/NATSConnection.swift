@@ -1,31 +1,37 @@
 import CNATS
+import Dispatch
 import Synchronization
 
 /// A connection to a broker that comes back by itself for ever; it also begins while there is no broker.
 ///
-/// Any thread may call it. What it calls runs on threads of the client and must not wait.
+/// Any thread may call it. What it calls runs on threads of the client.
 final class NATSConnection: Sendable {
     enum Change: Sendable {
         case connected
+        /// There is no connection yet, and why; the next attempt follows.
+        case failed(String)
         case disconnected
-        /// The client has given up, and why: the broker refuses these credentials.
+        /// There will be no connection any more, and why: the broker refuses these credentials.
         case closed(String)
     }
 
     /// How long a request waits for its answer, in milliseconds.
     private static let answerTime: Int64 = 2_000
     /// Between two attempts to connect, in milliseconds.
-    private static let reconnectTime: Int64 = 250
+    private static let reconnectTime = 250
+    /// How many messages may wait for a handler.
+    private static let mostPending: Int32 = 1_024
 
-    /// The objects of the client for one attempt to connect.
+    /// The objects of the client.
     // Sendable: they are thread-safe, and live until the process ends, for a callback may run until then.
-    struct Client: @unchecked Sendable {
+    private struct Client: @unchecked Sendable {
         let connection: OpaquePointer
         let jetStream: OpaquePointer
     }
 
     private struct State {
-        var client: Client
+        /// Nil before the first connection; the client's calls fail without it.
+        var client: Client?
         var subscriptions: [(subject: String, callback: MessageCallback)] = []
         var isClosed = false
     }
@@ -39,79 +45,85 @@ final class NATSConnection: Sendable {
     /// Begins the subjects of all answers to this process.
     let inbox: String
     private let settings: Settings
-    private let changes: Callback<Change>
-    private let state: Mutex<State>
+    private let state = Mutex(State())
 
-    var client: OpaquePointer { state.withLock(\.client).connection }
-    var jetStream: OpaquePointer { state.withLock(\.client).jetStream }
+    var client: OpaquePointer? { state.withLock(\.client)?.connection }
+    var jetStream: OpaquePointer? { state.withLock(\.client)?.jetStream }
 
+    /// Makes a connection that has to be opened.
+    ///
     /// - Parameters:
+    ///   - url: the broker's address, or several with commas between them.
     ///   - credentials: the path of a file with a user's JWT and NKey seed.
-    ///   - onChange: is called from a thread of the client, in order.
-    init(
-        url: String,
-        credentials: String?,
-        name: String,
-        onChange: @escaping @Sendable (Change) -> Void
-    ) throws(NATSError) {
+    init(url: String, credentials: String?, name: String) throws(NATSError) {
         settings = Settings(url: url, credentials: credentials, name: name)
-        changes = Callback(onChange)
-        let (client, isConnected) = try Self.connect(settings, changes, waits: true)
-        state = Mutex(State(client: client))
         var text: UnsafeMutablePointer<CChar>?
         try NATSError.check(natsInbox_Create(&text))
         inbox = text.map { String(cString: $0) } ?? ""
         natsInbox_Destroy(text)
-        // The client tells of a connection only if it came later.
-        if isConnected { onChange(.connected) }
     }
 
-    /// Tries once to connect anew, in place of a client that has given up before its first connection.
+    /// Tries to connect until there is a connection, on a queue that may wait: two seconds for each address.
     ///
-    /// libnats 3.4 waits for a broker that is away. But it forgets the address, and gives up, if its first connection
-    /// ends while it begins: a broker is killed at that moment, or a proxy has no broker behind it.
+    /// libnats 3.4 can wait for a broker that is away, too. But it forgets the address, and gives up, if its first
+    /// connection ends while it begins: a broker is killed at that moment, or a proxy has no broker behind it.
     ///
-    /// - Returns: Whether there is nothing more to try.
-    /// - Throws: if the broker refuses this user.
-    func renew() throws(NATSError) -> Bool {
-        guard !state.withLock(\.isClosed) else { return true }
+    /// - Parameter onChange: is called from a thread of the client or from the queue, in order, until ``close()``.
+    func open(on queue: DispatchQueue, onChange: @escaping @Sendable (Change) -> Void) {
+        let changes = Callback<Change> { [self] in if !isClosed { onChange($0) } }
+        queue.async { [self] in connect(telling: changes, on: queue, after: nil) }
+    }
+
+    private var isClosed: Bool { state.withLock(\.isClosed) }
+
+    /// - Parameter trouble: why the last attempt failed.
+    private func connect(telling changes: Callback<Change>, on queue: DispatchQueue, after trouble: String?) {
+        guard !isClosed else { return }
         do throws(NATSError) {
-            let (client, _) = try Self.connect(settings, changes, waits: false)
-            let subscriptions = state.withLock { state in
-                state.client = client
-                return state.subscriptions
+            try begin(try Self.connect(settings, telling: changes))
+            changes.call(.connected)
+        } catch  where error.isPassing {
+            let reason = "\(error)"
+            if reason != trouble { changes.call(.failed(reason)) }
+            queue.asyncAfter(deadline: .now() + .milliseconds(Self.reconnectTime)) { [self] in
+                connect(telling: changes, on: queue, after: reason)
             }
-            for (subject, callback) in subscriptions { try Self.subscribe(client, to: subject, callback) }
         } catch {
-            if error.status == NATS_CONNECTION_AUTH_FAILED { throw error }
-            return false
+            changes.call(.closed("\(error)"))
         }
-        changes.call(.connected)
-        return true
     }
 
-    /// - Parameter waits: whether the client waits for a broker that is away.
+    /// Uses a client, unless this connection has been closed meanwhile.
+    private func begin(_ client: Client) throws(NATSError) {
+        let subscriptions = state.withLock { state -> [(subject: String, callback: MessageCallback)]? in
+            guard !state.isClosed else { return nil }
+            state.client = client
+            return state.subscriptions
+        }
+        guard let subscriptions else { return natsConnection_Close(client.connection) }
+        for (subject, callback) in subscriptions { try Self.subscribe(client, to: subject, callback) }
+    }
+
     private static func connect(
         _ settings: Settings,
-        _ changes: Callback<Change>,
-        waits: Bool
-    ) throws(NATSError) -> (Client, isConnected: Bool) {
+        telling changes: Callback<Change>
+    ) throws(NATSError) -> Client {
         var created: OpaquePointer?
         try NATSError.check(natsOptions_Create(&created))
         defer { natsOptions_Destroy(created) }
-        let closure = Unmanaged.passRetained(changes).toOpaque()
-        let connected: natsConnectionHandler = { _, closure in Callback<Change>.call(closure, .connected) }
+        let closure = changes.closure
         try NATSError.check(set(servers: settings.url.split(separator: ","), of: created))
         try NATSError.check(natsOptions_SetName(created, settings.name))
         if let credentials = settings.credentials {
             try NATSError.check(natsOptions_SetUserCredentialsFromFiles(created, credentials, nil))
         }
         try NATSError.check(natsOptions_SetMaxReconnect(created, -1))
-        try NATSError.check(natsOptions_SetReconnectWait(created, reconnectTime))
+        try NATSError.check(natsOptions_SetReconnectWait(created, Int64(reconnectTime)))
         // A request whose connection is gone gets no answer.
         try NATSError.check(natsOptions_SetFailRequestsOnDisconnect(created, true))
-        if waits { try NATSError.check(natsOptions_SetRetryOnFailedConnect(created, true, connected, closure)) }
-        try NATSError.check(natsOptions_SetReconnectedCB(created, connected, closure))
+        try NATSError.check(
+            natsOptions_SetReconnectedCB(created, { Callback<Change>.call($1, .connected) }, closure)
+        )
         try NATSError.check(
             natsOptions_SetDisconnectedCB(created, { Callback<Change>.call($1, .disconnected) }, closure)
         )
@@ -127,16 +139,17 @@ final class NATSConnection: Sendable {
             )
         )
         var connection: OpaquePointer?
-        let status = natsConnection_Connect(&connection, created)
-        if status != NATS_NOT_YET_CONNECTED { try NATSError.check(status) }
-        guard let connection else { throw NATSError(status: status, code: 0, description: "no connection") }
+        try NATSError.check(natsConnection_Connect(&connection, created))
         var options = jsOptions()
         jsOptions_Init(&options)
         options.Wait = answerTime
         var context: OpaquePointer?
         try NATSError.check(natsConnection_JetStream(&context, connection, &options))
-        guard let context else { throw NATSError(status: status, code: 0, description: "no JetStream") }
-        return (Client(connection: connection, jetStream: context), status == NATS_OK)
+        guard let connection, let context else {
+            // They are there after a success.
+            preconditionFailure("the client has connected without a connection")
+        }
+        return Client(connection: connection, jetStream: context)
     }
 
     /// Names the broker's servers; the client keeps its own copy.
@@ -154,7 +167,7 @@ final class NATSConnection: Sendable {
         }
     }
 
-    /// Closes the connection; nothing is called afterwards but for the change.
+    /// Closes the connection; nothing is called afterwards.
     func close() {
         state.withLock { $0.isClosed = true }
         natsConnection_Close(client)
@@ -162,6 +175,8 @@ final class NATSConnection: Sendable {
 
     /// Calls `handler` for each message of the subject, in order, from one thread of the client, until the end of the
     /// connection.
+    ///
+    /// The handler may wait, as that thread has no other subject.
     func subscribe(
         to subject: String,
         _ handler: @escaping @Sendable (borrowing NATSMessage) -> Void
@@ -171,11 +186,8 @@ final class NATSConnection: Sendable {
             state.subscriptions.append((subject, callback))
             return state.client
         }
-        do throws(NATSError) {
-            try Self.subscribe(client, to: subject, callback)
-        } catch  where error.status == NATS_CONNECTION_CLOSED {
-            // The client has given up; the next one gets the subscription.
-        }
+        // The first client gets what was subscribed to before.
+        if let client { try Self.subscribe(client, to: subject, callback) }
     }
 
     private static func subscribe(
@@ -198,6 +210,8 @@ final class NATSConnection: Sendable {
                 closure
             )
         )
+        // No more than a window waits, and signs of life. By its own limit the client would drop 64 large messages.
+        try NATSError.check(natsSubscription_SetPendingLimits(subscription, mostPending, -1))
     }
 
     /// Publishes a message, which is written a millisecond later, or with the next ``flush()``.
@@ -255,6 +269,9 @@ private final class Callback<Value>: Sendable {
     private let handler: @Sendable (Value) -> Void
 
     init(_ handler: @escaping @Sendable (Value) -> Void) { self.handler = handler }
+
+    /// For the client, which may use it until the process ends.
+    var closure: UnsafeMutableRawPointer { Unmanaged.passRetained(self).toOpaque() }
 
     func call(_ value: Value) { handler(value) }
 

@@ -8,6 +8,11 @@ public struct NATSError: Error, CustomStringConvertible {
     /// What failed, in words.
     public let description: String
 
+    /// Whether the next attempt to connect may succeed: no broker is there, or it takes no more clients, for example.
+    ///
+    /// It may not if the broker refuses the user, or if the client cannot use an address.
+    var isPassing: Bool { status != NATS_CONNECTION_AUTH_FAILED && status != NATS_INVALID_ARG }
+
     /// Throws if a call has not succeeded.
     static func check(_ status: natsStatus, _ code: jsErrCode = jsErrCode(rawValue: 0)) throws(NATSError) {
         guard status != NATS_OK else { return }

@@ -8,11 +8,17 @@ final class BrokerRelay: Sendable {
         case passing(piece: Int, cutAfter: Int?)
         /// Says the first bytes at once and the others when the client has pinged; then hangs up.
         case hostile(first: [UInt8], second: [UInt8])
+        /// Passes bytes on until the client has sent these, then cuts the connection before the broker gets them.
+        case cutting(before: [UInt8])
+        /// Says nothing until the client hangs up.
+        case silent
     }
 
     struct NotStarted: Error {}
 
     let port: Int
+    /// How many connections have been cut, as a habit said.
+    let cuts = Changing(0)
     private let listener: Int32
     private let broker: Int
 
@@ -28,21 +34,21 @@ final class BrokerRelay: Sendable {
             bind(listener, bytes.assumingMemoryBound(to: sockaddr.self).baseAddress, socklen_t(bytes.count))
         }
         guard isBound == 0, listen(listener, 16) == 0 else { throw NotStarted() }
-        Thread.detachNewThread { [listener, broker = self.broker] in
+        Thread.detachNewThread { [listener, cuts, broker = self.broker] in
             var number = 0
             while true {
                 let client = accept(listener, nil, nil)
                 guard client >= 0 else { return }
                 let habit = habit(number)
                 number += 1
-                Thread.detachNewThread { Self.serve(client, broker, habit) }
+                Thread.detachNewThread { Self.serve(client, broker, habit, cuts) }
             }
         }
     }
 
     deinit { Self.hangUp(listener) }
 
-    private static func serve(_ client: Int32, _ broker: Int, _ habit: Habit) {
+    private static func serve(_ client: Int32, _ broker: Int, _ habit: Habit, _ cuts: Changing<Int>) {
         switch habit {
         case .hostile(let first, let second):
             send(first, to: client)
@@ -54,31 +60,48 @@ final class BrokerRelay: Sendable {
             send(second, to: client)
             hangUp(client)
             close(client)
-        case .passing(let piece, let limit):
-            let server = socket()
-            var address = address(broker)
-            let isConnected = withUnsafeBytes(of: &address) { bytes in
-                connect(server, bytes.assumingMemoryBound(to: sockaddr.self).baseAddress, socklen_t(bytes.count))
-            }
-            if isConnected == 0 {
-                let pumps = DispatchGroup()
-                for (from, to) in [(client, server), (server, client)] {
-                    pumps.enter()
-                    Thread.detachNewThread {
-                        var rest = limit ?? .max
-                        while rest > 0, let bytes = receive(from: from, most: min(piece, rest)), send(bytes, to: to) {
-                            rest -= bytes.count
-                        }
-                        hangUp(from)
-                        hangUp(to)
-                        pumps.leave()
-                    }
-                }
-                pumps.wait()
-            }
-            close(server)
+        case .silent:
+            while receive(from: client, most: 4_096) != nil {}
             close(client)
+        case .cutting(let end): pass(client, broker, 1 << 16, cutAfter: nil, cutBefore: end, cuts)
+        case .passing(let piece, let limit): pass(client, broker, piece, cutAfter: limit, cutBefore: nil, cuts)
         }
+    }
+
+    private static func pass(
+        _ client: Int32,
+        _ broker: Int,
+        _ piece: Int,
+        cutAfter limit: Int?,
+        cutBefore end: [UInt8]?,
+        _ cuts: Changing<Int>
+    ) {
+        let server = socket()
+        var address = address(broker)
+        let isConnected = withUnsafeBytes(of: &address) { bytes in
+            connect(server, bytes.assumingMemoryBound(to: sockaddr.self).baseAddress, socklen_t(bytes.count))
+        }
+        if isConnected == 0 {
+            let pumps = DispatchGroup()
+            for (from, to) in [(client, server), (server, client)] {
+                pumps.enter()
+                Thread.detachNewThread {
+                    var rest = limit ?? .max
+                    while rest > 0, let bytes = receive(from: from, most: min(piece, rest)) {
+                        if let end, from == client, bytes.contains(end) { break }
+                        guard send(bytes, to: to) else { break }
+                        rest -= bytes.count
+                    }
+                    if rest == 0 { cuts.change { $0 += 1 } }
+                    hangUp(from)
+                    hangUp(to)
+                    pumps.leave()
+                }
+            }
+            pumps.wait()
+        }
+        close(server)
+        close(client)
     }
 
     // MARK: - Sockets

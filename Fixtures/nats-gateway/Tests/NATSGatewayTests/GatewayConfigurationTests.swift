@@ -38,6 +38,8 @@ import Testing
         ("--node a --import b=C --import b=D", "names \"b\" twice"),
         ("--node a --export A --stream-bytes 1", "expected a number from 65536"),
         ("--node a --export A --longest-chain 0", "expected a number from 1 to 1000"),
+        ("--node a --export A --url ,", "--url has \",\", expected an address"),
+        ("--node a --export A --url nats://a:1,", "--url has \"nats://a:1,\", expected an address"),
         ("--node a --export A --stream-hours 99999999999999999999", "expected a number from 1 to 100000"),
     ])
     func mistakeIsNamed(_ text: String, _ sentence: String) {

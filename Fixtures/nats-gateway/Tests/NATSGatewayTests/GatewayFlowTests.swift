@@ -6,8 +6,8 @@ import Testing
 /// A reader that is slow, and a consumer that goes away under it.
 @Suite(.enabled(if: Broker.isInstalled, "nats-server is not installed"), .timeLimit(.minutes(3)), .serialized)
 struct GatewayFlowTests {
-    private func client(_ broker: Broker) throws -> NATSConnection {
-        try NATSConnection(url: broker.url, credentials: nil, name: "test") { _ in }
+    private func client(_ broker: Broker) async throws -> NATSConnection {
+        try await NATSConnection.connected(to: broker.url)
     }
 
     @Test func slowReaderIsSentAWindowAndNoMore() async throws {
@@ -34,7 +34,7 @@ struct GatewayFlowTests {
             report: { _ in }
         )
         defer { gateway.stop() }
-        let client = try client(broker)
+        let client = try await client(broker)
         defer { client.close() }
         // The broker has sent all that it will send before the first event is taken.
         while try client.look(at: berlin, by: paris).delivered < 256 { try Task.checkCancellation() }
@@ -54,7 +54,7 @@ struct GatewayFlowTests {
         let reader = try NodeUnderTest("paris", broker) { $0.imports = [berlin: ["Counted"]] }
         writer.export("event-1")
         await reader.wait { $0.arrivals == ["event-1"] }
-        let client = try client(broker)
+        let client = try await client(broker)
         defer { client.close() }
         for number in try client.look(at: berlin, by: paris).consumers {
             try client.removeConsumer(paris.consumer(number), of: berlin)

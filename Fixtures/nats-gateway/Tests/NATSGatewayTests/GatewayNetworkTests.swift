@@ -23,6 +23,11 @@ struct GatewayNetworkTests {
         await paris.wait { $0.arrivals.count >= count || $0.isEnded }
         for node in [berlin, paris] { #expect(!node.isEnded, "\(comment): \(node.sentences)") }
         #expect(berlin.acknowledged == ids, comment)
+        // The broker knows that all have come, so it repeats none from now on.
+        let client = try await NATSConnection.connected(to: broker.url)
+        defer { client.close() }
+        let reader = try node("paris")
+        while try client.look(at: other, by: reader).floor < count { try Task.checkCancellation() }
         #expect(paris.arrivals == ids, comment)
     }
 
@@ -44,6 +49,7 @@ struct GatewayNetworkTests {
             return .passing(piece: 1 << 16, cutAfter: isCut ? 1 + random.next(below: 500 << (number / 2)) : nil)
         }
         try await expectAllPass(600, over: relay, broker, "seed \(seed)")
+        #expect(relay.cuts.value > 0)
     }
 
     @Test func brokerIsFoundAmongSeveralAddresses() async throws {
@@ -56,6 +62,69 @@ struct GatewayNetworkTests {
         }
         berlin.export("event-1")
         await berlin.wait { $0.acknowledged == ["event-1"] }
+    }
+
+    @Test func addressesThatSayNothingHoldUpNoStart() async throws {
+        let broker = try Broker()
+        try broker.start()
+        let reached = Changing(0)
+        // The client waits two seconds for each.
+        let relays = try (1...3).map { _ in
+            try BrokerRelay(to: broker) { number in
+                reached.change { $0 += 1 }
+                return number == 0 ? .silent : .passing(piece: 1 << 16, cutAfter: nil)
+            }
+        }
+        let berlin = try NodeUnderTest("berlin", broker) {
+            $0.exports = ["Counted"]
+            $0.url = relays.map(\.url).joined(separator: ",")
+        }
+        #expect(reached.value < relays.count)
+        berlin.export("event-1")
+        await berlin.wait { $0.acknowledged == ["event-1"] }
+    }
+
+    @Test func questionThatIsCutIsNoAnswer() async throws {
+        let broker = try Broker()
+        try broker.start()
+        var first: NodeUnderTest? = try NodeUnderTest("berlin", broker, owner: "x") { $0.exports = ["Counted"] }
+        first?.export("event-1")
+        await first?.wait { $0.acknowledged == ["event-1"] }
+        let relay = try BrokerRelay(to: broker) { number in
+            number == 0
+                ? .cutting(before: Array("bridge-gateway.berlin".utf8)) : .passing(piece: 1 << 16, cutAfter: nil)
+        }
+        let second = try NodeUnderTest("berlin", broker, owner: "x") {
+            $0.exports = ["Counted"]
+            $0.url = relay.url
+        }
+        second.export("event-2")
+        await second.wait { !$0.sentences.isEmpty || !$0.acknowledged.isEmpty }
+        #expect(second.sentences == ["waits for the end of the gateway before this one"])
+        first = nil
+        await second.wait { $0.acknowledged == ["event-2"] }
+    }
+
+    @Test func whyThereIsNoConnectionIsSaidOnceForEachReason() async throws {
+        let broker = try Broker()
+        // Nothing listens, so each attempt fails at once.
+        let berlin = try NodeUnderTest("berlin", broker) { $0.exports = ["Counted"] }
+        berlin.export("event-1")
+        await berlin.wait { !$0.sentences.isEmpty }
+        try broker.start()
+        await berlin.wait { $0.acknowledged == ["event-1"] }
+        #expect(berlin.sentences.allSatisfy { $0.hasPrefix("there is no connection to the broker: ") })
+        #expect(Set(berlin.sentences).count == berlin.sentences.count, "\(berlin.sentences)")
+    }
+
+    @Test func addressThatIsNoneEndsTheGateway() async throws {
+        let broker = try Broker()
+        let berlin = try NodeUnderTest("berlin", broker) {
+            $0.exports = ["Counted"]
+            $0.url = "nats://127.0.0.1:port"
+        }
+        await berlin.wait { $0.isEnded }
+        #expect(berlin.sentences.contains { $0.contains("the connection to the broker is closed: Invalid Argument") })
     }
 
     @Test func brokerThatRefusesTheUserEndsTheGateway() async throws {

@@ -2,6 +2,7 @@ import LocalBroker
 import Testing
 
 @testable import NATSGateway
+@testable import nats_gateway
 
 /// Gateways with a real broker.
 @Suite(.enabled(if: Broker.isInstalled, "nats-server is not installed"), .timeLimit(.minutes(3)), .serialized)
@@ -82,7 +83,7 @@ struct GatewayTests {
         await first?.wait { $0.acknowledged.count == 300 }
         await reader?.wait { $0.arrivals.count == 300 }
         // The last acknowledgement may still be on its way to the broker.
-        let client = try client(broker)
+        let client = try await client(broker)
         let (berlin, parisNode) = (try node("berlin"), try node("paris"))
         while try client.look(at: berlin, by: parisNode).floor < 300 { try Task.checkCancellation() }
         client.close()
@@ -106,7 +107,7 @@ struct GatewayTests {
         berlin.export("event-1")
         await berlin.wait { $0.acknowledged == ["event-1"] }
         // So short a window that the server has no identity after its start.
-        try setDuplicateWindow(of: "BRIDGE-berlin", broker)
+        try await setDuplicateWindow(of: "BRIDGE-berlin", broker)
         broker.kill()
         try broker.start()
         berlin.export("event-2")
@@ -127,7 +128,7 @@ struct GatewayTests {
         await berlin.wait { $0.sentences.contains { $0.contains("maximum bytes exceeded") } }
         let count = berlin.acknowledged.count
         #expect((1...16).contains(count))
-        try purge("BRIDGE-berlin", broker)
+        try await purge("BRIDGE-berlin", broker)
         await berlin.wait { $0.acknowledged.count > count }
         expect(berlin.acknowledged, Array(ids.prefix(berlin.acknowledged.count)), "acknowledged")
     }
@@ -180,8 +181,8 @@ struct GatewayTests {
         try broker.start()
         let paris = try receiver(broker)
         let berlin = try node("berlin")
-        func write(_ ids: [String]) throws {
-            let client = try client(broker)
+        func write(_ ids: [String]) async throws {
+            let client = try await client(broker)
             defer { client.close() }
             _ = try client.tail(of: berlin, withRecent: false, limits: .init(bytes: 1 << 20, age: 1))
             for id in ids {
@@ -191,20 +192,20 @@ struct GatewayTests {
             }
         }
         let old = Self.ids(1...10)
-        try write(old)
+        try await write(old)
         await paris.wait { $0.arrivals == old }
         broker.kill()
         try broker.saveStore()
         try broker.start()
         let lost = (11...20).map { "lost-\($0)" }
-        try write(lost)
+        try await write(lost)
         await paris.wait { $0.arrivals == old + lost }
         broker.kill()
         try broker.restoreStore()
         try broker.start()
         // Beyond the place up to which paris has read, if paris has not looked before.
         let new = (11...25).map { "new-\($0)" }
-        try write(new)
+        try await write(new)
         await paris.wait { $0.arrivals.last == new.last }
         expect(paris.arrivals, old + lost + new, "arrivals")
         #expect(paris.sentences.contains { $0.contains("the stream went back") })
@@ -241,13 +242,13 @@ struct GatewayTests {
         await berlin?.wait { $0.acknowledged.count == 20 }
         berlin = nil
         // So short a window that the server has no identity after its start.
-        try setDuplicateWindow(of: "BRIDGE-berlin", broker)
+        try await setDuplicateWindow(of: "BRIDGE-berlin", broker)
         broker.kill()
         try broker.start()
         let second = try sender(broker)
         for id in ids { second.export(id, isRepeat: id != ids[20]) }
         await second.wait { $0.acknowledged.count == 21 }
-        let client = try client(broker)
+        let client = try await client(broker)
         defer { client.close() }
         #expect(try client.look(at: try node("berlin"), by: try node("paris")).last == 21)
     }
@@ -255,13 +256,23 @@ struct GatewayTests {
     @Test func eventsOfAClockThatIsWrongArriveInTheirOrder() async throws {
         let broker = try Broker()
         try broker.start()
-        let paris = try receiver(broker)
-        let berlin = try node("berlin")
-        let client = try client(broker)
+        let (berlin, reader) = (try node("berlin"), try node("paris"))
+        // As the worker gives them to its host: it reads the times, and refuses what it cannot use.
+        let paris = try NodeUnderTest("paris", broker) { event in
+            do {
+                _ = try event.forHost(at: reader)
+                return .taken
+            } catch {
+                return .refused("\(error)")
+            }
+        } configure: {
+            $0.imports = [berlin: ["Counted"]]
+        }
+        let client = try await client(broker)
         defer { client.close() }
         _ = try client.tail(of: berlin, withRecent: false, limits: .init(bytes: 1 << 20, age: 1))
         let times = ["2999-01-01T00:00:00.0Z", "1970-01-01T00:00:00.0Z", "yesterday", nil, "2026-01-02T03:04:05.6Z"]
-        let ids = times.indices.map { "event-\($0)" }
+        let ids = times.indices.map { "orders-1f-\($0 + 1)" }
         for (id, time) in zip(ids, times) {
             let headers = EventHeaders(id: id, source: "s", name: "Counted", time: time, path: [berlin])
             let fields = headers.fields + [(EventHeaders.identityField, id)]
@@ -278,7 +289,7 @@ struct GatewayTests {
         let berlin = try sender(broker)
         berlin.export("event-1")
         await berlin.wait { $0.acknowledged == ["event-1"] }
-        try writeRaw(to: "bridge.berlin.Counted", [:], broker)
+        try await writeRaw(to: "bridge.berlin.Counted", [:], broker)
         berlin.export("event-2")
         await berlin.wait { $0.happenings.contains { if case .said(.again) = $0 { true } else { false } } }
         #expect(berlin.acknowledged == ["event-1"])
@@ -312,14 +323,14 @@ struct GatewayTests {
         let paris = try NodeUnderTest("paris", broker) { $0.imports = [try node("berlin"): ["Counted", "Other"]] }
         berlin.export("event-1")
         await paris.wait { $0.arrivals == ["event-1"] }
-        try writeRaw(to: "bridge.berlin.Counted", [:], broker)
-        try writeRaw(to: "bridge.berlin.Counted", ["ce-specversion": "1.0", "ce-id": "%"], broker)
-        try writeRaw(to: "bridge.berlin.%zz", ["ce-specversion": "1.0"], broker)
+        try await writeRaw(to: "bridge.berlin.Counted", [:], broker)
+        try await writeRaw(to: "bridge.berlin.Counted", ["ce-specversion": "1.0", "ce-id": "%"], broker)
+        try await writeRaw(to: "bridge.berlin.%zz", ["ce-specversion": "1.0"], broker)
         let good = EventHeaders(id: "event-2", source: "s", name: "Counted", path: [try node("berlin")])
         var returned = good
         returned.path.append(try node("paris"))
-        try writeRaw(to: "bridge.berlin.Counted", fields(returned), broker)
-        try writeRaw(to: "bridge.berlin.Counted", fields(good), broker)
+        try await writeRaw(to: "bridge.berlin.Counted", fields(returned), broker)
+        try await writeRaw(to: "bridge.berlin.Counted", fields(good), broker)
         await paris.wait { $0.arrivals == ["event-1", "event-2"] }
         for message in 2...4 { #expect(paris.sentences.contains { $0.contains("message \(message) is given up") }) }
         #expect(paris.sentences.contains { $0.contains("message 5 is given up") && $0.contains("has been at paris") })
@@ -363,7 +374,7 @@ struct GatewayTests {
             $0.imports = [other: ["Counted"]]
         }
         await first?.wait { $0.arrivals.count == 3 }
-        let client = try client(broker)
+        let client = try await client(broker)
         defer { client.close() }
         while try client.look(at: other, by: try node("paris")).floor < 2 { try Task.checkCancellation() }
         first = nil
@@ -417,25 +428,25 @@ struct GatewayTests {
         Dictionary(uniqueKeysWithValues: headers.fields.map { ($0.name, $0.value) })
     }
 
-    private func client(_ broker: Broker) throws -> NATSConnection {
-        try NATSConnection(url: broker.url, credentials: nil, name: "test") { _ in }
+    private func client(_ broker: Broker) async throws -> NATSConnection {
+        try await NATSConnection.connected(to: broker.url)
     }
 
     /// Writes a message that no gateway made, and returns when it is in the stream.
-    private func writeRaw(to subject: String, _ fields: [String: String], _ broker: Broker) throws {
-        let client = try client(broker)
+    private func writeRaw(to subject: String, _ fields: [String: String], _ broker: Broker) async throws {
+        let client = try await client(broker)
         defer { client.close() }
         try client.store(subject, fields.map { ($0.key, $0.value) }, [0x01])
     }
 
-    private func purge(_ stream: String, _ broker: Broker) throws {
-        let client = try client(broker)
+    private func purge(_ stream: String, _ broker: Broker) async throws {
+        let client = try await client(broker)
         defer { client.close() }
         try client.purge(stream)
     }
 
-    private func setDuplicateWindow(of stream: String, _ broker: Broker) throws {
-        let client = try client(broker)
+    private func setDuplicateWindow(of stream: String, _ broker: Broker) async throws {
+        let client = try await client(broker)
         defer { client.close() }
         try client.setDuplicateWindow(of: stream, milliseconds: 100)
     }

@@ -1,9 +1,21 @@
 import CNATS
+import Dispatch
 
 @testable import NATSGateway
 
 /// What operators do to streams.
 extension NATSConnection {
+    /// A client of a test, once it is connected.
+    static func connected(to url: String) async throws -> NATSConnection {
+        let client = try NATSConnection(url: url, credentials: nil, name: "test")
+        let isConnected = Changing(false)
+        client.open(on: DispatchQueue(label: "test")) { change in
+            if case .connected = change { isConnected.change { $0 = true } }
+        }
+        await isConnected.wait { $0 }
+        return client
+    }
+
     /// Publishes a message and waits until it is stored.
     func store(_ subject: String, _ headers: [(name: String, value: String)], _ payload: [UInt8]) throws {
         var message: OpaquePointer?

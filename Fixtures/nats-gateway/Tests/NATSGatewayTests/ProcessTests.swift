@@ -79,7 +79,7 @@ struct ProcessTests {
         #expect(Set(identities.values.flatMap(\.self)).count == count)
         // Without bookmarks, at most a window for each kill.
         #expect(numbers.count - count <= (hasJournal ? 0 : 256 * Self.kills))
-        let client = try NATSConnection(url: broker.url, credentials: nil, name: "test") { _ in }
+        let client = try await NATSConnection.connected(to: broker.url)
         let stored = try client.look(at: try node("berlin"), by: try node("paris")).last
         client.close()
         #expect(stored == UInt64(count))
