@@ -70,9 +70,7 @@ struct JSONScanner {
             return take("]") ? () : nil
         case UInt8(ascii: "\""): return string().map { _ in }
         case UInt8(ascii: "-"), 0x30...0x39:
-            let number = rest.prefix { [UInt8]("0123456789+-.eE".utf8).contains($0) }
-            rest.removeFirst(number.count)
-            return Double(String(decoding: number, as: UTF8.self)).map { _ in }
+            return skipNumber()
         default: return skipWord("null") || boolean() != nil ? () : nil
         }
     }
@@ -94,6 +92,29 @@ struct JSONScanner {
         guard next() == UInt8(ascii: sign) else { return false }
         rest.removeFirst()
         return true
+    }
+
+    private mutating func skipNumber() -> Void? {
+        if rest.first == UInt8(ascii: "-") { rest.removeFirst() }
+        let isZero = rest.first == 0x30
+        guard let whole = skipDigits(), whole == 1 || !isZero else { return nil }
+        if rest.first == UInt8(ascii: ".") {
+            rest.removeFirst()
+            guard skipDigits() != nil else { return nil }
+        }
+        if rest.first == UInt8(ascii: "e") || rest.first == UInt8(ascii: "E") {
+            rest.removeFirst()
+            if rest.first == UInt8(ascii: "+") || rest.first == UInt8(ascii: "-") { rest.removeFirst() }
+            guard skipDigits() != nil else { return nil }
+        }
+        return ()
+    }
+
+    /// - Returns: How many there were; nil if there were none.
+    private mutating func skipDigits() -> Int? {
+        let count = rest.prefix { (0x30...0x39).contains($0) }.count
+        rest.removeFirst(count)
+        return count > 0 ? count : nil
     }
 
     private mutating func skipWord(_ word: StaticString) -> Bool {

@@ -42,6 +42,34 @@ final class MachineQueue<Worker: Machine>: Sendable {
         var alarm: DispatchTime?
         let perform: @Sendable (Worker.Action) -> ActionOutcome<Worker.Input>
         let finish: @Sendable () -> Void
+
+        mutating func handle(_ input: Worker.Input) {
+            var inputs = [input]
+            while let input = inputs.popLast() {
+                for action in machine.handle(input) {
+                    switch perform(action) {
+                    case .done: break
+                    case .input(let input): inputs.append(input)
+                    case .timer(let time): deadline = time.map { .now() + $0.dispatchInterval }
+                    }
+                }
+            }
+        }
+
+        mutating func ring(at time: DispatchTime) {
+            guard alarm == time else { return }
+            alarm = nil
+            guard let deadline, deadline <= .now() else { return }
+            self.deadline = nil
+            handle(Worker.timeOver)
+        }
+
+        /// When the queue has to look at the timer, if that is earlier than it will look anyway.
+        mutating func nextAlarm() -> DispatchTime? {
+            guard let deadline, alarm.map({ deadline < $0 }) ?? true else { return nil }
+            alarm = deadline
+            return deadline
+        }
     }
 
     private struct State {
@@ -81,7 +109,7 @@ final class MachineQueue<Worker: Machine>: Sendable {
         handleEntries()
     }
 
-    /// Ends before the next input.
+    /// Ends before the next turn: a thread that handles inputs goes on with those that it has taken.
     func stop() {
         // The machine goes outside the lock, with what it holds.
         _ = state.withLock { state in
@@ -105,63 +133,37 @@ final class MachineQueue<Worker: Machine>: Sendable {
 
     /// Handles all entries, unless another thread does.
     private func handleEntries() {
-        let idle = state.withLock { state in
+        var run = state.withLock { state in
             state.isAwaited = false
             return state.entries.isEmpty ? nil : state.idle.take()
         }
-        guard var run = idle else { return }
-        while let entries = nextEntries(or: run) {
-            for entry in entries {
-                switch entry {
-                case .input(let input): handle(input, &run)
-                case .alarm(let time): if run.alarm == time { ring(&run) }
-                }
-            }
-            run.finish()
+        while run != nil, let entries = nextEntries(orIdle: &run) {
+            for entry in entries { handle(entry, &run) }
+            run?.finish()
         }
     }
 
+    private func handle(_ entry: Entry, _ run: inout Run?) {
+        switch entry {
+        case .input(let input): run?.handle(input)
+        case .alarm(let time): run?.ring(at: time)
+        }
+        if let alarm = run?.nextAlarm() { queue.asyncAfter(deadline: alarm) { self.put(.alarm(alarm)) } }
+    }
+
     /// The entries that have come meanwhile; nil if there are none, and then the machine is idle.
-    private func nextEntries(or run: Run) -> [Entry]? {
+    ///
+    /// It is moved: another thread may take it at once, and would have to copy what this thread still had.
+    private func nextEntries(orIdle run: inout Run?) -> [Entry]? {
         state.withLock { state in
             guard !state.isStopped else { return nil }
             guard !state.entries.isEmpty else {
-                state.idle = run
+                state.idle = run.take()
                 return nil
             }
             defer { state.entries = [] }
             return state.entries
         }
-    }
-
-    private func handle(_ input: Worker.Input, _ run: inout Run) {
-        var inputs = [input]
-        while let input = inputs.popLast() {
-            for action in run.machine.handle(input) {
-                switch run.perform(action) {
-                case .done: break
-                case .input(let input): inputs.append(input)
-                case .timer(let time):
-                    run.deadline = time.map { .now() + $0.dispatchInterval }
-                    awaitDeadline(&run)
-                }
-            }
-        }
-    }
-
-    private func ring(_ run: inout Run) {
-        run.alarm = nil
-        if let deadline = run.deadline, deadline <= .now() {
-            run.deadline = nil
-            handle(Worker.timeOver, &run)
-        }
-        awaitDeadline(&run)
-    }
-
-    private func awaitDeadline(_ run: inout Run) {
-        guard let deadline = run.deadline, run.alarm.map({ deadline < $0 }) ?? true else { return }
-        run.alarm = deadline
-        queue.asyncAfter(deadline: deadline) { self.put(.alarm(deadline)) }
     }
 }
 

@@ -16,6 +16,9 @@ enum PublishAnswer: Equatable, Sendable {
     /// The message is larger than the stream allows.
     private static let tooLarge: UInt64 = 10054
 
+    /// How much of the broker's text is passed on, in characters.
+    private static let longestText = 200
+
     /// Reads an answer's JSON.
     init(json: [UInt8]) {
         guard let answer = Answer(json: json) else {
@@ -47,13 +50,15 @@ enum PublishAnswer: Equatable, Sendable {
         struct Failure {
             /// Its `code` is only a class of errors.
             var code: UInt64?
+            /// Its beginning.
             var description: String?
 
             init?(_ scanner: inout JSONScanner) {
                 let read: Void? = scanner.object { name, scanner in
                     switch name {
                     case "err_code": return scanner.count().map { code = $0 }
-                    case "description": return scanner.string().map { description = $0 }
+                    case "description":
+                        return scanner.string().map { description = String($0.prefix(PublishAnswer.longestText)) }
                     default: return scanner.skip()
                     }
                 }

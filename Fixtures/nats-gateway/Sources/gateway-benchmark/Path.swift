@@ -9,6 +9,9 @@ import Synchronization
 final class Path: Sendable {
     /// What arrived at paris.
     private struct Tally {
+        /// By its number, whether an event has arrived.
+        var isThere: [Bool] = []
+        /// How many of them have, each counted once.
         var count = 0
         var last = 0
         /// Events that were not the next one.
@@ -98,7 +101,7 @@ final class Path: Sendable {
         }
     }
 
-    /// How many events have arrived, and how many of them were not the next one.
+    /// How many events have arrived, each counted once, and how many arrivals were not the next one.
     var counts: (arrived: Int, disordered: Int) { arrivals.withLock { ($0.count, $0.disordered) } }
 
     /// The times from publishing to arrival since the last call, in nanoseconds, in ascending order.
@@ -122,7 +125,9 @@ final class Path: Sendable {
     private func arrive(_ event: Measured) {
         let now = Self.now()
         let waiting = arrivals.withLock { arrivals -> CheckedContinuation<Void, Never>? in
-            arrivals.count += 1
+            while arrivals.isThere.count <= event.number { arrivals.isThere.append(false) }
+            if !arrivals.isThere[event.number] { arrivals.count += 1 }
+            arrivals.isThere[event.number] = true
             if event.number != arrivals.last + 1 { arrivals.disordered += 1 }
             arrivals.last = max(arrivals.last, event.number)
             arrivals.delays.append(now - min(now, event.published))

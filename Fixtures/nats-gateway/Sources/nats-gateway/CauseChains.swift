@@ -11,6 +11,8 @@ import Synchronization
 final class CauseChains: Sendable {
     private struct State {
         /// Crossings, by the hash of a first cause, which this process alone knows how to make.
+        ///
+        /// The hash of an identity leaves its origin out: here and there a first cause has another node in front.
         var recent: [Int: Int] = [:]
         var older: [Int: Int] = [:]
     }

@@ -76,6 +76,26 @@ import Testing
         #expect(EventTime.nanoseconds(of: EventTime.text(of: time)) == time)
     }
 
+    @Test(
+        arguments: [
+            ("1970-01-01T00:00:00.000000000Z", 0), ("2000-02-29T00:00:00.000000000Z", 951_782_400_000_000_000),
+            ("2000-03-01T12:00:00.500000000Z", 951_912_000_500_000_000),
+            ("2026-12-31T23:59:59.999999999Z", 1_798_761_599_999_999_999),
+            ("2100-02-28T23:59:59.000000000Z", 4_107_542_399_000_000_000),
+            ("2100-03-01T00:00:00.000000000Z", 4_107_542_400_000_000_000),
+        ] as [(String, UInt64)]
+    )
+    func timeIsThatOfTheCalendar(_ text: String, _ time: UInt64) {
+        #expect(EventTime.text(of: time) == text)
+        #expect(EventTime.nanoseconds(of: text) == time)
+    }
+
+    @Test(arguments: [
+        "2026-02-29T00:00:00.0Z", "2000-02-30T00:00:00.0Z", "2100-02-29T00:00:00.0Z", "2026-04-31T00:00:00.0Z",
+        "2026-13-01T00:00:00.0Z", "2026-00-01T00:00:00.0Z", "2026-01-00T00:00:00.0Z", "2026-01-01T24:00:00.0Z",
+    ])
+    func dayOfNoCalendarIsNoTime(_ text: String) { #expect(EventTime.nanoseconds(of: text) == nil) }
+
     @Test(arguments: ["", "now", "2026-01-02T03:04:05Z", "1969-12-31T23:59:59.5Z", "2026-01-02T03:04:05.1234567890Z"])
     func otherTimesAreNone(_ text: String) { #expect(EventTime.nanoseconds(of: text) == nil) }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import NATSGateway
@@ -50,7 +51,8 @@ import Testing
     }
 
     @Test(arguments: [
-        "{", "[1", #"{"a"}"#, #"{"a":}"#, "nul", "-", "]", "[1 2]", String(repeating: "[", count: 100_000),
+        "{", "[1", #"{"a"}"#, #"{"a":}"#, "nul", "-", "]", "[1 2]", "1.", "01", "-01", ".5", "1e",
+        "1e+", "+1", "--1", String(repeating: "[", count: 100_000),
     ])
     func whatIsNoValueIsNotPassedOver(_ text: String) {
         var scanner = scanner(text)
@@ -71,7 +73,14 @@ import Testing
                 bytes[random.next(below: bytes.count)] = byte
             }
         }
+        // What this scanner passes over is JSON, and the other way round.
+        var scanner = JSONScanner(bytes)
+        let skipped: Void? = scanner.skip()
+        let isRead = skipped != nil && scanner.isAtEnd()
+        let found = try? JSONSerialization.jsonObject(with: Data(bytes), options: .fragmentsAllowed)
+        #expect(isRead == (found != nil), "\(String(decoding: bytes, as: UTF8.self))")
+        guard PublishAnswer(json: bytes) == .stored else { return }
         // A message counts as stored only by a whole object with a place.
-        if PublishAnswer(json: bytes) == .stored { #expect(bytes.last != nil && bytes.contains(UInt8(ascii: "}"))) }
+        #expect((found as? [String: Any])?["seq"] is NSNumber)
     }
 }

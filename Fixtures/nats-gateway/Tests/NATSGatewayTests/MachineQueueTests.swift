@@ -21,6 +21,7 @@ import Testing
     private struct Log {
         var inputs: [Echo.Input] = []
         var threads: [UInt] = []
+        var times: [DispatchTime] = []
         var finishes = 0
     }
 
@@ -34,6 +35,7 @@ import Testing
             log.change {
                 $0.inputs.append(input)
                 $0.threads.append(Self.thread)
+                $0.times.append(.now())
             }
             if case .start(let time) = input { return .timer(time) }
             return answer(input).map { .input($0) } ?? .done
@@ -96,12 +98,36 @@ import Testing
         await log.wait { $0.inputs.last == .timeOver }
         // All of them in one turn, however slow the machine is.
         queue.suspend()
+        let start = DispatchTime.now()
         machine.put(.start(.milliseconds(5)))
         machine.put(.start(nil))
         machine.put(.start(.milliseconds(50)))
         queue.resume()
-        await log.wait { $0.inputs.last == .timeOver && $0.inputs.count > 102 }
+        await log.wait { $0.inputs.count { $0 == .timeOver } == 2 }
+        // The last one, not the one of 5 ms, which was replaced; and nothing comes behind it.
+        #expect(log.value.times.last.map { $0 >= start + .milliseconds(50) } ?? false)
+        let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
+        queue.asyncAfter(deadline: .now() + .milliseconds(100)) { continuation.finish() }
+        for await _ in stream {}
         #expect(log.value.inputs.count { $0 == .timeOver } == 2)
+    }
+
+    @Test func stopEndsTheMachineBehindTheTurnThatRuns() async {
+        let mayGoOn = DispatchSemaphore(value: 0)
+        let machine = begun { input in
+            if input == .number(1, of: 0) { mayGoOn.wait() }
+            return nil
+        }
+        queue.suspend()
+        machine.put(.number(1, of: 0))
+        machine.put(.number(2, of: 0))
+        queue.resume()
+        await log.wait { $0.inputs == [.number(1, of: 0)] }
+        machine.put(.number(3, of: 0))
+        machine.stop()
+        mayGoOn.signal()
+        queue.sync {}
+        #expect(log.value.inputs == [.number(1, of: 0), .number(2, of: 0)])
     }
 
     @Test func nothingIsHandledAfterTheStop() {

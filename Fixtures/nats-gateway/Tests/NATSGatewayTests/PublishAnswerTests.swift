@@ -18,6 +18,12 @@ import Testing
         #expect(answer(large) == .impossible("the broker says: message size exceeds maximum allowed"))
     }
 
+    @Test func longTextOfTheBrokerIsCut() {
+        let long = String(repeating: "x", count: 100_000)
+        let text = #"{"error":{"code":503,"err_code":10077,"description":"\#(long)"}}"#
+        #expect(answer(text) == .notNow("the broker says: \(long.prefix(200)) (10077)"))
+    }
+
     @Test(arguments: [
         "", "{}", "[]", "null", #"{"seq":-1}"#, #"{"seq":1e99}"#, #"{"error":{}}"#, "{\"seq\":1", "\u{0}",
     ])
