@@ -11,7 +11,7 @@ final class Exporter: Sendable {
     private let machine: MachineQueue<ExportMachine<ExportedEvent>>
     /// Begins the subjects of the broker's answers, which end with round and number.
     private let answers: String
-    /// Whether messages wait to be written.
+    /// Whether messages wait to be written, or one could not be published.
     private let hasPublished = Atomic<Bool>(false)
 
     /// - Parameter queue: where the events come from; it may be held up while the broker is.
@@ -88,6 +88,7 @@ final class Exporter: Sendable {
         fields.append((EventHeaders.identityField, event.identity))
         fields.append(("Nats-Expected-Last-Sequence", "\(predecessor.sequence)"))
         if let identity = predecessor.identity { fields.append(("Nats-Expected-Last-Msg-Id", identity)) }
+        hasPublished.store(true, ordering: .relaxed)
         do {
             try connection.publish(
                 to: node.subject(of: headers.name),
@@ -95,7 +96,6 @@ final class Exporter: Sendable {
                 headers: fields,
                 event.payload
             )
-            hasPublished.store(true, ordering: .relaxed)
             return .done
         } catch {
             let answer: PublishAnswer =

@@ -44,7 +44,9 @@ public final class Gateway: Sendable {
         connection = try NATSConnection(
             url: configuration.url,
             credentials: configuration.credentials,
-            name: "nats-gateway \(node)"
+            name: "nats-gateway \(node)",
+            // Only exported events come so many at a time that it pays to write them together.
+            writesAtOnce: configuration.exports.isEmpty
         )
         presence = Presence(of: node, owner: owner, over: connection, settled: settled)
         exporter =

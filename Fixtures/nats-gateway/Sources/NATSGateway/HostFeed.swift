@@ -1,3 +1,5 @@
+import Dispatch
+
 /// Gives the events of all streams to the host, one after the other, in the order of their arrival.
 final class HostFeed: Sendable {
     private enum Item: Sendable {
@@ -9,6 +11,7 @@ final class HostFeed: Sendable {
     static let pause = Duration.milliseconds(100)
 
     private let items: AsyncStream<Item>.Continuation
+    let steps = StepExecutor(DispatchQueue(label: "nats-gateway.feed"))
     /// Ends when the host takes no more events.
     let giving: Task<Void, Never>
 
@@ -24,7 +27,7 @@ final class HostFeed: Sendable {
         // No more than the windows of all consumers wait here.
         let (stream, continuation) = AsyncStream.makeStream(of: Item.self)
         items = continuation
-        giving = Task {
+        giving = Task(executorPreference: steps) {
             var places = places
             for await item in stream {
                 switch item {
@@ -78,17 +81,19 @@ final class HostFeed: Sendable {
         }
     }
 
+    /// Gives an event on this thread, if no other thread gives one; only from a thread that may wait.
+    ///
     /// - Parameter settled: is called once the host has the event, or will never take it, and why.
     func give(
         _ event: ImportedEvent,
         from place: ImportPlaces.Place,
         settled: @escaping @Sendable (_ refusal: String?) -> Void
     ) {
-        items.yield(.event(event, place, settled: settled))
+        steps.run { items.yield(.event(event, place, settled: settled)) }
     }
 
     /// Another process has gone on from the places that the host knew: they do not count for later events.
-    func overtake() { items.yield(.overtaken) }
+    func overtake() { steps.run { items.yield(.overtaken) } }
 
     func stop() {
         items.finish()

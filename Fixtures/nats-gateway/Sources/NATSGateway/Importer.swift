@@ -3,6 +3,14 @@ import Synchronization
 
 /// Carries the events of another node to the host's feed: does what an ``ImportMachine`` says.
 final class Importer: Sendable {
+    /// Acknowledges all that is settled.
+    private struct Acknowledgement {
+        /// Where the last of these acknowledgements goes.
+        var reply: String?
+        /// How many it stands for.
+        var count = 0
+    }
+
     private let node: Node
     private let reader: Node
     private let names: Set<String>
@@ -13,8 +21,9 @@ final class Importer: Sendable {
     private let deliverySubject: String
     /// When the stream was made that was looked at last.
     private let created = Mutex<Int64>(0)
-    /// Acknowledges all that is settled: where the last of these acknowledgements goes.
-    private let acknowledgement = Mutex<String?>(nil)
+    private let acknowledgement = Mutex(Acknowledgement())
+    /// Whether another message waits for the thread that brings them.
+    private let hasSuccessor = Atomic(false)
     private let machine: MachineQueue<ImportMachine<ImportedEvent>>
 
     init(
@@ -38,14 +47,30 @@ final class Importer: Sendable {
         machine = MachineQueue(DispatchQueue(label: "nats-gateway.import.\(node)"))
         // One subject for all consumers of this process: the broker finds no subscriber of a consumer by a wildcard.
         // This thread of the client brings nothing else, so it may wait.
-        try connection.subscribe(to: deliverySubject) { [machine] message in
-            if let input = Self.input(of: message, node: node, names: names, reader: reader) { machine.run(input) }
-        }
+        try connection.subscribe(to: deliverySubject) { [weak self] message in self?.receive(message) }
         machine.start(ImportMachine(node: reader, known: known)) {
             self.perform($0)
         } finish: {
-            if let reply = self.acknowledgement.withLock({ $0.take() }) { self.answer(reply, "+ACK") }
+            self.acknowledge()
         }
+    }
+
+    private func receive(_ message: borrowing NATSMessage) {
+        hasSuccessor.store(message.hasSuccessor, ordering: .relaxed)
+        if let input = Self.input(of: message, node: node, names: names, reader: reader) { machine.run(input) }
+    }
+
+    /// Tells the broker what is settled, unless the next message brings this about again.
+    ///
+    /// It learns of a quarter of the window at least, so that it never waits for the last message of a window.
+    private func acknowledge() {
+        let isFollowed = hasSuccessor.load(ordering: .relaxed)
+        let reply = acknowledgement.withLock { kept -> String? in
+            guard !isFollowed || kept.count >= window / 4 else { return nil }
+            kept.count = 0
+            return kept.reply.take()
+        }
+        if let reply { answer(reply, "+ACK") }
     }
 
     /// Another process has read the stream since the host said how far it is.
@@ -124,7 +149,11 @@ final class Importer: Sendable {
                 machine.put(.settled(sequence: sequence, refusal: refusal))
             }
         // It counts for all before it, so of several at once only the last one leaves.
-        case .acknowledge(let reply): acknowledgement.withLock { $0 = reply }
+        case .acknowledge(let reply):
+            acknowledgement.withLock { kept in
+                kept.reply = reply
+                kept.count += 1
+            }
         case .terminate(let reply): answer(reply, "+TERM")
         case .startTimer(let duration): return .timer(duration)
         case .stopTimer: return .timer(nil)
@@ -136,7 +165,7 @@ final class Importer: Sendable {
 
     /// An acknowledgement that does not leave is made up for by the next one, or by the next consumer's start.
     private func answer(_ reply: String, _ text: String) {
-        try? connection.publish(to: reply, Array(text.utf8))
+        try? connection.publish(to: reply, text: text)
     }
 
     /// The broker filters by one subject at most (several need 2.10): for more names the rest is left out here.

@@ -29,6 +29,12 @@ final class NATSConnection: Sendable {
         let jetStream: OpaquePointer
     }
 
+    /// A message that was published.
+    // Sendable: nothing but its release uses it any more.
+    private struct Published: @unchecked Sendable {
+        let message: OpaquePointer
+    }
+
     private struct State {
         /// Nil before the first connection; the client's calls fail without it.
         var client: Client?
@@ -40,12 +46,17 @@ final class NATSConnection: Sendable {
         let url: String
         let credentials: String?
         let name: String
+        let writesAtOnce: Bool
     }
 
     /// Begins the subjects of all answers to this process.
     let inbox: String
     private let settings: Settings
     private let state = Mutex(State())
+    /// The messages that the next ``flush()`` writes.
+    ///
+    /// A thread of the client frees each message, and need not wake up before that.
+    private let published = Mutex<[Published]>([])
 
     var client: OpaquePointer? { state.withLock(\.client)?.connection }
     var jetStream: OpaquePointer? { state.withLock(\.client)?.jetStream }
@@ -55,8 +66,10 @@ final class NATSConnection: Sendable {
     /// - Parameters:
     ///   - url: the broker's address, or several with commas between them.
     ///   - credentials: the path of a file with a user's JWT and NKey seed.
-    init(url: String, credentials: String?, name: String) throws(NATSError) {
-        settings = Settings(url: url, credentials: credentials, name: name)
+    ///   - writesAtOnce: whether each message is written by itself and at once. Otherwise the client waits a
+    ///     millisecond for more, or for ``flush()``.
+    init(url: String, credentials: String?, name: String, writesAtOnce: Bool) throws(NATSError) {
+        settings = Settings(url: url, credentials: credentials, name: name, writesAtOnce: writesAtOnce)
         var text: UnsafeMutablePointer<CChar>?
         try NATSError.check(natsInbox_Create(&text))
         inbox = text.map { String(cString: $0) } ?? ""
@@ -117,6 +130,7 @@ final class NATSConnection: Sendable {
         if let credentials = settings.credentials {
             try NATSError.check(natsOptions_SetUserCredentialsFromFiles(created, credentials, nil))
         }
+        try NATSError.check(natsOptions_SetSendAsap(created, settings.writesAtOnce))
         try NATSError.check(natsOptions_SetMaxReconnect(created, -1))
         try NATSError.check(natsOptions_SetReconnectWait(created, Int64(reconnectTime)))
         // A request whose connection is gone gets no answer.
@@ -202,9 +216,9 @@ final class NATSConnection: Sendable {
                 &subscription,
                 client.connection,
                 subject,
-                { _, _, received, closure in
+                { _, subscription, received, closure in
                     guard let received, let closure else { return }
-                    let message = NATSMessage(received)
+                    let message = NATSMessage(received, of: subscription)
                     Unmanaged<MessageCallback>.fromOpaque(closure).takeUnretainedValue().handler(message)
                 },
                 closure
@@ -214,11 +228,11 @@ final class NATSConnection: Sendable {
         try NATSError.check(natsSubscription_SetPendingLimits(subscription, mostPending, -1))
     }
 
-    /// Publishes a message, which is written a millisecond later, or with the next ``flush()``.
+    /// Publishes a message, which is written a millisecond later, or with the next ``flush()``, which has to follow.
     func publish(
         to subject: String,
-        reply: String? = nil,
-        headers: [(name: String, value: String)] = [],
+        reply: String,
+        headers: [(name: String, value: String)],
         _ payload: [UInt8]
     ) throws(NATSError) {
         guard let length = Int32(exactly: payload.count) else {
@@ -230,9 +244,15 @@ final class NATSConnection: Sendable {
                 natsMsg_Create(&message, subject, reply, $0.baseAddress?.assumingMemoryBound(to: CChar.self), length)
             }
         )
-        defer { natsMsg_Destroy(message) }
+        guard let message else { return }
+        defer { published.withLock { $0.append(Published(message: message)) } }
         for field in headers { try NATSError.check(natsMsgHeader_Set(message, field.name, field.value)) }
         try NATSError.check(natsConnection_PublishMsg(client, message))
+    }
+
+    /// Publishes a text without headers, which takes no object that a thread of the client frees.
+    func publish(to subject: String, text: String) throws(NATSError) {
+        try NATSError.check(natsConnection_PublishString(client, subject, text))
     }
 
     /// Writes at once what was published, and waits a millisecond at most until the broker has read it.
@@ -242,6 +262,11 @@ final class NATSConnection: Sendable {
     func flush() {
         // If the broker has not read it yet, or is away, that shows elsewhere.
         natsConnection_FlushTimeout(client, 1)
+        let written = published.withLock { published in
+            defer { published = [] }
+            return published
+        }
+        for message in written { natsMsg_Destroy(message.message) }
     }
 
     /// What came of a question.

@@ -3,10 +3,14 @@ import CNATS
 /// A message that the client has received, for as long as it lives.
 struct NATSMessage: ~Copyable {
     private let message: OpaquePointer
+    private let subscription: OpaquePointer?
 
     /// Takes a message over.
-    init(_ message: OpaquePointer) {
+    ///
+    /// - Parameter subscription: what has brought it; nil for an answer.
+    init(_ message: OpaquePointer, of subscription: OpaquePointer? = nil) {
         self.message = message
+        self.subscription = subscription
     }
 
     deinit { natsMsg_Destroy(message) }
@@ -16,6 +20,12 @@ struct NATSMessage: ~Copyable {
     var reply: String { natsMsg_GetReply(message).map { String(cString: $0) } ?? "" }
 
     var isNoResponders: Bool { natsMsg_IsNoResponders(message) }
+
+    /// Whether the subscription has another message, which waits for this one's handler.
+    var hasSuccessor: Bool {
+        var count: Int32 = 0
+        return natsSubscription_GetPending(subscription, &count, nil) == NATS_OK && count > 0
+    }
 
     var payload: [UInt8] {
         guard let data = natsMsg_GetData(message) else { return [] }

@@ -79,7 +79,7 @@ final class Presence: Sendable {
         do {
             try connection.subscribe(to: node.presence) { [connection, owner] message in
                 let reply = message.reply
-                if !reply.isEmpty { try? connection.publish(to: reply, Array(owner.utf8)) }
+                if !reply.isEmpty { try? connection.publish(to: reply, text: owner) }
             }
         } catch {
             return .fenced("\(error)")

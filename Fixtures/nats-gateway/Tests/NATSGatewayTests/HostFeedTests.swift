@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import NATSGateway
@@ -102,6 +103,23 @@ import Testing
         let reason = GatewayReport.again("the host takes no events: it is broken")
         let found = try await feed(1...3) { sequence, _ in sequence == 2 ? .failed(reason) : .taken }
         #expect(found.given == [1, 2] && found.settled == [1] && found.reports == [reason])
+    }
+
+    @Test func hostThatHasRoomGetsAnEventOnTheThreadOfItsGiver() throws {
+        let berlin = try node("berlin")
+        let threads = Changing<[UInt]>([])
+        let feed = HostFeed(places: nil) { _ in
+            threads.change { $0.append(UInt(pthread_self())) }
+            return .taken
+        } report: { _ in
+        }
+        // The task begins there.
+        feed.steps.queue.sync {}
+        for sequence in 1...3 as ClosedRange<UInt64> {
+            feed.give(event(of: berlin), from: .init(created: 9, sequence: sequence)) { _ in }
+        }
+        feed.stop()
+        #expect(threads.value == Array(repeating: UInt(pthread_self()), count: 3))
     }
 
     @Test func placesOfAnotherProcessAreForgottenBeforeTheNextEvent() async throws {

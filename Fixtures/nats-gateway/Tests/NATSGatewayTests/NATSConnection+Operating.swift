@@ -7,7 +7,7 @@ import Dispatch
 extension NATSConnection {
     /// A client of a test, once it is connected.
     static func connected(to url: String) async throws -> NATSConnection {
-        let client = try NATSConnection(url: url, credentials: nil, name: "test")
+        let client = try NATSConnection(url: url, credentials: nil, name: "test", writesAtOnce: true)
         let isConnected = Changing(false)
         client.open(on: DispatchQueue(label: "test")) { change in
             if case .connected = change { isConnected.change { $0 = true } }

@@ -1,0 +1,53 @@
+import Dispatch
+import Synchronization
+
+/// Runs the steps of one task on the thread that gives the task something to do, and only else on a queue.
+///
+/// So no other thread has to wake up for each thing that is given.
+final class StepExecutor: TaskExecutor {
+    private struct State {
+        var steps: [UnownedJob] = []
+        /// Whether a thread runs the steps, or a queue will.
+        var isRunning = false
+
+        /// - Returns: Whether no thread did so before.
+        mutating func run() -> Bool {
+            defer { isRunning = true }
+            return !isRunning
+        }
+    }
+
+    let queue: DispatchQueue
+    private let state = Mutex(State())
+
+    /// - Parameter queue: runs steps that nothing on a thread of a giver has brought about, such as the end of a wait.
+    init(_ queue: DispatchQueue) { self.queue = queue }
+
+    /// Gives the task something to do, and runs its steps unless another thread does; only from a thread that may wait.
+    func run(_ give: () -> Void) {
+        let isMine = state.withLock { $0.run() }
+        give()
+        if isMine { runSteps() }
+    }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let step = UnownedJob(job)
+        let needsQueue = state.withLock { state in
+            state.steps.append(step)
+            return state.run()
+        }
+        if needsQueue { queue.async { self.runSteps() } }
+    }
+
+    private func runSteps() {
+        while true {
+            let steps = state.withLock { state in
+                defer { state.steps = [] }
+                if state.steps.isEmpty { state.isRunning = false }
+                return state.steps
+            }
+            guard !steps.isEmpty else { return }
+            for step in steps { step.runSynchronously(on: asUnownedTaskExecutor()) }
+        }
+    }
+}
