@@ -45,7 +45,7 @@ extension Link {
     /// With the lock held.
     var isQuietNow: Bool {
         sending.isSettled && receiving.unhandledEvents == 0 && (!ending.isReadToEnd || ending.hasEnded)
-            // While this is false, events that the peer's handlers published are still on their way.
+            // `hasExpected` is false while events that the peer's handlers published are still on their way.
             && receiving.hasExpected
             // Events that the peer has accepted and not written are on their way too, as far as its memory shows.
             && (ending.hasEnded || peerMemory.accepted.map { $0 <= receiving.lastArrived } ?? true)
@@ -104,10 +104,10 @@ extension Link {
         }
     }
 
-    /// Whether so much is kept for the peer that events which dead workers left for it have to wait.
+    /// Whether events that dead workers left for the peer have to wait, because so much is kept for it already.
     ///
     /// The bound is the hard limit, and twice that while no peer is there to make room. A paused link is never
-    /// overfull: a pause may last for as long as a person takes.
+    /// overfull: its pause may last until a person makes room for dead letters.
     package var isOverfull: Bool {
         lock.withLock {
             let isUp = parties.peer != nil && !ending.hasEnded
@@ -162,7 +162,7 @@ extension Link {
 
     // MARK: - Waking
 
-    /// Wakes every caller that waits here, so that it checks again.
+    /// Wakes every caller that waits here, even if what it waits for has not come, so that it checks again.
     package func wakeWaiters() {
         let woken = lock.withLock { waiters.takeAll() }
         for body in woken { body() }

@@ -12,7 +12,7 @@ extension SupervisorStateMachine {
     mutating func beginEnding(_ index: Int, by sequence: ShutdownSequence) {
         cancelTimer(of: index)
         var steps = escalations < 2 ? sequence.steps : []
-        // A child that is not ready has no link over which it can be asked.
+        // A child that is not ready has no link over which it can be asked to finish.
         if escalations > 0 || children[index].phase != .ready { steps.removeAll(where: \.isDrain) }
         children[index].phase = .stopping(SupervisedChild.Stopping(remaining: steps))
         takeNextStep(index)
@@ -104,7 +104,7 @@ extension SupervisorStateMachine {
 
     /// Begins to stop everything; the children go down in reverse order as `advance` comes to them.
     ///
-    /// - Parameter why: if this stop breaks off a start, what the start's error says of the awaited child.
+    /// - Parameter why: what the start's error says of the awaited child, if this stop breaks off a start.
     mutating func stop(because why: String = "it was \(ExitReason.requested) before it was ready") {
         guard mode == .notStarted || mode == .running else { return }
         mode = .stopping
@@ -160,7 +160,7 @@ extension ExitReason {
         switch self {
         // SIGABRT leaves a core that shows where the child hangs.
         case .unresponsive, .handlerTimedOut: .unresponsive
-        // The child may still be reading why it was refused, or be about to say why it is slow.
+        // The child may still be reading why its hello was rejected, or be about to say why it is slow.
         case .handshakeTimedOut, .handshakeRejected: .unready
         // What the child still does cannot be relied on.
         default: .killing
