@@ -122,8 +122,13 @@ extension CBORBuffer.Storage {
     @inline(__always)
     package mutating func text(at address: UnsafePointer<String>) {
         guard address.pointee.isContiguousUTF8 else { return text(address.pointee) }
-        // Changes nothing, as the text is UTF-8 already. It counts no reference, as a view of the text would.
-        UnsafeMutablePointer(mutating: address).pointee.withUTF8 { text(utf8: UnsafeRawBufferPointer($0)) }
+        withUnsafeTemporaryAllocation(of: String.self, capacity: 1) { place in
+            guard let lent = place.baseAddress else { return }
+            // Counts no reference, as a view of the text would: the event holds the text, and `lent` is never
+            // destroyed. `withUTF8` may write, though not to such text, and other threads may read the event.
+            UnsafeMutableRawPointer(lent).copyMemory(from: address, byteCount: MemoryLayout<String>.size)
+            lent.pointee.withUTF8 { text(utf8: UnsafeRawBufferPointer($0)) }
+        }
     }
 
     /// Writes text that Swift does not store itself, such as a bridged `NSString`.

@@ -203,6 +203,24 @@ struct LayoutTests {
     }
     private var sparse: Task { Task(title: "a", note: nil, priority: 3, due: nil, mood: .calm) }
 
+    /// A generic value lies in one place for all threads that share it; the thread sanitizer sees a write there.
+    @Test("Threads may write one event at once", .timeLimit(.minutes(5)))
+    func sharedByThreads() async {
+        func write<Event: Codable & Sendable>(_ event: Event, by coder: LaidOutCoder<Event>) async {
+            let written = Collected<[UInt8]>()
+            await onThreads(2) { _ in
+                let (buffer, encoder) = (CBORBuffer(), CBOREncoder())
+                for _ in 0..<100 {
+                    buffer.removeAll()
+                    try? coder.encode(event, into: buffer, with: encoder)
+                }
+                written.add(Array(buffer.bytes))
+            }
+            #expect(written.all.count == 2 && Set(written.all).count == 1 && written.all[0].count > 40)
+        }
+        await write(Note(id: 1, title: String(repeating: "x", count: 40)), by: Note.coder)
+    }
+
     @Test("are written and read as by Codable, whatever their fields are")
     func agreement() throws {
         #expect(try Note.coder.mismatch(for: Note(id: -5, title: "sixteen-chars-ab")) == nil)
