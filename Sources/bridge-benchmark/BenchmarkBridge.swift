@@ -23,7 +23,9 @@ struct BenchmarkBridge {
                 subscribes: subscribes,
                 // A hundred workers may start at once.
                 handshakeTimeout: .seconds(60),
-                shutdown: shutdown
+                shutdown: shutdown,
+                // `growth-types-10000` wants more names, and says so in more messages, than a worker may by default.
+                limits: WorkerLimits(interestNames: 16_384, eventNames: 16_384, controlMessages: 16_384)
             )
         )
     }
