@@ -10,7 +10,7 @@ extension BridgeClient {
     /// meanwhile, its next process gets what is not settled.
     /// - Parameters:
     ///   - events: at most `EventsReplayRequested.mostEvents`, with payloads of at most
-    ///     `EventsReplayRequested.mostBytes` together; a single event may be larger.
+    ///     `EventsReplayRequested.mostBytes` together, and none of them twice; a single event may be larger.
     ///   - worker: the name of a worker, or of one of a pool's members.
     ///   - limit: how long this waits for the answer; the command is not taken back after that.
     /// - Returns: What became of the events; an event that was not handled is no error.

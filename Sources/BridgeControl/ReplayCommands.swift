@@ -12,7 +12,7 @@ public struct EventsReplayRequested: DomainEvent, SelfReport, Hashable {
 
     /// The name of a worker, or of a pool's member.
     public let worker: String
-    /// The events, in the order in which the worker gets them.
+    /// The events, in the order in which the worker gets them; none of them twice.
     public let events: [ReplayedEvent]
 
     /// Makes the command.

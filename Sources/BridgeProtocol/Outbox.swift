@@ -235,6 +235,9 @@ package struct Outbox: ~Copyable {
         return record.pointee.id
     }
 
+    /// Whether an event is kept that the peer has neither acknowledged nor refused.
+    package func isUnsettled(_ sequence: UInt64) -> Bool { record(sequence)?.pointee.isSettled == false }
+
     /// Moves the records to a ring that has room for all of them.
     private mutating func makeRing(of capacity: Int) {
         let (former, places) = (ring, self.capacity)

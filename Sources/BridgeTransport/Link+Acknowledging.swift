@@ -70,7 +70,7 @@ extension Link {
             if receiving.acknowledged(checked, accepted: peerMemory.accepted) { sending.settle(checked) }
             noteSettled()
             try sending.checkOwed(behind: receiving.expectedArrival)
-            return (takeWoken(), sending.hasWritable)
+            return (takeWokenBySettling(), sending.hasWritable)
         }
         tellJournal()
         for body in woken { body() }
@@ -83,7 +83,18 @@ extension Link {
     func settlePending() -> [@Sendable () -> Void] {
         while let standing = receiving.takeStanding(peerMemory.accepted) { sending.settle(standing) }
         noteSettled()
-        return takeWoken()
+        return takeWokenBySettling()
+    }
+
+    /// The waiters whose wait is over, and a call that tells the sink which events of a replay were settled; the caller
+    /// calls them after unlocking.
+    ///
+    /// With the lock held.
+    private func takeWokenBySettling() -> [LinkWaiters.Wake] {
+        var woken = takeWoken()
+        let replayed = sending.takeSettledReplays()
+        if !replayed.isEmpty, let sink = sinks.events { woken.append { sink.link(self, sawReplaysSettled: replayed) } }
+        return woken
     }
 
     func refused(_ refusal: Refusal, at now: UInt64) throws {

@@ -34,6 +34,12 @@ extension Link {
     /// Whether the peer has acknowledged everything, and everything that came from it is handled.
     package var isQuiet: Bool { lock.withLock { isQuietNow } }
 
+    /// Whether a payload of so many bytes does not fit below the hard limit, and nothing leaves to make room: the link
+    /// is paused.
+    package func isStuck(for bytes: Int) -> Bool {
+        lock.withLock { sending.gate.isPaused && isQuietNow && sending.keptBytes > limits.outboxHardBytes - bytes }
+    }
+
     /// How many events have gone either way so far: two equal readings mean that nothing moved between them.
     package var activity: UInt64 {
         lock.withLock { activityNow }

@@ -15,7 +15,7 @@ package enum EventDisposition {
 /// Takes the events that a link brings, and what the peer says of this side's events.
 ///
 /// All calls come without a lock held, one after the other, on the link's reading thread. But for a peer that
-/// acknowledges nothing, the last two, `sawSettled` and `leftUnconfirmed`, come on the thread that writes.
+/// acknowledges nothing, `sawSettled` and `leftUnconfirmed` come on the thread that writes.
 package protocol LinkEventSink: AnyObject, Sendable {
     /// Events arrived; one of them is in hand.
     ///
@@ -54,6 +54,13 @@ package protocol LinkEventSink: AnyObject, Sendable {
     ///
     /// This call comes on the thread that has written the events.
     func link(_ link: Link, leftUnconfirmed events: [EventID])
+
+    /// The peer has acknowledged these events of a replay, whether it has sent receipts for them or not.
+    func link(_ link: Link, sawReplaysSettled events: [EventID])
+}
+
+extension LinkEventSink {
+    package func link(_ link: Link, sawReplaysSettled events: [EventID]) {}
 }
 
 /// Takes what a link brings of its peer: the handshake, what the peer wants and does, and the end.

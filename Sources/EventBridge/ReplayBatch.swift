@@ -40,8 +40,13 @@ struct ReplayBatch: Sendable {
         // The events of a source share it, as the outboxes compare sources by their addresses.
         var sources: [EventSource: EventSource] = [:]
         var checked: [Event] = []
+        var known: Set<EventID> = []
         for event in events {
             let context = try Self.context(of: event, &sources)
+            // What became of an event is told by its identity.
+            guard known.insert(context.id).inserted else {
+                throw Mistake("\(event.event) \(event.id.shortened()) is in the command twice")
+            }
             checked.append(Event(name: event.event, context: context, payload: event.payload))
         }
         (self.events, self.peer, self.index, self.requester) = (checked, peer, index, requester)

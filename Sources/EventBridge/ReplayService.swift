@@ -71,9 +71,11 @@ final class ReplayService: @unchecked Sendable {
     private func carryOut(_ batch: ReplayBatch) async -> ReplayOutcome {
         let (settled, settling) = AsyncStream.makeStream(of: (index: Int, outcome: ReplayedEventOutcome).self)
         var results: [ReplayOutcome.Result?] = []
-        var (sent, refusal): (Int, String?) = (0, nil)
+        // The events that were put in, and whose outcome is not known yet.
+        var open: Set<Int> = []
+        var refusal: String?
         events: for event in batch.events {
-            if let requester = batch.requester, !core.router.isPresent(requester) {
+            guard isAwaited(batch) else {
                 refusal = "the client that asked for the replay is gone"
                 break
             }
@@ -90,27 +92,32 @@ final class ReplayService: @unchecked Sendable {
                         name: event.name,
                         payload: event.payload,
                         to: batch.peer
-                    ) { settling.yield((index, $0)) }
+                    ) { [self] outcome in
+                        settling.yield((index, outcome))
+                        return isAwaited(batch)
+                    }
                     results.append(nil)
-                    sent += 1
+                    open.insert(index)
                 } catch {
                     refusal = error.description
                     break events
                 }
             }
         }
-        if sent > 0 {
-            for await (index, outcome) in settled {
-                results[index] = ReplayOutcome.Result(outcome)
-                sent -= 1
-                if sent == 0 { break }
-            }
+        var outcomes = settled.makeAsyncIterator()
+        while !open.isEmpty, let (index, outcome) = await outcomes.next() {
+            if open.remove(index) != nil { results[index] = ReplayOutcome.Result(outcome) }
         }
         return ReplayOutcome(
             refusal == nil ? .done : .refused,
             results: results.map { $0 ?? ReplayOutcome.Result(.unavailable) },
             refusal: refusal?.shortened()
         )
+    }
+
+    /// Whether the client that has sent a command is still there to hear the answer.
+    private func isAwaited(_ batch: ReplayBatch) -> Bool {
+        batch.requester.map { core.router.isPresent($0) } ?? true
     }
 
     /// Whether a worker wants the events of a name.

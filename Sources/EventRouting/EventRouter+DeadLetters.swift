@@ -52,7 +52,7 @@ extension EventRouter {
         // A refusal of a refusal would never end.
         guard name != EventRefused.eventName else { return false }
         let context = link.sentContext(of: head)
-        // An operator who waits for a replayed event is told the reason.
+        // An operator who waits for a replayed event is told the reason; one who has gone hears nothing.
         if head.isReplay, replays.settled(context.id, at: peer.peerName, .refused(refusal.text)) { return false }
         // A publisher that waits for the event gets the error, at once: the peer's receipt follows the refusal, unless
         // the peer is killed in between. Whether a caller still waits is known only if it is in this process.

@@ -194,23 +194,35 @@ extension EventRouter {
     /// - Parameters:
     ///   - context: the event's own identity, time, causes and trace, with the one object of its source that may come
     ///     again; ``EventContext/replayed``.
-    ///   - settled: called once, with what became of the event; not called if this throws.
+    ///   - settled: called at most once, with what became of the event, on any thread; returns whether an operator
+    ///     hears of that. If this call returns, `settled` was or will be called. If it throws, a call counts for
+    ///     nothing: it may speak of the same event that lies in the outbox besides.
     /// - Throws: ``DeliveryError`` if the worker does not take the event.
     package func replay(
         _ context: EventContext,
         name: String,
         payload: [UInt8],
         to peer: Peer,
-        _ settled: @escaping @Sendable (ReplayedEventOutcome) -> Void
+        _ settled: @escaping @Sendable (ReplayedEventOutcome) -> Bool
     ) async throws(DeliveryError) {
         let number = names.known(name)?.number ?? 0
-        // Noted before the event can be settled.
-        let wait = replays.add(context.id, at: peer.peerName, settled)
-        do throws(DeliveryError) {
-            try await peer.replay(context, name: name, number: number, payload: payload)
-        } catch {
+        while true {
+            let link = try await peer.linkWithRoom(for: name)
+            // Noted before the event can be settled, and not while the call waits for room.
+            guard let wait = replays.add(context.id, at: peer.peerName, settled) else {
+                throw peer.unavailable(name, "the bridge has ended")
+            }
+            let outcome = payload.withUnsafeBytes { link.replay(context, name: name, number: number, payload: $0) }
+            if case .accepted = outcome {
+                link.pump()
+                // What was closed before this moment has not told that the event waits.
+                if let reason = peer.closedReason {
+                    replays.settled(context.id, at: peer.peerName, .unavailable(unavailability(of: peer, reason)))
+                }
+                return
+            }
             replays.remove(wait, of: context.id, at: peer.peerName)
-            throw error
+            try await peer.awaitRoomAgain(for: name, of: payload.count, on: link, after: outcome)
         }
     }
 }

@@ -38,13 +38,22 @@ extension EventRouter {
 
     /// Ends the waits of publishers for this peer's receipts: the peer sends none until it is started again.
     package func peerIsUnavailable(_ peer: Peer) {
-        let reason = "worker \"\(peer.peerName)\" is unavailable: \(peer.closedReason ?? "it has ended")"
+        let reason = unavailability(of: peer, peer.closedReason ?? "it has ended")
         for id in peer.link.awaitedEvents { tell(id, .unavailable, at: peer, because: reason) }
+    }
+
+    func unavailability(of peer: Peer, _ reason: String) -> String {
+        "worker \"\(peer.peerName)\" is unavailable: \(reason)"
     }
 
     /// Ends the waits of publishers for these events, which went to a peer that sends no receipts.
     func eventsWereUnconfirmed(_ ids: [EventID], by peer: Peer) {
         for id in ids { tell(id, .handled, at: peer, because: "") }
+    }
+
+    /// Ends the waits of operators for events that a worker has settled: it may have sent no receipts for them.
+    func replaysSettled(_ events: [EventID], by peer: Peer) {
+        for event in events { replays.settled(event, at: peer.peerName, .handled) }
     }
 
     /// Gives a waiting publisher the receipt that a peer will no longer send.

@@ -145,7 +145,7 @@ package final class EventRouter: @unchecked Sendable {
     /// otherwise.
     package func hostHasGone() {
         receipts.failAll(.workerUnavailable, because: "the bridge has ended")
-        replays.failAll(because: "the bridge has ended")
+        replays.end(because: "the bridge has ended")
         recoveryGate.open()
         losses.announce()
         trace.turn(on: nil)

@@ -2,32 +2,10 @@ import BridgeProtocol
 import BridgeTransport
 import DomainEvents
 
-/// Events of a journal that are sent again to this peer alone.
+/// Room for events of a journal that are sent again to this peer alone.
 extension Peer {
-    /// Puts an event into the outbox once there is room, and writes it.
-    func replay(
-        _ context: EventContext,
-        name: String,
-        number: UInt64,
-        payload: [UInt8]
-    ) async throws(DeliveryError) {
-        while true {
-            let link = try await linkWithRoom(for: name)
-            let outcome = payload.withUnsafeBytes { link.replay(context, name: name, number: number, payload: $0) }
-            switch outcome {
-            case .accepted: return link.pump()
-            // Other events have filled the room since.
-            case .crowded: continue
-            case .ended where isRenewed: renew(after: link)
-            // The event alone is larger than what is left below the hard limit.
-            case .full: await whenQuiet(link)
-            default: throw refusal(of: name, outcome)
-            }
-        }
-    }
-
     /// Waits for the caller's turn to put an event of this name into the outbox.
-    private func linkWithRoom(for name: String) async throws(DeliveryError) -> Link {
+    func linkWithRoom(for name: String) async throws(DeliveryError) -> Link {
         let link = self.link
         do {
             try await link.waitForRoom {
@@ -42,9 +20,35 @@ extension Peer {
         return link
     }
 
+    /// Waits until another attempt is of use, after a link that seemed to have room has not taken an event.
+    ///
+    /// - Parameter bytes: the size of the event's payload.
+    /// - Throws: The refusal, if no attempt is of use.
+    func awaitRoomAgain(
+        for name: String,
+        of bytes: Int,
+        on link: Link,
+        after outcome: Enqueued
+    ) async throws(DeliveryError) {
+        switch outcome {
+        // Other events have filled the room since.
+        case .crowded: return
+        case .ended where isRenewed: renew(after: link)
+        // The event is larger than what is left below the hard limit.
+        case .full where !link.isStuck(for: bytes):
+            await whenQuiet(link)
+            // If the link was quiet already, the room has come just now, or another thread has reserved it and is about
+            // to use it.
+            await Task.yield()
+        default: throw refusal(of: name, outcome)
+        }
+    }
+
     private func whenQuiet(_ link: Link) async {
         await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
             link.whenQuiet { continuation.resume() }
+            // As in `linkWithRoom`.
+            if closedReason != nil { link.wakeWaiters() }
         }
     }
 }

@@ -134,6 +134,8 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
         router.eventsWereUnconfirmed(events, by: peer)
     }
 
+    package func link(_ link: Link, sawReplaysSettled events: [EventID]) { router.replaysSettled(events, by: peer) }
+
     // MARK: - Rights
 
     /// Checks that the peer may bring an event that is not its own.

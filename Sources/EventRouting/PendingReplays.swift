@@ -16,20 +16,24 @@ final class PendingReplays: @unchecked Sendable {
 
     private struct Wait {
         let number: UInt64
-        let body: @Sendable (ReplayedEventOutcome) -> Void
+        let body: Body
     }
+
+    /// Takes what became of an event, and returns whether an operator hears of it.
+    typealias Body = @Sendable (ReplayedEventOutcome) -> Bool
 
     private let lock = Lock()
     private var waiting: [Place: [Wait]] = [:]
     private var lastNumber: UInt64 = 0
+    private var hasEnded = false
 
     /// Calls `body` once, with what became of the event at the worker.
     ///
     /// - Parameter body: called under no lock, on the thread that learns of the outcome; must be short.
-    /// - Returns: The number of the wait, for ``remove(_:of:at:)``.
-    func add(_ event: EventID, at worker: String, _ body: @escaping @Sendable (ReplayedEventOutcome) -> Void) -> UInt64
-    {
+    /// - Returns: The number of the wait, for ``remove(_:of:at:)``; nil after ``end(because:)``.
+    func add(_ event: EventID, at worker: String, _ body: @escaping Body) -> UInt64? {
         lock.withLock {
+            if hasEnded { return nil }
             lastNumber += 1
             waiting[Place(worker: worker, event: event), default: []].append(Wait(number: lastNumber, body: body))
             return lastNumber
@@ -62,23 +66,25 @@ final class PendingReplays: @unchecked Sendable {
 
     /// Takes the outcome of an event at a worker.
     ///
-    /// - Returns: Whether a replay has waited for it.
+    /// - Returns: Whether an operator who waits for the replay hears of it.
     @discardableResult
     func settled(_ event: EventID, at worker: String, _ outcome: ReplayedEventOutcome) -> Bool {
         let waits = lock.withLock {
             waiting.isEmpty ? nil : waiting.removeValue(forKey: Place(worker: worker, event: event))
         }
-        for wait in waits ?? [] { wait.body(outcome) }
-        return waits != nil
+        var isHeard = false
+        for wait in waits ?? [] where wait.body(outcome) { isHeard = true }
+        return isHeard
     }
 
-    /// Ends all waits, because no worker will say anything any more.
-    func failAll(because reason: String) {
+    /// Ends all waits, and lets none begin, because no worker will say anything any more.
+    func end(because reason: String) {
         let all = lock.withLock {
+            hasEnded = true
             defer { waiting = [:] }
             return waiting.values.flatMap { $0 }
         }
-        for wait in all { wait.body(.unavailable(reason)) }
+        for wait in all { _ = wait.body(.unavailable(reason)) }
     }
 }
 

@@ -89,7 +89,10 @@ struct JournalReplayTests {
         try workspace.write("in.jsonl", Self.work(1...count))
         let run = workspace.start("run", "bridge.json5", "--input", "in.jsonl")
         for worker in ["a", "b"] {
-            while Self.handled(by: worker, in: workspace).count < count { await Task.yield() }
+            while Self.handled(by: worker, in: workspace).count < count {
+                try Task.checkCancellation()
+                await Task.yield()
+            }
         }
         try await body(workspace)
         run.terminate()
@@ -132,13 +135,16 @@ struct JournalReplayTests {
             try #require(mkfifo("\(workspace.path)/gate", 0o600) == 0)
             try workspace.write("gated", "100")
             let replay = workspace.start("journal", "replay", "kept", "--to", "a", "--control", "run/s")
-            while Self.handled(by: "a", in: workspace).count < 400 { await Task.yield() }
+            while Self.handled(by: "a", in: workspace).count < 400 {
+                try Task.checkCancellation()
+                await Task.yield()
+            }
             // It waits at event 100, the 36th of the second batch of 64, for which the command waits.
             replay.kill()
             _ = try await replay.result()
             while try await workspace.run("status", "--json", "--control", "run/s").output.contains(where: {
                 $0.contains("supervisor journal")
-            }) { await Task.yield() }
+            }) { try Task.checkCancellation() }
             async let live = workspace.run(
                 "publish",
                 "WorkRequested",

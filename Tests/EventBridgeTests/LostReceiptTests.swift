@@ -1,3 +1,5 @@
+import BridgeClient
+import BridgeControl
 import BridgePlatform
 import BridgeProtocol
 import BridgeTransport
@@ -36,6 +38,34 @@ struct LostReceiptTests {
         } throws: { error in
             (error as? DeliveryError)?.code == .refused && "\(error)".contains("return to sender")
         }
+        await bridge.shutdown()
+    }
+
+    @Test("a replay ends with the acknowledgements, and the next one to this worker is not kept waiting")
+    func acknowledgementSuffices() async throws {
+        let home = try AttachHome()
+        let bridge = try BridgeHost(
+            publisher: home.publisher,
+            workers: [WorkerSpecification("post", executable: .path("in memory"), subscribes: [ParcelSent.self])],
+            launcher: SilentLauncher { publisher in [publisher.subscribe(to: ParcelSent.self) { _ in }] },
+            control: ControlSocket(home.path)
+        )
+        try await bridge.start()
+        let client = try await BridgeClient.connect(to: home.path, publisher: EventPublisher(), name: "test")
+        // {"number": n}, with n below 24.
+        let events = (1...3).map { (number: UInt8) in
+            ReplayedEvent(
+                event: "ParcelSent",
+                id: "host-5f-\(number)",
+                nanosecondsSinceEpoch: 1,
+                payload: [0xA1, 0x66] + Array("number".utf8) + [number]
+            )
+        }
+        for _ in 1...2 {
+            let outcome = try await client.replay(events, to: "post")
+            #expect(outcome.kind == .done && outcome.results.map(\.kind) == [.handled, .handled, .handled])
+        }
+        await client.close()
         await bridge.shutdown()
     }
 }

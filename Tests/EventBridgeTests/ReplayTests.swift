@@ -65,15 +65,22 @@ struct EventReplayTests {
         withExtendedLifetime(kept) {}
     }
 
-    private func events(_ numbers: ClosedRange<Int>, named name: String = "ParcelSorted") -> [ReplayedEvent] {
-        numbers.map {
-            // The payload is {"number": n}, with n below 24.
+    /// - Parameter fill: how many bytes another field of the payload has, from 256 to 65,535; 0 for no such field.
+    private func events(
+        _ numbers: ClosedRange<Int>,
+        named name: String = "ParcelSorted",
+        fill: Int = 0
+    ) -> [ReplayedEvent] {
+        let filler = [0x61, 0x66, 0x79, UInt8(fill >> 8), UInt8(fill & 0xFF)] + Array(repeating: 0x20, count: fill)
+        return numbers.map {
+            // The payload is {"number": n}, with n below 24, and perhaps {"f": ...}.
             ReplayedEvent(
                 event: name,
                 id: "host-5f-\($0)",
                 nanosecondsSinceEpoch: UInt64($0),
                 cause: "host-5f-1",
-                payload: [0xA1, 0x66] + Array("number".utf8) + [UInt8($0)]
+                payload: [fill == 0 ? 0xA1 : 0xA2, 0x66] + Array("number".utf8) + [UInt8($0)]
+                    + (fill == 0 ? [] : filler)
             )
         }
     }
@@ -124,6 +131,7 @@ struct EventReplayTests {
                     Array(repeating: events(1...1)[0], count: EventsReplayRequested.mostEvents + 1), "sorter",
                     "expected at most 64 events"
                 ),
+                (events(1...2) + events(1...1), "sorter", "ParcelSorted host-5f-1 is in the command twice"),
             ] {
                 let outcome = try await client.replay(events, to: worker)
                 #expect(outcome.kind == .refused && outcome.results.isEmpty)
@@ -133,7 +141,7 @@ struct EventReplayTests {
         }
     }
 
-    @Test("end with the worker: what is not settled is told as unavailable, and a stopped worker gets nothing")
+    @Test("go one command at a time to a worker, and a stopped worker gets nothing")
     func stopped() async throws {
         let begun = Collected<Int>()
         let gate = Collected<Int>()
@@ -156,6 +164,76 @@ struct EventReplayTests {
             let after = try await client.replay(events(5...5), to: "slow")
             #expect(after.kind == .refused && after.refusal?.contains("takes no events") == true, "\(after)")
             #expect(begun.all == [1, 2, 3])
+        }
+    }
+
+    /// A worker whose handler waits for the gate, and then refuses event 13.
+    private func gated(
+        _ begun: Collected<Int>,
+        _ gate: Collected<Int>,
+        shutdown: ShutdownSequence = .draining(grace: .seconds(200)),
+        limits: WorkerLimits = WorkerLimits()
+    ) -> InMemoryWorker {
+        InMemoryWorker("slow", subscribes: [ParcelSorted.self], shutdown: shutdown, limits: limits) { publisher in
+            [
+                publisher.subscribe(to: ParcelSorted.self) { parcel async throws in
+                    begun.add(parcel.number)
+                    await gate.wait(for: 1)
+                    if parcel.number == 13 { throw Unwilling() }
+                }
+            ]
+        }
+    }
+
+    @Test("are told as unavailable if the worker is stopped before it has settled them")
+    func unavailable() async throws {
+        let (begun, gate) = (Collected<Int>(), Collected<Int>())
+        let hasty = ShutdownSequence.draining(grace: .milliseconds(10), terminate: .milliseconds(10))
+        try await with([gated(begun, gate, shutdown: hasty)]) { _, _, client in
+            async let replay = client.replay(events(1...3), to: "slow")
+            await begun.wait(for: 1)
+            try await client.stop("slow")
+            let outcome = try await replay
+            #expect(outcome.results.map(\.kind) == [.unavailable, .unavailable, .unavailable], "\(outcome)")
+            #expect(outcome.results.first?.reason?.contains("it was stopped") == true)
+            gate.add(1)
+        }
+    }
+
+    @Test("wait for room in an outbox that they fill")
+    func roomIsScarce() async throws {
+        let (begun, gate) = (Collected<Int>(), Collected<Int>())
+        let limits = WorkerLimits(outbox: 64 << 10, outboxHardLimit: 128 << 10)
+        try await with([gated(begun, gate, limits: limits)]) { _, _, client in
+            async let replay = client.replay(events(1...6, fill: 40 << 10), to: "slow")
+            await begun.wait(for: 1)
+            gate.add(1)
+            let outcome = try await replay
+            #expect(outcome.results.map(\.kind) == Array(repeating: .handled, count: 6))
+            #expect(begun.all == Array(1...6))
+        }
+    }
+
+    @Test("become dead letters if the worker refuses them when the client has gone")
+    func refusedTooLate() async throws {
+        let (begun, gate) = (Collected<Int>(), Collected<Int>())
+        try await with([gated(begun, gate)]) { home, bridge, client in
+            let refused = Collected<EventRefused>()
+            let letters = Collected<EventDeadLettered>()
+            let subscriptions = [
+                home.publisher.subscribe(to: EventRefused.self) { refused.add($0) },
+                home.publisher.subscribe(to: EventDeadLettered.self) { letters.add($0) },
+            ]
+            let replay = Task { try await client.replay(events(13...13), to: "slow") }
+            await begun.wait(for: 1)
+            await client.close()
+            await home.detached.wait(for: 1)
+            gate.add(1)
+            #expect(await refused.wait(for: 1).map(\.id) == ["host-5f-13"])
+            #expect(await letters.wait(for: 1).map(\.id) == ["host-5f-13"])
+            #expect(bridge.deadLetters.count == 1)
+            _ = try? await replay.value
+            withExtendedLifetime(subscriptions) {}
         }
     }
 }

@@ -143,6 +143,7 @@ extension SendState {
     ) throws(LinkViolation) -> Outbox.Refused? {
         try checkMaySettle()
         guard let found = try outbox.refuse(refused) else { return nil }
+        replays.removeAll { $0.sequence == found.sequence }
         settling.refused(found.sequence, at: now)
         return found
     }
@@ -194,6 +195,8 @@ extension SendState {
         let all = outbox.creditAll()
         unconfirmed.awaited += awaited
         unconfirmed.count += UInt64(outbox.settle(all))
+        // They are among the awaited events.
+        _ = takeSettledReplays()
         return all
     }
 

@@ -48,6 +48,8 @@ package struct SendState: ~Copyable {
     package private(set) var peerReadsHeartbeats = false
     /// How long the peer takes to settle what is written for it; in the host only.
     package internal(set) var settling = SettlingTimer()
+    /// The events of a replay in the outbox, until the peer has settled them.
+    var replays: [SentReplay] = []
     /// The steps of events since they were last taken; nil while the link is not traced.
     var steps: [Step]?
 

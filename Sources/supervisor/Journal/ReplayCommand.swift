@@ -130,6 +130,8 @@ struct ReplayCommand {
             let isFull =
                 batch.count == EventsReplayRequested.mostEvents
                 || batchBytes + record.payload.count > EventsReplayRequested.mostBytes
+                // A journal may have an imported event twice, and a command may not.
+                || batch.contains { $0.context.id == record.context.id }
             if !isDue || isFull {
                 let status = try await send(printing)
                 guard status == .success else { return status }
