@@ -42,7 +42,8 @@ public struct EventContext: Sendable {
 
     /// The number below which no event of the same origin comes again; nil if the sender gave no such number.
     ///
-    /// A store that keeps the identifiers of handled events may forget those with a lower number.
+    /// A store that keeps the identifiers of handled events may forget those with a lower number. Only events that an
+    /// operator replays from a journal do come again: ``isReplay`` is true for them.
     public let settledBelow: UInt64?
 
     /// The bookmark that the event's worker has put on it; nil in most events.
