@@ -200,12 +200,7 @@ public final class EventPublisher: @unchecked Sendable {
     }
 
     /// Makes the context of an event that the calling code publishes: its cause is the event that this code handles.
-    ///
-    /// - Parameter inHandler: whether the code handles an event.
-    func makeContext(inHandler: Bool = EventContext.isCurrent) -> EventContext {
-        if inHandler { return makeContext(causedBy: EventContext.current) }
-        return EventContext(id: makeID(), nanosecondsSinceEpoch: WallTime.now())
-    }
+    func makeContext() -> EventContext { makeContext(causedBy: EventContext.current) }
 
     /// What is known of an event that nothing caused; valid as long as this publisher lives.
     func makeFreshContext() -> BorrowedContext {

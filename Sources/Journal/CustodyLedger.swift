@@ -34,7 +34,7 @@ struct CustodyLedger: Sendable {
     var isEmpty: Bool { entries.isEmpty }
 
     /// The position of the oldest event in the files that is owed or kept as a dead letter; nil if there is none.
-    var lowestPosition: UInt64? { entries.values.lazy.map(\.position).filter { $0 >= filesBegin }.min() }
+    var lowestPosition: UInt64? { oldest?.position }
 
     /// The oldest event in the files that is owed or kept as a dead letter, and when it was published; nil if there is
     /// none.
