@@ -382,6 +382,19 @@ let package = Package(
             path: "Fixtures/fuzz-flood"
         ),
         .executableTarget(
+            name: "host-chaos",
+            dependencies: [
+                "BridgePlatform",
+                "BridgeWorker",
+                "ChaosLedger",
+                "DomainEvents",
+                "EventBridge",
+                "Journal",
+                "Supervision",
+            ],
+            path: "Fixtures/host-chaos"
+        ),
+        .executableTarget(
             name: "journal-writer",
             dependencies: [
                 "BridgePlatform",
@@ -644,6 +657,7 @@ let package = Package(
                 "JournalFormat",
                 "Locks",
                 "TestSupport",
+                "host-chaos",
                 "journal-writer",
                 "numbered-importer",
                 "shelf-keeper",

@@ -2,11 +2,11 @@ import BridgePlatform
 import Synchronization
 
 /// Words of 64 bits in a mapped file: each store is atomic, and survives the process that made it.
-struct SharedWords: @unchecked Sendable {
+package struct SharedWords: @unchecked Sendable {
     // Sendable: the words are atomic, and the mapping lives as long as this value.
     private let mapping: MemoryMapping
     private let base: UnsafeMutableRawPointer
-    let count: Int
+    package let count: Int
 
     init?(_ mapping: MemoryMapping) {
         guard let base = mapping.bytes.baseAddress else { return nil }
@@ -16,12 +16,12 @@ struct SharedWords: @unchecked Sendable {
     }
 
     /// Makes a file of zeros.
-    static func make(at path: String, byteCount: Int) throws -> SharedWords {
+    package static func make(at path: String, byteCount: Int) throws -> SharedWords {
         try SharedWords(MemoryFile.create(at: path, byteCount: byteCount) { _ in }, of: path, byteCount: byteCount)
     }
 
     /// Opens a file that another process has made.
-    init(at path: String, byteCount: Int) throws {
+    package init(at path: String, byteCount: Int) throws {
         try self.init(MemoryFile.map(at: path), of: path, byteCount: byteCount)
     }
 
@@ -37,13 +37,13 @@ struct SharedWords: @unchecked Sendable {
         (base + index * 8).assumingMemoryBound(to: Atomic<UInt64>.self)
     }
 
-    subscript(index: Int) -> UInt64 {
+    package subscript(index: Int) -> UInt64 {
         get { word(index).pointee.load(ordering: .acquiring) }
         nonmutating set { word(index).pointee.store(newValue, ordering: .releasing) }
     }
 
     /// Adds atomically, and returns the value after the addition.
-    func add(_ value: UInt64, at index: Int) -> UInt64 {
+    package func add(_ value: UInt64, at index: Int) -> UInt64 {
         word(index).pointee.wrappingAdd(value, ordering: .acquiringAndReleasing).newValue
     }
 }

@@ -1,0 +1,121 @@
+import BridgePlatform
+import FoundationEssentials
+import Supervision
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Starts hosts and kills them, and says what became of the numbers.
+final class KillRun {
+    /// A host that comes no further in this time stands still.
+    private static let patience = Duration.seconds(60)
+
+    private let options: ChaosOptions
+    private let folder: String
+    private let tally: Tally
+    private var random: SplitMix64
+
+    init(_ options: ChaosOptions) throws {
+        self.options = options
+        folder = "\(options.folder)/host-chaos-\(CurrentProcess.identifier)"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+        tally = try Tally.make(in: folder)
+        random = SplitMix64(seed: options.seed)
+    }
+
+    /// - Returns: Whether every number was kept, delivered in order, and marked when it came again.
+    func run() throws -> Bool {
+        let start = ContinuousClock.now
+        print("seed \(options.seed)")
+        var isGood = true
+        for kill in 1...options.kills where isGood {
+            // The last life makes up for what the others have not published.
+            let left = max(1, options.events - Int(clamping: tally.accepted))
+            let share = left / (options.kills - kill + 1)
+            let count = kill == options.kills ? left : Int(random.next() % UInt64(2 * share + 1))
+            isGood = try killHost(after: UInt64(count))
+        }
+        if isGood { isGood = try drain() }
+        for name in Tally.workers { isGood = check(name) && isGood }
+        print("\(options.kills) kills, \(tally.accepted) events accepted, \(ContinuousClock.now - start)")
+        // What has failed is left for a look.
+        if isGood { try FileManager.default.removeItem(atPath: folder) } else { print("see \(folder)") }
+        return isGood
+    }
+
+    /// Lets a host publish so many events, and kills it and some of its processes.
+    private func killHost(after count: UInt64) throws -> Bool {
+        let goal = tally.accepted + count
+        let host = try spawn(.publish)
+        let end = ContinuousClock.now + Self.patience
+        // A kill may also meet the start, before the first number.
+        var stands = false
+        while tally.accepted < goal, !stands {
+            usleep(UInt32(random.next() % 400))
+            stands = ContinuousClock.now > end
+        }
+        usleep(UInt32(random.next() % 2_000))
+        for process in victims(of: host.processIdentifier) { kill(process, SIGKILL) }
+        let exit = host.waitForExit()
+        guard !stands, exit.status == .signaled(signal: SIGKILL, coreDumped: false) else {
+            print(stands ? "the host stands still" : "the host has ended by itself: \(exit.status)")
+            return false
+        }
+        return true
+    }
+
+    /// The host alone; or its children, and then it; or it, and then its children.
+    ///
+    /// Children are the workers and their guard, by the order of the processes' table. Where the system has no such
+    /// table, the host is alone.
+    private func victims(of host: Int32) -> [Int32] {
+        let kind = random.next() % 3
+        guard kind > 0 else { return [host] }
+        var children: [Int32] = []
+        for name in (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? [] {
+            guard let process = Int32(name), let status = FileManager.default.contents(atPath: "/proc/\(name)/stat")
+            else { continue }
+            // The name of the program stands in parentheses; the state and the parent follow.
+            let fields = status.split(separator: UInt8(ascii: ")")).last?.split(separator: UInt8(ascii: " ")) ?? []
+            if fields.count > 1, Int32(String(decoding: fields[1], as: UTF8.self)) == host { children.append(process) }
+        }
+        children.shuffle(using: &random)
+        return kind == 1 ? children + [host] : [host] + children
+    }
+
+    /// A last host delivers what is owed; one more finds nothing that is.
+    private func drain() throws -> Bool {
+        for isSecond in [false, true] {
+            let before = Tally.workers.map { tally.worker($0)?.repeats }
+            let exit = try spawn(.drain).waitForExit()
+            guard exit.status == .exited(code: 0) else {
+                print("the last host has ended with \(exit.status)")
+                return false
+            }
+            if isSecond, before != Tally.workers.map({ tally.worker($0)?.repeats }) {
+                print("what was settled at rest has come again")
+                return false
+            }
+        }
+        return true
+    }
+
+    private func check(_ name: String) -> Bool {
+        guard let got = tally.worker(name) else { return false }
+        let repeats = "\(got.repeats) repeats, \(got.unmarked) of them unmarked"
+        print("\(name): the newest number is \(got.newest); \(repeats); \(got.outOfTurn) out of turn")
+        return got.newest >= tally.accepted && got.unmarked == 0 && got.outOfTurn == 0
+    }
+
+    private func spawn(_ life: NumberHost.Life) throws -> ChildProcess {
+        var request = SpawnRequest(executable: try CurrentProcess.executableDirectory() + "/host-chaos")
+        request.arguments = [life.rawValue, folder]
+        request.environment["TSAN_OPTIONS"] = CurrentProcess.environment("TSAN_OPTIONS")
+        request.standardOutput = .inherit
+        request.standardError = .inherit
+        return try ChildProcess.spawn(request)
+    }
+}

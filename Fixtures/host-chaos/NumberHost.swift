@@ -1,0 +1,64 @@
+import BridgePlatform
+import DomainEvents
+import EventBridge
+import Journal
+
+/// A number that every worker gets.
+struct Numbered: DomainEvent {
+    let number: UInt64
+}
+
+/// A life of the host, whose journal records each number before `send` returns.
+enum NumberHost {
+    enum Life: String {
+        /// Publishes until it is killed.
+        case publish
+        /// Publishes nothing, and ends when the workers have what they were owed.
+        case drain
+    }
+
+    static func run(_ life: Life, in folder: String) async throws {
+        let tally = try Tally(in: folder)
+        let journal = try EventJournal(
+            at: folder + "/journal",
+            retention: JournalRetention(bytes: 64 << 20),
+            segmentBytes: 1 << 20
+        )
+        // Nothing but numbers is recorded, one at a position.
+        var number = journal.recovery.lastPosition
+        guard number >= tally.accepted else {
+            print("the journal ends at \(number), but \(tally.accepted) was accepted")
+            CurrentProcess.exit(1)
+        }
+        let publisher = EventPublisher()
+        try journal.record(Numbered.self, of: publisher)
+        let host = try BridgeHost(publisher: publisher, workers: Tally.workers.map { worker($0, folder) })
+        try await host.start()
+        switch life {
+        case .publish:
+            while true {
+                number += 1
+                try await publisher.send(Numbered(number: number))
+                tally.accepted = number
+            }
+        case .drain:
+            await host.waitUntilIdle()
+            await host.shutdown()
+            await journal.close()
+        }
+    }
+
+    private static func worker(_ name: String, _ folder: String) -> WorkerSpecification {
+        var limits = WorkerLimits()
+        // Workers are killed in no matter what event.
+        limits.strikes = nil
+        return WorkerSpecification(
+            name,
+            executable: .beside("host-chaos"),
+            arguments: [folder, name],
+            subscribes: [Numbered.self],
+            publishes: [],
+            limits: limits
+        )
+    }
+}

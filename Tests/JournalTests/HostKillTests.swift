@@ -1,0 +1,20 @@
+import BridgePlatform
+import TestSupport
+import Testing
+
+/// `host-chaos` counts for itself, and says what it has found on standard output.
+@Suite("A host with a journal is killed")
+struct HostKillTests {
+    @Test(
+        "J1, J2: no matter what is killed with it, its workers get each accepted event, in order, and each repeat is marked",
+        .timeLimit(.minutes(10))
+    )
+    func kills() throws {
+        var request = SpawnRequest(executable: try KillTests.programs() + "/host-chaos")
+        request.arguments = ["--kills", "\(rounds(20))", "--events", "\(rounds(20) * 5_000)"]
+        request.environment["TSAN_OPTIONS"] = CurrentProcess.environment("TSAN_OPTIONS")
+        request.standardOutput = .inherit
+        request.standardError = .inherit
+        #expect(try ChildProcess.spawn(request).waitForExit().status == .exited(code: 0))
+    }
+}
