@@ -43,11 +43,13 @@ extension Scenarios {
     @Sendable static func slowReports(_ world: SimulationWorld) async throws {
         let publisher = EventPublisher()
         let answers = Received()
+        let isStarted = Received()
         let lock = Lock()
         let changed = Condition(lock: lock)
         let kept = [
             publisher.subscribe(to: WorkerExited.self) { exited in
-                guard exited.worker == "first" else { return }
+                // Before the start has ended, there is no answer to wait for.
+                guard exited.worker == "first", !isStarted.all.isEmpty else { return }
                 let end = MonotonicClock.now() + 90_000_000_000
                 lock.withLock { while answers.all.isEmpty, changed.wait(untilNanoseconds: end) {} }
                 if answers.all.isEmpty { world.fail("while a report was handled, no worker has come back") }
@@ -62,6 +64,7 @@ extension Scenarios {
             [publisher.subscribe(to: Asked.self) { publisher.publish(Answered(number: $0.number)) }]
         }
         let host = try await world.start(publisher, workers: [InMemoryWorker("first") { _ in [] }, second])
+        isStarted.add(1)
         host.stop("second")
         try await world.sleep(for: .seconds(12))
         world.crash("first")
