@@ -144,7 +144,7 @@ def kind(schema):
             kinds = ", ".join(f"{key}: {kind(member)}" for key, member in members.items())
             return f"`{{ {', '.join(members)} }}`: {kinds}"
         case "object":
-            return "an object by name of: " + kind(schema["additionalProperties"])
+            return "an object that has, for each name, " + kind(schema["additionalProperties"])
     return "a string"
 
 

@@ -59,7 +59,7 @@ package struct Outbox: ~Copyable {
     private enum Stage {
         /// The event is handled: its window credit was given back.
         case credited
-        /// The event is acknowledged or refused: it stays only until the events before it have gone.
+        /// The event is acknowledged or refused: it does not come again.
         case settled
     }
 
@@ -84,8 +84,8 @@ package struct Outbox: ~Copyable {
 
     /// Charged bytes of all that is kept.
     package private(set) var chargedBytes = 0
-    /// Charged bytes of the events that the receiver has handled: these stay until what their handlers published
-    /// arrives.
+    /// Charged bytes of the events that the receiver has handled: these stay until what their handlers published has
+    /// arrived, or lies in shared memory.
     package private(set) var creditedBytes = 0
     private var inFlightBytes = 0
     private var inFlightEvents = 0
@@ -219,12 +219,12 @@ package struct Outbox: ~Copyable {
         store.region?.accepted(lastSequence, frameLength: frameLength)
     }
 
-    /// Events come of which a journal has to hear, or such events have come in an outbox before this one.
+    /// A journal has to hear of events that come to this outbox, or had to hear of events in an outbox before it.
     ///
-    /// Before the first of them is appended: from then on the peer is never told that an event does not come again.
+    /// Called before the first of them is appended; the peer is then never told which events it may forget.
     package mutating func willOwe() { untold.use() }
 
-    /// The newest event is owed to the receiver as a journal says: the journal has to hear when it is settled.
+    /// A journal counts the newest event as owed to the receiver, and has to hear when the event is settled.
     ///
     /// ``willOwe()`` was called before the event was appended.
     package mutating func lastIsOwed() { record(lastSequence)?.pointee.becameOwed() }
@@ -321,7 +321,7 @@ package struct Outbox: ~Copyable {
         )
     }
 
-    /// What ``compose(into:maximumBytes:)`` handed out has been written.
+    /// What ``compose(into:maximumBytes:through:)`` handed out has been written.
     package mutating func composedWasWritten() {
         placements.removeAll()
         lastWritten = lastComposed
@@ -477,8 +477,8 @@ package struct Outbox: ~Copyable {
         if capacity > Self.keptRecords { makeRing(of: Self.fewRecords) }
     }
 
-    /// Takes out the settled events of which a journal may hear, as the receiver's events up to `sequence` are
-    /// recorded.
+    /// Takes out the settled events of which a journal may hear, now that the events from the receiver up to
+    /// `sequence` are recorded.
     package mutating func takeUntold(recordedThrough sequence: UInt64) -> [EventID] {
         untold.take(recordedThrough: sequence)
     }

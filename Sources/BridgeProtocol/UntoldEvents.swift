@@ -42,10 +42,10 @@ package struct UntoldEvents: Sendable {
         }
     }
 
-    /// An event comes of which a journal has to hear.
+    /// A journal has to hear of an event that comes.
     mutating func use() { isUsed = true }
 
-    /// Takes out the events of which the journal may hear, as the receiver's events up to `sequence` are recorded.
+    /// Takes out the events of which the journal may hear, now that the receiver's up to `sequence` are recorded.
     ///
     /// An event whose turn has not come keeps those behind it. An acknowledged event behind it has no earlier turn, as
     /// the receiver's events arrive in their order; a refused event waits longer than it has to.

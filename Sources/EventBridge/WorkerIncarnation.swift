@@ -248,8 +248,8 @@ final class WorkerIncarnation: HostSession, @unchecked Sendable {
 
     /// What is wrong with the outbox that the worker has left; nil if nothing is wrong.
     ///
-    /// Damage counts as if the live worker had broken the protocol. Only a worker can damage its outbox: a worker that
-    /// is killed while it writes leaves a torn event, and no damage.
+    /// Damage counts as if the live worker had broken the protocol: only its code can do damage. A kill does none: a
+    /// worker that is killed while it writes leaves a torn event.
     private func damageLeft() -> ExitReason? {
         guard let damage = link.recoveredOutbox?.damage else { return nil }
         peer.countViolation()

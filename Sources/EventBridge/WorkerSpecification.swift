@@ -23,8 +23,8 @@ public struct WorkerSpecification: Sendable, Hashable {
     /// The names of the events that the worker may publish; nil for any.
     ///
     /// The host refuses events of other names from the worker. What the worker's runtime reports of its own events and
-    /// handlers (`EventRefused`, `EventsDropped`, `EventsTraced`, `HandlerFailed`) always passes, so that the host sees
-    /// a refusal as well.
+    /// handlers (`EventRefused`, `EventsDropped`, `EventsTraced`, `HandlerFailed`) always passes, so that the host,
+    /// too, learns of a refusal.
     public var publishes: [String]?
 
     /// Whether the worker may import events of other machines, as a gateway does; false by default.
@@ -42,8 +42,8 @@ public struct WorkerSpecification: Sendable, Hashable {
 
     /// Whether the worker, and what it starts, may attach to the host's control socket; false by default.
     ///
-    /// An attached process sees and publishes events of all names, and commands the host. The host knows a process of
-    /// the worker by its parents, its process group and a mark in its environment. It does not know a process that
+    /// An attached process sees and publishes events of all names, and may command the host. The host knows a process
+    /// of the worker by its parents, its process group and a mark in its environment. It does not know a process that
     /// leaves all three behind: without a box, a worker can always do what its user may. In a box without network the
     /// worker can connect to no socket; see ``WorkerBox/allowsConnections``.
     public var allowsControl: Bool

@@ -32,7 +32,7 @@ package final class GuestSession: LinkControlSink, @unchecked Sendable {
     private weak let owner: (any Owner)?
 
     private let lock = Lock()
-    /// Nil once the link has ended, so that the socket goes however long the session is kept.
+    /// Nil once the link has ended: the socket is then released, however long the session is kept.
     private var stream: (any ByteStream)?
     private var accepted: (welcome: Welcome, events: PeerEvents)?
     private var hasInterest = false

@@ -129,7 +129,7 @@ extension SendState {
     /// Settles the events of an acknowledgement, which counts now.
     package mutating func settle(_ acknowledgement: CheckedAcknowledgement) { _ = outbox.settle(acknowledgement) }
 
-    /// Takes out the settled events of which a journal may hear, as the peer's events up to `sequence` are recorded.
+    /// Takes out the settled events of which a journal may hear, now that the peer's up to `sequence` are recorded.
     package mutating func takeUntold(recordedThrough sequence: UInt64) -> [EventID] {
         outbox.takeUntold(recordedThrough: sequence)
     }
