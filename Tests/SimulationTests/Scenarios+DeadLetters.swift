@@ -60,4 +60,47 @@ extension Scenarios {
         guard host.deadLetters.isEmpty else { throw SimulationError("there are letters again: \(host.deadLetters)") }
         try fates.check("questions")
     }
+
+    /// A dead letter of the host's own handlers is kept as long as none of them would get its event.
+    @Sendable static func letterOfTheHost(_ world: SimulationWorld) async throws {
+        let (refused, handled) = (Fates(), Fates())
+        let publisher = EventPublisher()
+        var kept = [
+            publisher.subscribe(to: Answered.self) { (_: Answered) in
+                refused.handles()
+                throw SimulationError("refused")
+            }
+        ]
+        let host = try await world.start(
+            publisher,
+            workers: [
+                InMemoryWorker("answering", subscribes: [Asked.self]) { publisher in
+                    [publisher.subscribe(to: Asked.self) { publisher.publish(Answered(number: $0.number)) }]
+                }
+            ]
+        )
+        _ = try await publisher.send(Asked(number: 1))
+        try await world.rest(within: .seconds(300))
+        let letters = host.deadLetters.filter { $0.worker == "host" }
+        // A worker that dies while it answers answers again.
+        guard !letters.isEmpty, letters.count == refused.handledCount else {
+            throw SimulationError("\(refused.handledCount) answers were refused, \(letters.count) are dead letters")
+        }
+        kept = []
+        for letter in letters {
+            do {
+                let isTaken = try host.redeliver(letter.id)
+                throw SimulationError("an event without a handler was put back: \(isTaken)")
+            } catch is DeliveryError {
+                handled.accepts(letter.eventID)
+            }
+        }
+        kept.append(publisher.subscribe(to: Answered.self) { (_: Answered) in handled.handles() })
+        for letter in letters {
+            guard try host.redeliver(letter.id) else { throw SimulationError("a dead letter has been lost") }
+        }
+        try await world.rest(within: .seconds(300))
+        try handled.check("letters")
+        withExtendedLifetime(kept) {}
+    }
 }

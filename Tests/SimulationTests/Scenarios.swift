@@ -19,7 +19,7 @@ enum Scenarios {
         ("changed", changed), ("removed", removed), ("shutDown", shutDown), ("crashed", crashed),
         ("brokenProtocol", brokenProtocol), ("hostKilled", hostKilled),
         // Events that are put aside.
-        ("deadLetters", deadLetters), ("redelivery", redelivery),
+        ("deadLetters", deadLetters), ("redelivery", redelivery), ("letterOfTheHost", letterOfTheHost),
         // When workers are started.
         ("onDemand", onDemand), ("group", group), ("restOfGroup", restOfGroup), ("reload", reload),
         // Processes that have attached.
