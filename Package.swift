@@ -232,6 +232,7 @@ let package = Package(
                 "EventBridge",
                 "EventBridgeTesting",
                 "JSONText",
+                "Journal",
                 "Locks",
                 "Supervision",
             ]
@@ -459,7 +460,8 @@ let package = Package(
         .testTarget(
             name: "BridgeBenchmarkTests",
             dependencies: [
-                "bridge-benchmark"
+                "BridgePlatform",
+                "bridge-benchmark",
             ]
         ),
         .testTarget(

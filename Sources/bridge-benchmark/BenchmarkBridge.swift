@@ -1,5 +1,6 @@
 import DomainEvents
 import EventBridge
+import Journal
 import Supervision
 
 /// A bridge whose workers run this same program; the bridge may have further load besides the measured work.
@@ -7,6 +8,7 @@ struct BenchmarkBridge {
     let publisher = EventPublisher()
     private var workers: [WorkerSpecification] = []
     private(set) var slowLink: SlowLink?
+    private var journal: EventJournal?
 
     /// Adds a worker that does the worker's half of the work that the arguments name.
     mutating func add(
@@ -41,6 +43,13 @@ struct BenchmarkBridge {
         slowLink = SlowLink(publisher)
     }
 
+    /// Has a journal in this directory record the host's events of these types, and those of the workers.
+    mutating func addJournal(at path: String, recording types: [any DomainEvent.Type]) throws {
+        let journal = try EventJournal(at: path)
+        for type in types { try journal.record(type, of: publisher) }
+        self.journal = journal
+    }
+
     /// Starts the workers.
     func start() async throws -> BridgeHost {
         let bridge = try BridgeHost(publisher: publisher, workers: workers)
@@ -49,13 +58,19 @@ struct BenchmarkBridge {
         return bridge
     }
 
-    /// Stops the workers.
-    func stop(_ bridge: BridgeHost) async {
+    /// Stops the workers, and closes the journal if there is one.
+    ///
+    /// - Parameter recorded: how many events the journal should have.
+    func stop(_ bridge: BridgeHost, recorded: Int64 = 0) async {
         if let slowLink {
             slowLink.end(bridge)
             await bridge.shutdown(drainingWithin: .zero)
         } else {
             await bridge.shutdown()
         }
+        guard let journal else { return }
+        let position = journal.status.lastPosition
+        await journal.close()
+        if position != UInt64(recorded) { Report.fail("the journal has \(position) events, expected \(recorded)") }
     }
 }

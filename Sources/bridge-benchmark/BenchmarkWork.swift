@@ -31,7 +31,7 @@ extension BenchmarkWork {
 
     /// All works, in the order in which they are done and shown.
     static let all: [BenchmarkWork] =
-        roundTrips + floods + blobs + starts + supervision + [codec, inProcess] + growth + simulation
+        roundTrips + floods + blobs + starts + supervision + [codec, inProcess] + growth + simulation + journal
 
     private static let roundTrips = [
         BenchmarkWork(

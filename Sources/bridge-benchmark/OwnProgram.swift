@@ -6,15 +6,21 @@ struct OwnProgram: Sendable {
     let output: SystemFile
     private let child: ChildProcess
 
-    /// The environment variables that the program gets: for loading it, and for the options of sanitizers.
-    private static let inherited = ["PATH", "LD_LIBRARY_PATH", "TSAN_OPTIONS", "ASAN_OPTIONS"]
+    /// The environment variables that the program gets: for loading it, for what it starts and where it puts its files,
+    /// and for the options of sanitizers.
+    private static let inherited = [
+        "PATH", "LD_LIBRARY_PATH", "TMPDIR", "NATS_SERVER", "TSAN_OPTIONS", "ASAN_OPTIONS",
+    ]
 
-    /// - Parameter socket: becomes descriptor 3 of the new process.
-    init(_ arguments: [String], socket: CInt? = nil) throws {
+    /// - Parameters:
+    ///   - socket: becomes descriptor 3 of the new process.
+    ///   - directory: where the new process makes its temporary files; as this process if nil.
+    init(_ arguments: [String], socket: CInt? = nil, directory: String? = nil) throws {
         let pipe = try FileDescriptor.pipe()
         var request = SpawnRequest(executable: try CurrentProcess.executableDirectory() + "/bridge-benchmark")
         request.arguments = arguments
         for name in Self.inherited { request.environment[name] = CurrentProcess.environment(name) }
+        if let directory { request.environment["TMPDIR"] = directory }
         request.standardOutput = .descriptor(pipe.writing.rawValue)
         request.standardError = .inherit
         if let socket { request.descriptors = [.init(child: 3, parent: socket)] }

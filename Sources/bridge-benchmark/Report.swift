@@ -183,6 +183,22 @@ enum Report {
         line("stopped-\(options.outbox >> 20)-\(options.hardLimit >> 20)MiB-\(options.bytes)", fields)
     }
 
+    /// Prints the medians of rounds.
+    static func medians(
+        _ work: String,
+        peer: String,
+        _ figures: [(name: String, value: Double)],
+        _ counts: [(String, Int)]
+    ) {
+        let all = figures.map { ($0.name, decimal($0.value)) } + counts.map { ($0.0, "\($0.1)") }
+        line(work, peer: peer, all + [("ok", "true")])
+    }
+
+    /// Says that another program is not there to be measured.
+    static func notMeasured(_ work: String, peer: String, _ why: String) {
+        CurrentProcess.report("\(work): \(peer) is not measured: \(why)")
+    }
+
     /// A percentile of times in any order.
     static func percentile(_ percent: Int, of times: [UInt64]) -> UInt64 {
         times.sorted()[min(times.count - 1, times.count * percent / 100)]
@@ -190,6 +206,7 @@ enum Report {
 
     static func fail(_ sentence: String) -> Never {
         CurrentProcess.report(sentence)
+        BenchmarkDirectory.removeAll()
         CurrentProcess.exitImmediately(3)
     }
 }

@@ -35,6 +35,39 @@ struct BenchmarkTests {
         #expect(compared.output.first?.hasSuffix("x before") == true)
     }
 
+    @Test("The works with a journal measure their peers beside it, and leave no files", .timeLimit(.minutes(5)))
+    func journal() async throws {
+        let workspace = try Workspace()
+        let files = try PrivateDirectory.make(named: "benchmark-test")
+        defer { files.remove() }
+        let result = try await SupervisorProgram.run(
+            ["--quick", "--rounds", "1", "--only", "journal"],
+            of: "bridge-benchmark",
+            in: workspace.path,
+            environment: ["TMPDIR": files.path]
+        )
+        #expect(result.status == .exited(code: 0), "\(result.errors)")
+        // These programs may be missing, and are named if they are.
+        let others = ["sqlite", "sqlite-full", "jetstream"]
+        for (work, peers) in [
+            ("journal-W1", ["event-bridge", "no-journal"]),
+            ("journal-W2", ["event-bridge", "no-journal"]),
+            ("journal-durable-1", ["event-bridge", "event-bridge-send", "sqlite", "jetstream"]),
+            ("journal-durable-64", ["event-bridge", "event-bridge-send", "sqlite", "jetstream"]),
+            ("journal-burst", ["event-bridge", "event-bridge-publish", "sqlite", "sqlite-full"]),
+            ("journal-replay", ["event-bridge", "event-bridge-cbor", "sqlite"]),
+            ("journal-open", ["event-bridge", "one-segment"]),
+        ] {
+            for peer in peers {
+                let isShown = result.output.contains { $0.hasPrefix(work + " ") && $0.contains(" \(peer) ") }
+                let isNamed = result.errors.contains { $0.hasPrefix("\(work): \(peer) is not measured: ") }
+                #expect(isShown != isNamed, "\(work) \(peer): \(result.output)")
+                #expect(isShown || others.contains(peer), "\(work) \(peer)")
+            }
+        }
+        #expect(try StorageDirectory(at: files.path, makes: false).names() == [])
+    }
+
     @Test("A work prints JSON lines in the form of its peers", .timeLimit(.minutes(5)))
     func jsonLines() async throws {
         let workspace = try Workspace()

@@ -14,6 +14,8 @@ struct FloodPlan {
     var idleWorkers = 0
     /// How many other event types both ends have subscribed to.
     var knownTypes = 0
+    /// The directory of the host's journal, which records the flood; nil for no journal.
+    var journalPath: String?
 
     /// How many threads publish in all.
     var lanes: Int { workers * threads }

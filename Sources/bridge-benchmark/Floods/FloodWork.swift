@@ -29,7 +29,7 @@ enum FloodWork {
         )
     }
 
-    private static func measure(
+    static func measure(
         _ plan: FloodPlan,
         count: Int64,
         idlesFirst: Bool = false
@@ -52,6 +52,7 @@ enum FloodWork {
         }
         design.addIdle(plan.idleWorkers)
         if plan.hasSlowLink { design.addSlowLink() }
+        if let path = plan.journalPath { try design.addJournal(at: path, recording: [event]) }
         let flood = Flood(count: count, lanes: plan.lanes)
         let done = Finish()
         let publisher = design.publisher
@@ -73,7 +74,7 @@ enum FloodWork {
         publisher.publish(BenchmarkStarted(count: flood.count, blobBytes: 0))
         await done.wait()
         let residentBytes = CurrentProcess.residentBytes() ?? 0
-        await design.stop(bridge)
+        await design.stop(bridge, recorded: flood.count)
         withExtendedLifetime(subscriptions) {}
         return Outcome(
             count: flood.count,

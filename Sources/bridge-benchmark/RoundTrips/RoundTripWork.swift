@@ -3,18 +3,36 @@ import DomainEvents
 
 /// W1: one event to the worker, one reply back; the reply's handler sends the next event on the delivering thread.
 enum RoundTripWork {
-    private static let warmUp: Int64 = 2_000
+    private static let mostWarmUp: Int64 = 2_000
 
     /// - Parameter isCrowded: whether each end has three subscribers, and another worker is slow.
     static func run(_ name: String, _ form: EventForm, isCrowded: Bool = false, count: Int64) async throws {
-        let trips = Trips(count: Int(count), warmUp: warmUp)
+        let trips = try await trips(form, isCrowded: isCrowded, count: count)
+        Report.roundTrips(name, peer: form.peer, trips.nanoseconds, total: trips.total)
+    }
+
+    /// - Parameter journalPath: the directory of the host's journal, which records both events; nil for no journal.
+    static func trips(
+        _ form: EventForm,
+        isCrowded: Bool = false,
+        journalPath: String? = nil,
+        count: Int64
+    ) async throws -> Trips {
+        let trips = Trips(count: Int(count), warmUp: min(mostWarmUp, count))
         switch form {
         case .codable:
-            try await measure(BenchmarkEvent.self, BenchmarkReply.self, form, isCrowded, trips)
+            try await measure(BenchmarkEvent.self, BenchmarkReply.self, form, isCrowded, journalPath, trips)
         case .layout:
-            try await measure(BenchmarkLaidOutEvent.self, BenchmarkLaidOutReply.self, form, isCrowded, trips)
+            try await measure(
+                BenchmarkLaidOutEvent.self,
+                BenchmarkLaidOutReply.self,
+                form,
+                isCrowded,
+                journalPath,
+                trips
+            )
         }
-        Report.roundTrips(name, peer: form.peer, trips.nanoseconds, total: trips.total)
+        return trips
     }
 
     private static func measure<Event: TitledEvent, Reply: TitledEvent>(
@@ -22,12 +40,14 @@ enum RoundTripWork {
         _ reply: Reply.Type,
         _ form: EventForm,
         _ isCrowded: Bool,
+        _ journalPath: String?,
         _ trips: Trips
     ) async throws {
         var design = BenchmarkBridge()
         let others = isCrowded ? 2 : 0
         design.add("benchmark", ["W1", form.rawValue, "\(others)"], subscribes: [Event.self])
         if isCrowded { design.addSlowLink() }
+        if let journalPath { try design.addJournal(at: journalPath, recording: [event, reply]) }
         let publisher = design.publisher
         let done = Finish()
         var subscriptions = (0..<others).map { _ in publisher.subscribe(to: Reply.self) { $0.checkTitle() } }
@@ -48,7 +68,7 @@ enum RoundTripWork {
         trips.begin(MonotonicClock.now())
         publisher.publish(Event(0))
         await done.wait()
-        await design.stop(bridge)
+        await design.stop(bridge, recorded: 2 * trips.ended)
         withExtendedLifetime(subscriptions) {}
     }
 

@@ -16,6 +16,9 @@ final class Trips: @unchecked Sendable {
         nanoseconds.reserveCapacity(count)
     }
 
+    /// How many trips have ended, those of the warm-up included.
+    var ended: Int64 { expected }
+
     /// The time from the beginning of the first counted trip to the end of the last trip.
     var total: UInt64 { last - first }
 

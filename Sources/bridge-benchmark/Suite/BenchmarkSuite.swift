@@ -5,7 +5,7 @@ import BridgePlatform
 /// Every other round goes from the last work to the first, so a machine that gets slower affects all works alike.
 struct BenchmarkSuite {
     /// The time limit of a work: far more than any work needs.
-    private static let limit: Duration = .seconds(300)
+    private static let limit: Duration = .seconds(900)
 
     private let options: SuiteOptions
     private let before: MeasurementTable?
@@ -64,18 +64,21 @@ struct BenchmarkSuite {
     }
 
     private func measure(_ arguments: [String]) async throws(MeasurementError) -> [Measurement] {
-        let program: OwnProgram
+        let (output, status): (String, ExitStatus)
         do {
-            program = try OwnProgram(arguments)
+            // The work's own directory lies in this one, which goes even if the work's process is killed.
+            (output, status) = try await BenchmarkDirectory.with { directory in
+                let program = try OwnProgram(arguments, directory: directory.path)
+                let watchdog = Task {
+                    try await Task.sleep(for: Self.limit)
+                    program.kill()
+                }
+                defer { watchdog.cancel() }
+                return await program.finish()
+            }
         } catch {
             throw MeasurementError("\(error)")
         }
-        let watchdog = Task {
-            try await Task.sleep(for: Self.limit)
-            program.kill()
-        }
-        defer { watchdog.cancel() }
-        let (output, status) = await program.finish()
         guard status == .exited(code: 0) else { throw MeasurementError("its process \(status)") }
         return try MeasurementFile.parse(output, file: "output")
     }

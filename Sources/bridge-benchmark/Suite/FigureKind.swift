@@ -3,6 +3,8 @@ struct FigureKind {
     /// The figure's name in the JSON lines.
     let name: String
     let label: String
+    /// Whether the table divides the figure by that of the work's base.
+    var isCompared = true
 
     /// The figures that a table shows, in the table's order.
     static let all = [
@@ -21,6 +23,9 @@ struct FigureKind {
         FigureKind(name: "resident_mib", label: "MiB in RAM"),
         FigureKind(name: "worlds_per_s", label: "worlds/s"),
         FigureKind(name: "times_real_time", label: "x real time"),
+        FigureKind(name: "ratio_in_round", label: "x base in its round", isCompared: false),
+        FigureKind(name: "journal_mib", label: "MiB of files", isCompared: false),
+        FigureKind(name: "segments", label: "segments", isCompared: false),
         FigureKind(name: "idle_us_per_s", label: "µs/s of host idle"),
     ]
 
@@ -35,13 +40,17 @@ struct FigureKind {
         case _ where work.hasPrefix("growth-types"): ("event-bridge", "growth-types-1")
         case _ where work.hasPrefix("growth-workers"): ("event-bridge", "growth-workers-1")
         case _ where work.hasPrefix("growth-sent"): ("event-bridge", "growth-sent-1MB")
+        case "journal-W1", "journal-W2": ("no-journal", work)
+        case "journal-open": ("one-segment", work)
+        case _ where work.hasPrefix("journal-"): ("sqlite", work)
         default: nil
         }
     }
 
     static let explanation = """
         Medians of the rounds, with the least and the most. "x base" is the median divided by that of the work's base: raw-socket
-        (blocking calls, a call for each event), empty-program, foundation-json, or the first step of a growth. "x before" is the
-        median divided by that of the file compared with. Of times less is better, of rates more.
+        (blocking calls, a call for each event), empty-program, foundation-json, the first step of a growth, or for a journal
+        no-journal, sqlite or one-segment. "x before" is the median divided by that of the file compared with. Of times less is
+        better, of rates more.
         """
 }

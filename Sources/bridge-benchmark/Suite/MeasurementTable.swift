@@ -29,7 +29,7 @@ struct MeasurementTable {
                 let key = Key(peer: peer, work: work, figure: kind.name)
                 guard let all = values[key]?.sorted(), let least = all.first, let most = all.last else { continue }
                 let median = median(key) ?? least
-                let base = FigureKind.base(of: work).flatMap {
+                let base = (kind.isCompared ? FigureKind.base(of: work) : nil).flatMap {
                     self.median(Key(peer: $0.peer, work: $0.work, figure: kind.name))
                 }
                 var row = [work, peer, kind.label, Self.text(median), Self.text(least), Self.text(most)]
@@ -57,9 +57,7 @@ struct MeasurementTable {
     }
 
     private func median(_ key: Key) -> Double? {
-        guard let all = values[key]?.sorted(), !all.isEmpty else { return nil }
-        let middle = all.count / 2
-        return all.count.isMultiple(of: 2) ? (all[middle - 1] + all[middle]) / 2 : all[middle]
+        values[key]?.median
     }
 
     // MARK: - Numbers
