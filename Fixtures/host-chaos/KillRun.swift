@@ -50,12 +50,13 @@ final class KillRun {
     private func killHost(after count: UInt64) throws -> Bool {
         let goal = tally.accepted + count
         let host = try spawn(.publish)
-        let end = ContinuousClock.now + Self.patience
         // A kill may also meet the start, before the first number.
+        var (newest, since) = (tally.accepted, ContinuousClock.now)
         var stands = false
-        while tally.accepted < goal, !stands {
+        while newest < goal, !stands {
             usleep(UInt32(random.next() % 400))
-            stands = ContinuousClock.now > end
+            if newest != tally.accepted { (newest, since) = (tally.accepted, .now) }
+            stands = ContinuousClock.now - since > Self.patience
         }
         usleep(UInt32(random.next() % 2_000))
         for process in victims(of: host.processIdentifier) { kill(process, SIGKILL) }
@@ -69,8 +70,8 @@ final class KillRun {
 
     /// The host alone; or its children, and then it; or it, and then its children.
     ///
-    /// Children are the workers and their guard, by the order of the processes' table. Where the system has no such
-    /// table, the host is alone.
+    /// Children are the workers and their guard, in random order. Without a table of processes in `/proc`, the host is
+    /// alone.
     private func victims(of host: Int32) -> [Int32] {
         let kind = random.next() % 3
         guard kind > 0 else { return [host] }

@@ -3,6 +3,12 @@ import DomainEvents
 import EventBridge
 import Journal
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
 /// A number that every worker gets.
 struct Numbered: DomainEvent {
     let number: UInt64
@@ -42,6 +48,8 @@ enum NumberHost {
                 tally.accepted = number
             }
         case .drain:
+            // A host that does not come to rest in this many seconds ends by a signal, and so fails the run.
+            alarm(300)
             await host.waitUntilIdle()
             await host.shutdown()
             await journal.close()

@@ -6,7 +6,7 @@ import Testing
 @Suite("A host with a journal is killed")
 struct HostKillTests {
     @Test(
-        "J1, J2: no matter what is killed with it, its workers get each accepted event, in order, and each repeat is marked",
+        "J1, J2: whatever is killed with it, its workers get each accepted event, in order, and repeats are marked",
         .timeLimit(.minutes(10))
     )
     func kills() throws {

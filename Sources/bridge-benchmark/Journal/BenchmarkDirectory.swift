@@ -32,7 +32,10 @@ struct BenchmarkDirectory: Sendable {
         let (free, isTooMuch) = UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize))
         guard isTooMuch || free >= bytes else {
             throw BenchmarkDirectoryError(
-                "\(path) has room for \(free >> 20) MiB, and the work needs \(bytes >> 20) MiB; TMPDIR may name another disk"
+                """
+                \(path) has room for \(free >> 20) MiB, and the work needs \(bytes >> 20) MiB; TMPDIR may name another \
+                disk
+                """
             )
         }
     }
