@@ -359,6 +359,7 @@ let package = Package(
                 "DomainEvents",
                 "EventBridge",
                 "EventBridgeTesting",
+                "Journal",
             ],
             path: "Fixtures/event-path"
         ),
@@ -451,6 +452,7 @@ let package = Package(
                 "BridgePlatform",
                 "BridgeProtocol",
                 "CBOR",
+                "DomainEvents",
                 "JSONText",
                 "Locks",
                 "Supervision",
@@ -485,6 +487,7 @@ let package = Package(
                 "BridgePlatform",
                 "Locks",
                 "TestSupport",
+                "bridge-guard",
             ]
         ),
         .testTarget(
@@ -712,6 +715,7 @@ let package = Package(
                 "BridgePlatform",
                 "BridgeProtocol",
                 "CBOR",
+                "CBridgePlatform",
                 "DomainEvents",
                 "EventBridge",
                 "JSONText",
@@ -720,6 +724,8 @@ let package = Package(
                 "Supervision",
                 "SupervisorConfiguration",
                 "TestSupport",
+                "canvas-worker",
+                "provisioning-worker",
                 "supervisor",
             ]
         ),
@@ -727,35 +733,36 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-// Set by .ci/fuzz: the programs that libFuzzer brings the main function of, and only what they need.
-if Context.environment["EVENT_BRIDGE_FUZZ"] != nil {
-    let needed = [
-        "BridgeClient", "BridgeControl", "BridgePlatform", "BridgeProtocol", "BridgeTransport", "BridgeWorker", "CBOR",
-        "CBridgePlatform", "CLocks", "DomainEvents", "EventBridge", "EventBridgeTesting", "EventRouting",
-        "FuzzTargets", "JSONText", "JournalFormat", "Locks", "NamedSockets", "Supervision",
-        "SupervisorConfiguration",
-    ]
+/// Leaves only these targets, and those that they need.
+@MainActor func keepOnly(_ names: [String]) {
+    var needed = Set(names)
+    var unvisited = names
+    while let name = unvisited.popLast() {
+        for case .byNameItem(let other, _) in package.targets.first(where: { $0.name == name })?.dependencies ?? []
+        where needed.insert(other).inserted {
+            unvisited.append(other)
+        }
+    }
     package.products = []
     package.targets.removeAll { !needed.contains($0.name) }
-    package.targets += [
-        .executableTarget(name: "fuzz-cbor", dependencies: ["FuzzTargets"], path: "Fixtures/fuzz-cbor"),
-        .executableTarget(
-            name: "fuzz-configuration",
-            dependencies: ["FuzzTargets", "SupervisorConfiguration"],
-            path: "Fixtures/fuzz-configuration"
-        ),
-        .executableTarget(name: "fuzz-frames", dependencies: ["FuzzTargets"], path: "Fixtures/fuzz-frames"),
-        .executableTarget(name: "fuzz-host", dependencies: ["FuzzTargets"], path: "Fixtures/fuzz-host"),
-        .executableTarget(name: "fuzz-journal", dependencies: ["FuzzTargets"], path: "Fixtures/fuzz-journal"),
-        .executableTarget(name: "fuzz-lines", dependencies: ["FuzzTargets"], path: "Fixtures/fuzz-lines"),
-        .executableTarget(name: "fuzz-link", dependencies: ["FuzzTargets"], path: "Fixtures/fuzz-link"),
-    ]
 }
 
-// Set by .ci/run: the only test targets there are, so that a sanitizer's build has none that are not run under it.
-if let chosen = Context.environment["EVENT_BRIDGE_TESTS"] {
-    let names = Set(chosen.split(separator: " ").map(String.init))
-    package.targets.removeAll { $0.type == .test && !names.contains($0.name) }
+// Set by .ci/fuzz: the programs whose main function libFuzzer brings.
+if Context.environment["EVENT_BRIDGE_FUZZ"] != nil {
+    let programs = ["cbor", "configuration", "frames", "host", "journal", "lines", "link"].map { "fuzz-\($0)" }
+    package.targets += programs.map {
+        .executableTarget(
+            name: $0,
+            dependencies: ["FuzzTargets", "SupervisorConfiguration"],
+            path: "Fixtures/\($0)"
+        )
+    }
+    keepOnly(programs)
+}
+
+// Set by .ci/run: the test targets that a build runs, and the programs that it needs besides those of the tests.
+if let chosen = Context.environment["EVENT_BRIDGE_TARGETS"] {
+    keepOnly(chosen.split(separator: " ").map(String.init))
 }
 
 // Keep this after all targets: every Swift target is built with the same settings.

@@ -81,11 +81,11 @@ HEAD = """# The configuration
 <!-- Written by `.ci/configuration.py page` from configuration.schema.json. -->
 
 This page has every key that `supervisor run` and `supervisor check` know. The file is [JSON5](https://json5.org):
-comments, keys without quotes and commas at the end are fine. A key that does not exist is a mistake; the error suggests
-the nearest key, or lists the known keys if none is near.
+comments, unquoted keys and trailing commas are allowed. An unknown key is a mistake; the error suggests the nearest
+key, or lists the known keys if none is near.
 
-A *duration* is a number and a unit, one of `ns`, `us`, `ms`, `s`, `m`, `h`: `"100ms"`. A *size* is a number of bytes,
-or a number and a unit, one of `B`, `kB`, `MB`, `GB`, `TB` and `KiB`, `MiB`, `GiB`, `TiB`: `"4MiB"`.
+A *duration* is a number and a unit, one of `ns`, `us`, `ms`, `s`, `m`, `h`, such as `"100ms"`. A *size* is a number of
+bytes, or a number and a unit, one of `B`, `kB`, `MB`, `GB`, `TB` and `KiB`, `MiB`, `GiB`, `TiB`, such as `"4MiB"`.
 
 An editor completes and checks the keys with [the schema](configuration.schema.json), from which this page is written:
 
@@ -253,7 +253,7 @@ def within(worker, path, value):
 # Parts of the sentences for mistakes that no schema can find: about keys that depend on each other, and about files.
 BEYOND = [
     "there is no directory", "found a path of", "there is no file", "there is no program", "expected a program", "expected whole seconds",
-    "expected one of the events that", "its end would end nothing", "beside which alone it means something",
+    "expected one of the events that", "its end would end nothing", "without that it has no effect",
 ]
 
 

@@ -57,7 +57,7 @@ def copy_tree():
 
 def build():
     command = ["swift", "build", "--build-tests", "--scratch-path", str(SCRATCH)]
-    environment = {**os.environ, "EVENT_BRIDGE_TESTS": "SimulationTests"}
+    environment = {**os.environ, "EVENT_BRIDGE_TARGETS": "SimulationTests"}
     return subprocess.run(command, cwd=TREE, capture_output=True, text=True, env=environment)
 
 
@@ -67,7 +67,7 @@ def find(scenario):
     command += ["--filter", "BridgeSimulationTests/faults"]
     environment = {
         **os.environ,
-        "EVENT_BRIDGE_TESTS": "SimulationTests",
+        "EVENT_BRIDGE_TARGETS": "SimulationTests",
         "EVENT_BRIDGE_SCENARIOS": scenario,
         "EVENT_BRIDGE_TEST_ROUNDS": ROUNDS,
     }

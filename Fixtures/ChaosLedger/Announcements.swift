@@ -37,7 +37,7 @@ package struct Announcements: Sendable {
 
     package func dropped(_ kind: ChaosKind, to party: Party) -> Int { Int(clamping: words[droppedWord(kind, party)]) }
 
-    /// Sets how many events gave way to later ones on their way to a party.
+    /// Sets how many events on their way to a party were replaced by later ones.
     package func setCoalesced(_ count: UInt64, to party: Party) { words[Word.coalesced + Int(party.rawValue)] = count }
 
     package func coalesced(to party: Party) -> Int { Int(clamping: words[Word.coalesced + Int(party.rawValue)]) }

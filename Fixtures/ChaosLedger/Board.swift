@@ -1,6 +1,6 @@
 import BridgePlatform
 
-/// The page through which the driver steers all processes; the checker takes no proof from it.
+/// The shared page through which the driver steers all processes; the checker takes no evidence from it.
 package struct Board: Sendable {
     /// Where a run is.
     package enum Phase: UInt64, Sendable {
@@ -24,7 +24,7 @@ package struct Board: Sendable {
     }
 
     private static let byteCount = 4_096
-    /// How many shares each stream may be ahead of the witness: enough that on a fast machine workers reach their own
+    /// How many shares each stream may be ahead of the witness: so many that on a fast machine workers reach their own
     /// limits first.
     private static let sharesOfWitness: UInt64 = 16
     private let words: SharedWords
@@ -58,7 +58,7 @@ package struct Board: Sendable {
         nonmutating set { words[Word.ends] = UInt64(clamping: newValue) }
     }
 
-    /// Whether no process gives the worker on demand anything to do, so that it comes to rest.
+    /// Whether no process may give the worker on demand anything to do, so that the worker ends.
     package var restsOnDemand: Bool {
         get { words[Word.rests] != 0 }
         nonmutating set { words[Word.rests] = newValue ? 1 : 0 }
@@ -91,12 +91,12 @@ package struct Board: Sendable {
     /// Called by the pacer.
     package func setProgress(_ number: UInt64, of stream: ChaosStream, from incarnation: UInt64) {
         let word = progressWord(stream)
-        // In this order a sender may see too low a number for a moment, or too high a number until the next event.
+        // In this order, a sender may briefly see too low a number, or too high a number until the pacer's next event.
         words[word + 1] = number
         words[word] = incarnation
     }
 
-    /// Whether the sender of a stream, which has come to `number`, is to rest: further events would only pile up.
+    /// Whether the sender of a stream, whose newest number is `number`, has to rest: further events would only pile up.
     package func isAhead(_ number: UInt64, of stream: ChaosStream, from incarnation: UInt64) -> Bool {
         let shares = stream.pacer == .witness ? Self.sharesOfWitness : 1
         return number > progress(of: stream, from: incarnation) &+ share &* shares

@@ -31,7 +31,7 @@ package struct ChaosPayload: Codable, Sendable {
         hash = Self.hash(stream.rawValue, incarnation, number, isRefused, delay, filler)
     }
 
-    /// Makes a payload that was read by other means than a bridge.
+    /// Makes a payload that was not read by a bridge.
     package init(
         stream: UInt8,
         incarnation: UInt64,

@@ -13,8 +13,7 @@ package enum ChaosPromise: Sendable, Hashable {
     package init(_ kind: ChaosKind, from origin: Party, to receiver: Party) {
         self =
             switch (kind, receiver) {
-            // These events are few, and their caller may not know whether they have left, so each of them is
-            // remembered.
+            // These events are few, and their caller may not know whether they were published: each is remembered.
             case (.errand, _), (.question, _): .settled
             case (_, .witness), (.oldest, _), (.newest, _): .droppable
             case _ where origin == .client || receiver == .client: .attached

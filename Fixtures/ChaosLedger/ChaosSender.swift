@@ -1,7 +1,7 @@
 package import DomainEvents
 import Supervision
 
-/// One stream of events: makes the events, and writes into the ledger before and after it publishes each.
+/// One stream of events: makes the events, and writes into the ledger before and after it publishes each event.
 ///
 /// Belongs to one thread or task.
 package struct ChaosSender {
@@ -19,7 +19,7 @@ package struct ChaosSender {
         random = SplitMix64(seed: seed ^ UInt64(stream.rawValue) &* 0x9E37_79B9_7F4A_7C15)
     }
 
-    /// Waits for room as `send` does.
+    /// Publishes with `send`, which waits for room.
     ///
     /// - Returns: Whether the event was accepted; false if a worker that wants it is down for good. Then no process
     ///   gets the event, and the next event gets the same number.
@@ -39,7 +39,7 @@ package struct ChaosSender {
         return true
     }
 
-    /// Waits for nothing: for handlers, and for threads.
+    /// Publishes without waiting for room, as handlers and threads have to.
     package mutating func publish<E: ChaosEvent>(_ type: E.Type, _ mischief: HandlerMischief = .none) {
         let event = E(payload: next(mischief))
         ledger.setOffered(number, stream)
@@ -100,7 +100,7 @@ package struct ChaosSender {
         )
     }
 
-    /// Mostly small, some as large as a few pages; in mixed streams a few larger than a read.
+    /// An event's filler in bytes: mostly below 64, rarely up to 65,535; in mixed streams 1 in 128 has 32,768 or more.
     private func fillerBytes(_ dice: UInt64) -> Int {
         if stream.size == .page { return 1_024 }
         if stream.size == .mixed, dice & 0x7F == 0x7F { return 32_768 + Int(dice >> 12 & 0x7FFF) }

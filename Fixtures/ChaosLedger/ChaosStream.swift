@@ -80,7 +80,7 @@ package enum ChaosStream: UInt8, CaseIterable, Sendable {
         }
     }
 
-    /// The parties that each have to handle every event of the stream; one member for a pool.
+    /// The parties that the stream's events are for; in a pool, one member gets them.
     package var receivers: [Party] { kind.receivers + [.witness] }
 
     /// The receiver whose progress holds the sender back: the worker that the stream loads, or else the witness, which
@@ -105,9 +105,9 @@ package enum ChaosStream: UInt8, CaseIterable, Sendable {
 
 /// How large the events of a stream are.
 package enum ChaosSize: Sendable, Hashable {
-    /// Mostly some dozen bytes, some as large as a few pages.
+    /// Mostly below 64 bytes; about 1 in 100 has up to 4 KiB, 1 in 4,096 up to 64 KiB.
     case small
-    /// The same, and now and then one so large that it is placed instead of copied.
+    /// The same, and 1 in 128 is so large that it is placed instead of copied.
     case mixed
     /// A kilobyte each.
     case page

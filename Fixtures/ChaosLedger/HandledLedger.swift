@@ -38,7 +38,7 @@ package final class HandledLedger: @unchecked Sendable {
         try end(token, payload)
     }
 
-    /// The same for a handler that waits.
+    /// The same for an asynchronous handler.
     package func handle(_ payload: ChaosPayload, _ work: () async -> Void) async throws {
         let token = try begin(payload, EventContext.current)
         await work()

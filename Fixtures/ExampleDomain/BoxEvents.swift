@@ -2,14 +2,14 @@ public import DomainEvents
 
 /// A user wants a box.
 ///
-/// Answered with ``BoxProvisioned`` or ``BoxProvisioningFailed``. A capacity that no box has does not make the event
-/// invalid: the request fails, and the answer says why.
+/// Answered with ``BoxProvisioned`` or ``BoxProvisioningFailed``. An event with a capacity that no box can have is
+/// still valid: the request fails, and the answer says why.
 public struct BoxOrdered: DomainEvent {
     /// What is written on the box.
     public let label: String
     /// How many items the box is to hold: 5, 10 or 20.
     public let capacity: Int
-    /// The identifier that the box is to have; without it one is chosen at random.
+    /// The identifier that the box is to have; if nil, provisioning chooses one at random.
     public let boxID: BoxID?
 
     /// Makes the event.
@@ -42,7 +42,7 @@ public struct BoxProvisioned: DomainEvent {
     }
 }
 
-/// A box that was ordered does not come.
+/// A box that was ordered cannot be provided.
 public struct BoxProvisioningFailed: DomainEvent {
     /// The label that was ordered.
     public let label: String
@@ -62,7 +62,7 @@ public struct BoxProvisioningFailed: DomainEvent {
 /// A user wants a box gone.
 ///
 /// The box's items go to the other boxes first, each announced with ``ItemMoved``; then ``BoxRemoved`` is the answer.
-/// If the items do not all fit, nothing changes: ``BoxItemsRedistributionFailed``, then ``BoxRemovalFailed``.
+/// If they do not all fit, nothing changes: the answers are ``BoxItemsRedistributionFailed`` and ``BoxRemovalFailed``.
 public struct BoxRemovalRequested: DomainEvent {
     /// The box to remove.
     public let boxID: BoxID

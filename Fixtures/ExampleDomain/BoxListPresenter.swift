@@ -39,7 +39,7 @@ public final class BoxListPresenter: Sendable {
         ]
     }
 
-    /// What is to be shown now.
+    /// The list to show now.
     public var list: BoxList { model.current }
 
     /// The boxes and their items, as they are now.

@@ -24,7 +24,7 @@ public struct CanvasSaveRequested: DomainEvent {
     }
 }
 
-/// A drawing lies in its file.
+/// A drawing was saved in its file.
 public struct CanvasSaved: DomainEvent {
     /// The canvas.
     public let canvasID: CanvasID

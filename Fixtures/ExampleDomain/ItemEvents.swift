@@ -6,7 +6,7 @@ public import DomainEvents
 public struct ItemReceived: DomainEvent {
     /// What the item is called.
     public let title: String
-    /// The identifier that the item is to have; without it one is chosen at random.
+    /// The identifier that the item is to have; if nil, provisioning chooses one at random.
     public let itemID: ItemID?
 
     /// Makes the event.
@@ -21,7 +21,7 @@ public struct ItemReceived: DomainEvent {
     }
 }
 
-/// An item lies in a box.
+/// An item was put into a box.
 public struct ItemProvisioned: DomainEvent {
     /// The new item.
     public let itemID: ItemID

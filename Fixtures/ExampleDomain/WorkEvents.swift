@@ -4,7 +4,7 @@ public import DomainEvents
 public struct WorkRequested: DomainEvent {
     /// Tells the pieces apart.
     public let number: Int64
-    /// What to do: misbehaviour can be bound to it.
+    /// What to do; tests can bind a misbehaviour to this text.
     public let text: String
 
     /// Makes the event.
@@ -20,7 +20,7 @@ public struct WorkDone: DomainEvent {
     public let number: Int64
     /// The piece's text.
     public let text: String
-    /// Which delivery of the request was answered: more than 1 after a worker died over it.
+    /// Which delivery of the request was answered: more than 1 if a worker died while it handled the request.
     public let attempt: Int
 
     /// Makes the event.

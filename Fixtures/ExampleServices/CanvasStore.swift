@@ -15,7 +15,7 @@ import Locks
 public final class CanvasStore: Sendable {
     private let publisher: EventPublisher
     private let directory: String
-    // One file at a time is in the making, because such a file always has the same name.
+    // Held while a file is written, because an incomplete file always has the same temporary name.
     private let lock = Lock()
 
     private static let temporaryName = ".canvas.new"

@@ -28,7 +28,7 @@ package struct Directory: ~Copyable {
         } catch {
             guard creatingMissing, error.code == ENOENT else { throw error }
             let (parent, name) = split(path)
-            // Ends at "." or "/" at the latest, which exist.
+            // The recursion ends at "." or "/" at the latest, which exist.
             guard !name.isEmpty else { throw error }
             try Directory.open(parent, creatingMissing: true).make(name)
             return try openExisting(path)

@@ -78,7 +78,7 @@ private struct Frame {
         case .rectangle(let x, let y, let width, let height): [(x, y), (x + width, y + height)]
         case .circle(let x, let y, let radius): [(x - radius, y - radius), (x + radius, y + radius)]
         case .line(let fromX, let fromY, let toX, let toY): [(fromX, fromY), (toX, toY)]
-        // How wide words are depends on the reader's fonts.
+        // The width of a text depends on the reader's fonts.
         case .text(let x, let y, _): [(x, y)]
         }
     }

@@ -13,8 +13,8 @@ package import DomainEvents
 ///   at most a window of 4,096 events, and events come again in their order.
 ///
 /// An incarnation of an origin is not forgotten when a later one comes. A host keeps the events of a dead worker, and
-/// may send them after events of the worker's successor. A host with a journal also takes up what a killed host owed,
-/// under its identities.
+/// may send them after events of the worker's successor. A host with a journal also delivers what a killed host still
+/// owed, under the identities that the killed host gave.
 ///
 /// A host that starts anew counts from 1 again, but with another incarnation: identities never repeat.
 package struct HandledEvents: Codable, Sendable {

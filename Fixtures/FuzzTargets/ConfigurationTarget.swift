@@ -6,7 +6,7 @@ package final class ConfigurationTarget: FuzzTarget {
     private let readLine: (_ text: [UInt8]) throws -> Void
 
     /// - Parameters:
-    ///   - parse: reads a configuration from a file called `f`.
+    ///   - parse: reads a configuration's text, as if from a file called `f`.
     ///   - readLine: reads a line of input.
     package init(parse: @escaping ([UInt8]) throws -> Void, readLine: @escaping ([UInt8]) throws -> Void) {
         self.parse = parse

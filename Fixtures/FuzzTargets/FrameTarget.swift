@@ -41,8 +41,8 @@ package final class FrameTarget: FuzzTarget {
         try checkPieces(input, decoder, bodies)
     }
 
-    /// Takes runs apart, beginning with each of the frames, with all processes known that the frames name: what a run
-    /// says of an event must be what the general way reads.
+    /// Decodes a run from each frame on, while all processes that the frames name are known: what the run says of an
+    /// event must equal what `EventFrame.decode` reads.
     private func checkRuns(_ input: UnsafeRawBufferPointer, _ decoder: FrameDecoder, _ bodies: [Range<Int>]) throws {
         let heads = bodies.map { try? EventFrame.decode(UnsafeRawBufferPointer(rebasing: input[$0]), limits: limits) }
         var others = SpelledSources()
@@ -84,7 +84,7 @@ package final class FrameTarget: FuzzTarget {
         }
     }
 
-    /// Checks the same through the memory that a link reads into, in pieces whose sizes the input gives.
+    /// Checks that a link's receive buffer, filled in pieces whose sizes the input gives, gives the same frames.
     private func checkPieces(_ input: UnsafeRawBufferPointer, _ decoder: FrameDecoder, _ bodies: [Range<Int>]) throws {
         guard !bodies.isEmpty else { return }
         var memory = ReceiveBuffer()
@@ -129,7 +129,7 @@ package final class FrameTarget: FuzzTarget {
         try require(readers <= 1, "\(readers) kinds of frame in one")
     }
 
-    /// Reads a body that may be of any kind, as a link does; nil if it is refused, after a look at the error.
+    /// Reads a body that may be of any kind, as a link does; if it is refused, checks the error and returns nil.
     private func read<T>(_ body: UnsafeRawBufferPointer, _ read: () throws -> T) throws -> T? {
         do {
             return try read()
@@ -151,7 +151,7 @@ package final class FrameTarget: FuzzTarget {
 
     private func checkMessage(_ body: UnsafeRawBufferPointer) throws -> Bool {
         guard let read = try read(body, { try ControlMessage(decoding: body, limits: limits) }) else { return false }
-        // One level more than the content of a frame may have.
+        // One level of nesting more than the content of a frame may have.
         var reader = CBORReader(body, limits: CBORLimits(maximumDepth: CBORLimits.standard.maximumDepth + 1))
         try reader.skipItem()
         try require(reader.isAtEnd, "a message with \(reader.bytesLeft) bytes behind it")

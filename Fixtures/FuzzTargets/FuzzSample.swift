@@ -8,7 +8,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A value with a field of every kind that can be decoded; each field may be missing, and the fuzzer soon finds the
+/// A value with a field of every kind that can be decoded; each may be missing, and the fuzzer soon finds the short
 /// keys.
 struct FuzzSample: Codable, Sendable {
     enum Change: Codable, Sendable {
@@ -77,7 +77,7 @@ struct FuzzContainers: Codable, Sendable {
     }
 }
 
-/// An event with a layout, part of which only `Codable` can read.
+/// An event with a layout, whose field `s` only `Codable` can read.
 struct FuzzEvent: Codable, Sendable {
     let id: Int64
     let t: String

@@ -17,7 +17,7 @@ func require(_ condition: Bool, _ sentence: @autoclosure () -> String) throws(Br
 }
 
 extension FuzzTarget {
-    /// Traps if an invariant is broken, for libFuzzer, which takes a trap for a finding and has one thread.
+    /// Traps if an invariant is broken: libFuzzer takes a trap for a finding.
     package func runOrTrap(_ start: UnsafeRawPointer?, _ count: Int) -> CInt {
         do {
             try run(UnsafeRawBufferPointer(start: start, count: count))

@@ -21,7 +21,7 @@ struct Heard: DomainEvent {
     let text: String
 }
 
-/// The questions and the answers.
+/// Records the questions, the answers, and the host's last report.
 final class HostBooks: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let lock: Lock

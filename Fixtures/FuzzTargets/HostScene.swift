@@ -12,7 +12,7 @@ final class HostScene {
     private static let peer = "peer"
     /// How many lives a script gives to the peer at most.
     private static let maximumLives = 3
-    /// How long something may take, in nanoseconds.
+    /// How long a wait may take, in nanoseconds.
     private static let patience: UInt64 = 15_000_000_000
 
     private let directory: ScratchDirectory
@@ -47,7 +47,7 @@ final class HostScene {
             // The host traces events as long as this subscriber is there.
             publisher.subscribe(to: EventsTraced.self) { _ in },
         ]
-        // The peer's lives show whether the start succeeds.
+        // The result does not matter here: the peer's lives show whether the start succeeded.
         Task { try? await bridge.start() }
     }
 
@@ -106,7 +106,7 @@ final class HostScene {
         for _ in 0..<events { publisher.publish(Posed(number: books.ask(), text: text)) }
     }
 
-    /// Lets the peer take all events that are left for it: then nothing waits, and the counts must balance.
+    /// Lets the peer take all events that are left for it, so that none waits, and the counts must balance.
     private func settle() throws {
         awaitOrder()
         stage.begin(.scripted(nil)) {}
@@ -134,7 +134,7 @@ final class HostScene {
         return {
             for worker in bridge.statistics { _ = worker.sent.isBalanced && worker.received.isBalanced }
             _ = (bridge.status, bridge.clients, bridge.deadLetters)
-            // The request of the program's `status` and `metrics`.
+            // The request that a client sends for the host's status.
             publisher.publish(BridgeStatusRequested())
         }
     }

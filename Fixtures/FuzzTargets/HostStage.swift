@@ -5,11 +5,11 @@ import EventBridgeTesting
 import Locks
 import Supervision
 
-/// Starts a host's workers: the peer one life after the other, as the scene says, and all others as honest workers.
+/// Starts a host's workers: the peer, life after life as the scene says, and all others as honest workers.
 final class HostStage: WorkerLauncher, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
-    /// The kind of one start of the peer.
+    /// What the peer does in one life: from one start to its end.
     enum Life {
         /// The peer sends the frames of a script; without a script it takes everything that waits for it, until it is
         /// told to end.
@@ -27,7 +27,7 @@ final class HostStage: WorkerLauncher, @unchecked Sendable {
     private let changed: Condition
     private var waiting: (order: LaunchOrder, completion: Completion)?
     private var isGivenUp = false
-    /// Whether every further life of the peer is an honest one.
+    /// Whether the peer is honest in every further life.
     private var isOver = false
     private var present: ScriptedStream?
     private var startsOfOthers = 0
@@ -69,7 +69,7 @@ final class HostStage: WorkerLauncher, @unchecked Sendable {
         }
     }
 
-    /// Returns when the peer's last life is over: true if the host wants to start it again, false if it was given up.
+    /// Returns when the peer's last life is over: true if the host wants to start another, false if the host gave up.
     func waitForOrder() -> Bool {
         lock.withLock {
             while waiting == nil, !isGivenUp { changed.wait() }
@@ -79,7 +79,7 @@ final class HostStage: WorkerLauncher, @unchecked Sendable {
         }
     }
 
-    /// Ends the life of a script.
+    /// Ends the peer's scripted life.
     func endLife() { lock.withLock { present }?.end() }
 
     /// From now on the peer is honest.
@@ -115,7 +115,7 @@ final class HostStage: WorkerLauncher, @unchecked Sendable {
     }
 }
 
-/// The process behind a script.
+/// The process of a scripted life.
 private final class ScriptedProcess: WorkerProcess, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     let processIdentifier: Int32 = 1 << 29

@@ -1,10 +1,10 @@
-/// A whole host with an honest worker, and beside it hostile clients and one life after the other of a worker that is
-/// hostile or whose link is meddled with.
+/// A whole host with an honest worker, hostile clients, and a peer: a worker that is hostile in one life, and has its
+/// link meddled with in another.
 ///
-/// Nothing traps or hangs, and before each hostile frame the host answers all questions about itself. The honest worker
-/// notices nothing. After each input everything is settled, and the counts balance.
+/// Nothing traps or hangs, and before each hostile frame the host can be asked for its status, clients and dead
+/// letters. The honest worker notices nothing. After each input everything is settled, and the counts balance.
 package final class HostTarget: FuzzTarget {
-    /// How many plays use one host: starting and ending a host takes longer than a play.
+    /// How many plays (inputs) use one host: to start and end a host takes longer than a play.
     private static let playsOfScene = 64
 
     private var scene: HostScene?

@@ -1,12 +1,12 @@
 import BridgeProtocol
 import CBOR
 
-/// Frames of the right form, in any order and with any numbers.
+/// Frames of the right form, in any order and with any numbers, and at times arbitrary bytes.
 enum HostileFrames {
     /// Names of events: some that a host wants, some of the bridge's own, and some texts that are not allowed as names.
     private static let names = ["a", "*", "b", "BridgeStatusRequested", "", "\u{E9}", "e\u{301}", "EventsDropped"]
 
-    /// A hello with the right name and cookie, and with numbers of the peer's choice.
+    /// A hello with the right name and cookie, and with numbers from the script.
     static func hello(_ cookie: String, _ script: inout Script) -> Hello {
         Hello(
             name: "peer",

@@ -36,8 +36,8 @@ enum HostileLink {
         peer.waitForEnd()
         peer.look(at: link)
         if let broken = peer.broken { throw BrokenInvariant(description: broken) }
-        // The link's thread may still hold the peer. Until it releases the peer, a search for leaks takes the memory of
-        // the link's weak reference as lost: only the peer's reference count points to that memory, in a coded form.
+        // The link's thread may still hold the peer. Until it releases the peer, a leak checker would report the memory
+        // of the link's weak reference: the only pointer to it is in the peer's reference count, encoded.
         while !isKnownUniquelyReferenced(&peer) { yieldThread() }
     }
 
@@ -60,8 +60,8 @@ private enum Peers {
     static let poller = try? Poller(name: "fuzz")
 }
 
-/// The other end of the link and also its owner: all its frames are there beforehand, and it looks at the tally after
-/// each step.
+/// The other end of the link and also its owner: all frames that it sends exist beforehand, and it checks the tally
+/// after each step.
 private final class Peer: ByteStream, LinkEventSink, LinkControlSink, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     let memory: MemoryFile?
@@ -120,7 +120,7 @@ private final class Peer: ByteStream, LinkEventSink, LinkControlSink, @unchecked
         lock.withLock { found = "\(tally) with \(waiting) waiting" }
     }
 
-    /// One byte of the script for each step.
+    /// Begins a step: looks at the link, and returns the byte of the script that decides what happens.
     private func nextStep(over link: Link) -> UInt8 {
         look(at: link)
         let (step, number) = lock.withLock {

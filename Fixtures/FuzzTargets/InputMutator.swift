@@ -1,4 +1,4 @@
-/// Makes inputs out of others, as libFuzzer does, but without looking at the code that they reach.
+/// Makes inputs out of others, as libFuzzer does, but without feedback on the code that they reach.
 ///
 /// The same seed and the same corpus make the same inputs.
 package struct InputMutator: Sendable {
@@ -6,7 +6,7 @@ package struct InputMutator: Sendable {
     private let longest: Int
     private var state: UInt64
 
-    /// Bytes with a meaning in CBOR, in lengths and in scripts.
+    /// Bytes with a special meaning in CBOR, in lengths or in scripts.
     private static let telling: [UInt8] = [
         0x00, 0x01, 0x17, 0x18, 0x19, 0x1A, 0x1B, 0x20, 0x3B, 0x40, 0x5B, 0x60, 0x7B, 0x7F, 0x80, 0x9B, 0xA0, 0xBF,
         0xF6, 0xFB, 0xFF,

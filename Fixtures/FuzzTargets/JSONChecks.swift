@@ -22,7 +22,7 @@ enum JSONChecks {
         try require(try JSONReader().read(again).cborValue == read, "\(text), read and written: \(again)")
     }
 
-    /// Reads a text in both grammars; a value that was read can be written, in JSON and in CBOR, and read again.
+    /// Checks a text in both grammars, JSON and JSON5: what was read can be written, as JSON and CBOR, and read again.
     static func check(reading bytes: [UInt8]) throws {
         let strict = Result { () throws(JSONError) in try JSONReader().read(bytes) }
         let loose = Result { () throws(JSONError) in try JSONReader(dialect: .json5).read(bytes) }

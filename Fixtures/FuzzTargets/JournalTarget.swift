@@ -1,10 +1,10 @@
 import DomainEvents
 import JournalFormat
 
-/// Segments of a journal: a head, records, and anything in their places.
+/// Segments of a journal: heads, records, and arbitrary bytes in their places.
 ///
-/// Any bytes are read or reported, with the same result in windows of any length; a record that was read is the same
-/// after it was written and read again.
+/// Any bytes are read or reported as damage, with the same result in windows of any length. A record that was read is
+/// the same after it was written and read again.
 package final class JournalTarget: FuzzTarget {
     private let head = SegmentHead(
         journal: 7,
@@ -25,7 +25,7 @@ package final class JournalTarget: FuzzTarget {
 
     // MARK: - Heads
 
-    /// Checks the input as the beginning of a head, as it is and with the right mark.
+    /// Checks the input as the beginning of a head: as it is, and with the right mark and checksum.
     private func checkHead(_ input: UnsafeRawBufferPointer) throws {
         var bytes = Array(input.prefix(SegmentHead.byteCount))
         bytes += [UInt8](repeating: 0, count: SegmentHead.byteCount - bytes.count)
@@ -72,7 +72,7 @@ package final class JournalTarget: FuzzTarget {
         try require(whole == inPieces, "otherwise in pieces: \(whole) \(inPieces)")
     }
 
-    /// The results of a walk over a segment's records, in words.
+    /// The results of a walk over a segment's records, as texts that can be compared.
     private func walk(_ bytes: [UInt8], window: Int) throws -> [String] {
         let memory = try GuardedBytes(bytes)
         let records = UnsafeRawBufferPointer(memory.bytes)
@@ -117,28 +117,35 @@ package final class JournalTarget: FuzzTarget {
     /// Checks that the record is the same after it was written and read again.
     private func checkWriting(_ record: RecordView) throws {
         guard let (context, owed, payload) = record.owedEvent() else { return }
-        let again: EventRecord
-        do {
-            again = try EventRecord(
-                position: head.firstPosition,
+        let written: [UInt8]? = context.withBorrowed { context in
+            let again = try? EventRecord(
                 name: record.name,
                 context: context,
                 owed: owed,
                 payloadBytes: payload.count
             )
-        } catch {
-            return
+            guard let again else { return nil }
+            var bytes = [UInt8](repeating: 0, count: again.stride)
+            bytes.withUnsafeMutableBytes { bytes in
+                let target = UnsafeMutableRawBufferPointer(rebasing: bytes[..<again.byteCount])
+                let length = again.write(
+                    payload,
+                    position: head.firstPosition,
+                    name: record.name,
+                    context: context,
+                    owed: owed,
+                    into: target,
+                    seed: head.seed,
+                    at: SegmentHead.byteCount
+                )
+                target.storeBytes(of: length, as: UInt32.self)
+            }
+            return bytes
         }
-        var bytes = [UInt8](repeating: 0, count: again.stride)
-        let offset = SegmentHead.byteCount
-        bytes.withUnsafeMutableBytes { bytes in
-            let target = UnsafeMutableRawBufferPointer(rebasing: bytes[..<again.byteCount])
-            let length = again.write(payload, into: target, seed: head.seed, at: offset)
-            target.storeBytes(of: length, as: UInt32.self)
-        }
+        guard let bytes = written else { return }
         var walk = SegmentWalk(of: head)
         try bytes.withUnsafeBytes { bytes in
-            guard case .record(let copy) = walk.next(in: bytes, limit: offset + bytes.count),
+            guard case .record(let copy) = walk.next(in: bytes, limit: SegmentHead.byteCount + bytes.count),
                 let (other, receivers, content) = copy.owedEvent()
             else { throw BrokenInvariant(description: "not read again: \(record.name) \(context)") }
             try require(copy.name == record.name, "another name")

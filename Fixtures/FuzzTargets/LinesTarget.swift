@@ -2,14 +2,14 @@ import BridgeProtocol
 import CBOR
 import JSONText
 
-/// Lines of a worker: they become frames that a link reads, in whatever pieces the lines arrive; the link's answers
-/// come back as lines, each a JSON object.
+/// Lines of a worker: in whatever pieces they arrive, they become the same frames, which a link accepts; the link's
+/// answers become lines again, each a JSON object.
 package final class LinesTarget: FuzzTarget {
     private let frames = CBORBuffer()
     private var limits = LinkLimits()
 
     package init() {
-        // Small, so that lines and names beyond it are frequent.
+        // Small limits, so that inputs often exceed them.
         limits.frameBytes = 1 << 10
         limits.interestNames = 16
     }
@@ -62,8 +62,7 @@ package final class LinesTarget: FuzzTarget {
         let bytes = frames.copied()
         outcome.frames += bytes
         var rest = bytes[...]
-        // The frames are read as a link reads them: only mistakes that a peer in frames can make too may be found in
-        // them.
+        // Reads the frames as a link does: the translator must not make a frame that a link refuses.
         let decoder = FrameDecoder(limit: limits.frameBytes + (64 << 10))
         while case .frame(let length) = try rest.withUnsafeBytes({ try decoder.next(in: $0) }) {
             let body = Array(rest.prefix(length).dropFirst(FrameDecoder.headBytes))
@@ -145,7 +144,7 @@ package final class LinesTarget: FuzzTarget {
         try hear(&translator, &outcome)
     }
 
-    /// Checks that the host's frames become lines that are each JSON.
+    /// Checks that the host's frames become lines, each of them a JSON object.
     private func hear(_ translator: inout LinesTranslator, _ outcome: inout Outcome) throws {
         var lines: [UInt8] = []
         let body = Array(frames.copied().dropFirst(FrameDecoder.headBytes))

@@ -1,7 +1,7 @@
 import BridgeProtocol
 import DomainEvents
 
-/// The state machines of a link, each beside a plain model of itself, and a whole link: the bytes are the steps.
+/// Runs a state machine of a link beside a plain model of it, or a whole link; the input chooses which, and the steps.
 package final class LinkTarget: FuzzTarget {
     package init() {}
 
@@ -67,8 +67,8 @@ private enum HonestPeers {
     }
 }
 
-/// A receiver that acknowledges and refuses anything: the sender reports or believes each claim, and the counts stay
-/// right.
+/// A receiver that acknowledges and refuses anything: the sender reports each claim as a violation or believes it, and
+/// the counts stay right.
 private enum HostileReceiver {
     private struct Kept {
         let charge: Int
@@ -132,13 +132,13 @@ private enum HostileReceiver {
         var acknowledgement = Acknowledgement(mark: script.number(near: last))
         for _ in 0..<script.choice(5) {
             let (one, other) = (script.number(near: last), script.number(near: last))
-            // The frame's parser has checked the order.
+            // The frame's parser accepts only ranges with ordered bounds.
             acknowledgement.ranges.append(UntrustedNumber(min(one, other))...UntrustedNumber(max(one, other)))
         }
         return acknowledgement
     }
 
-    /// The events that an accepted acknowledgement names; since it was accepted, there are not many.
+    /// The events that an accepted acknowledgement names: as it was accepted, not many.
     private static func named(_ acknowledgement: CheckedAcknowledgement) -> [UInt64] {
         let upToMark = acknowledgement.mark > 0 ? Array(1...acknowledgement.mark) : []
         return upToMark + acknowledgement.ranges.flatMap { Array($0) }

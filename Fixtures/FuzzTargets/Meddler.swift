@@ -7,8 +7,8 @@ import Locks
 /// A third party between two real ends of a link: drops, repeats, holds back, cuts and alters their frames, and sends
 /// frames of its own.
 ///
-/// It has a script for each direction. When the two ends wait for each other, the scripts go on; the link ends with the
-/// scripts.
+/// It has a script for each direction. When both ends wait for frames, the meddler sends what the scripts say next; it
+/// ends the link when both scripts have ended.
 final class Meddler: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
@@ -23,7 +23,7 @@ final class Meddler: @unchecked Sendable {
     /// The bytes that go to one of the ends.
     private struct Direction {
         var script: Script
-        /// Written by the other end, and not yet a frame.
+        /// Written by the other end, and not yet a whole frame.
         var arriving: [UInt8] = []
         /// A frame that is kept until another has gone ahead of it.
         var heldBack: [UInt8] = []
@@ -43,8 +43,8 @@ final class Meddler: @unchecked Sendable {
     private var directions: [Direction]
     /// The worker's incarnation, from the host's welcome.
     private var incarnation: UInt64 = 0
-    /// Whether the worker has nothing more to do by itself: it is ready, or may never be because its handshake was
-    /// meddled with.
+    /// Whether the worker has nothing more to do by itself: it is ready, or may never become ready, because its
+    /// handshake was meddled with.
     private var isSettled = false
 
     /// Two connected ends; the first is the host's.
@@ -153,7 +153,7 @@ final class Meddler: @unchecked Sendable {
             direction.departing += frame.prefix(direction.script.choice(frame.count))
             direction.isEnded = true
         case 5:
-            // A part of the frame is missing, and the reader takes the next bytes for the rest.
+            // The frame's end is missing, and the reader takes the next bytes for that end.
             let count = direction.script.choice(frame.count)
             direction.departing += frame.dropLast(count)
         case 6:

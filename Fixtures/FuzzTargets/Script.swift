@@ -1,4 +1,4 @@
-/// A string of bytes as a sequence of choices and numbers; behind its end, every choice and number is 0.
+/// A string of bytes as a sequence of choices and numbers; behind its end, every choice is 0.
 struct Script {
     private let bytes: UnsafeRawBufferPointer
     private var position = 0
@@ -20,7 +20,7 @@ struct Script {
     /// A number from 0 to below `bound`.
     mutating func choice(_ bound: Int) -> Int { Int(byte()) % bound }
 
-    /// A number near another one, or any number, as a peer sends that errs or lies.
+    /// A number near another one, or any number, as a peer sends that errs or lies; behind the end, the other one.
     mutating func number(near other: UInt64) -> UInt64 {
         let kind = byte()
         guard kind != .max else { return (0..<8).reduce(0) { sum, _ in sum << 8 | UInt64(byte()) } }

@@ -4,14 +4,14 @@ import CBOR
 
 /// A client of the control socket that sends the frames of a script, over a real socket.
 enum ScriptedClient {
-    /// Returns when the host has ended the connection.
+    /// Returns when the host has ended the connection, or takes none.
     ///
     /// - Parameter look: called before each frame.
     static func run(_ script: inout Script, at path: String, look: () -> Void) {
         guard let socket = try? UnixSocket.connect(to: path) else { return }
         let bytes = CBORBuffer()
         var incarnation: UInt64 = 0
-        // Mostly a right hello: otherwise the host would never get to the other frames.
+        // Mostly a correct hello: otherwise the host would never read the other frames.
         if script.choice(16) != 15 {
             ControlMessage.hello(HostileFrames.hello("", &script)).encode(into: bytes)
             send(bytes.copied(), over: socket.rawValue)

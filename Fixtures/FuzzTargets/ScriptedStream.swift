@@ -68,7 +68,7 @@ final class ScriptedStream: ByteStream, @unchecked Sendable {
         defer { frames += 1 }
         let bytes = CBORBuffer()
         switch frames {
-        // Mostly a right hello: otherwise the host would never get to the other frames.
+        // Mostly a correct hello: otherwise the host would never read the other frames.
         case 0 where !hasScript: ControlMessage.hello(Self.greedy(cookie)).encode(into: bytes)
         case 0 where script.choice(16) != 15:
             ControlMessage.hello(HostileFrames.hello(cookie, &script)).encode(into: bytes)
@@ -76,7 +76,7 @@ final class ScriptedStream: ByteStream, @unchecked Sendable {
         case 2 where script.choice(8) != 7: ControlMessage.ready.encode(into: bytes)
         default:
             while !hasScript, !isOver { changed.wait() }
-            // A frame without bytes does not count.
+            // Zero bytes would be the end of the stream.
             while !script.isAtEnd, bytes.count == 0 {
                 HostileFrames.writeFrame(into: bytes, from: incarnation, &script)
             }

@@ -2,7 +2,7 @@ import BridgePlatform
 import BridgeProtocol
 import BridgeTransport
 
-/// Memory as a worker shares it: made once, because only one run uses it at a time.
+/// Memory like that which a worker shares with its host; made once, because only one run uses it at a time.
 final class SharedMemory: Sendable {
     static let common = SharedMemory()
 

@@ -24,7 +24,7 @@ struct Account {
         return max(0, unannounced - left) + newest + silent
     }
 
-    /// How many were refused without a report to a publisher.
+    /// How many refusals neither became dead letters nor reached the caller, without a death or shutdown as the reason.
     private var silent: Int {
         let mayBeForgotten = kind == .errand || kind == .question ? askersDeaths : 0
         return max(0, tally.untold - mayBeForgotten - left)

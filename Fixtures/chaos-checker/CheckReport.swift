@@ -3,7 +3,7 @@ import ChaosLedger
 /// The results of a run, as tables.
 struct CheckReport {
     let totals: Totals
-    /// How many events came again to a party although its last process had not died.
+    /// How many events that a process of a party had begun came again or became dead letters, though it had not died.
     let takenBack: [Party: Int]
     let unknown: Int
     let faults: [String]
@@ -108,7 +108,7 @@ struct CheckReport {
                     left: left[receiver] ?? 0,
                     askersDeaths: announcements.deaths.count { $0.party == .asker }
                 )
-                // An event that was left at the end explains only one missing event.
+                // An event that was left at the end explains one missing event: later accounts must not use it.
                 left[receiver] = max(0, account.left - account.unannounced)
                 return account
             }

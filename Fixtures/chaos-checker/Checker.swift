@@ -5,7 +5,7 @@ import FoundationEssentials
 struct Checker {
     private let folder: String
     private var receivers: [Receiver] = []
-    /// How many records each party has written.
+    /// How many records there are about each party as a receiver.
     private var times = Array(repeating: 0, count: Party.allCases.count)
     private var senders: [UInt64: Sender] = [:]
     private var retired: Set<UInt64> = []
@@ -105,7 +105,7 @@ struct Checker {
         )
     }
 
-    /// Forgets the lives whose events are all settled.
+    /// Forgets former lives of senders whose streams are finished.
     private mutating func sweep() {
         recordsAtSweep = times.reduce(0, +)
         let newest = Dictionary(senders.values.map { ($0.party, $0.ordinal) }) { max($0, $1) }

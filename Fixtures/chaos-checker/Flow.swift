@@ -19,7 +19,7 @@ struct Flow {
     }
 
     private(set) var tally = Tally()
-    /// When the receiver last handed out an event of the stream, counted in the receiver's records.
+    /// The `time` of the newest record of the stream: see `add`.
     private(set) var lastSeen: Int
     private(set) var highest: UInt64 = 0
     /// For each life of the receiver, how many events that it had begun came again or became dead letters; such a life
@@ -39,7 +39,7 @@ struct Flow {
     private var receiver: UInt64 = 0
     private var lane: Int?
     private var lastInThisLife: UInt64 = 0
-    /// How many missing events this life has been told of.
+    /// How many missing events this life has been told of since its last event.
     private var marked: UInt64 = 0
 
     init(_ promise: ChaosPromise = .settled, lastSeen: Int) {
@@ -50,7 +50,7 @@ struct Flow {
     /// - Parameters:
     ///   - receiver: the life of the receiver.
     ///   - lane: the number of the receiver among several that share the stream.
-    ///   - time: how many records that receiver has written so far.
+    ///   - time: how many records about this receiver there are so far.
     /// - Returns: The fault of the record, if any.
     mutating func add(_ record: HandledRecord, receiver life: UInt64, lane: Int = 0, time: Int) -> Fault? {
         lastSeen = time
@@ -93,7 +93,7 @@ struct Flow {
         marked = 0
     }
 
-    /// Checks that no more events are missing between two events of one attachment than the client was told of.
+    /// Checks that the client was told of all events that are missing between two events of one attachment.
     private mutating func look(at number: UInt64) -> Fault? {
         defer { marked = 0 }
         guard lastInThisLife > 0, number > lastInThisLife + 1 else { return nil }
@@ -108,7 +108,7 @@ struct Flow {
         guard deadLettered.insert(number).inserted else { return nil }
         missing.remove(number)
         unended.remove(number)
-        // A handled event must have been acknowledged, unless its process has died.
+        // A handled event becomes a dead letter only if its process died before the acknowledgement.
         if number >= firstKept, number <= highest, !refused.contains(number) {
             let last = kept[Int(number - firstKept)]
             if last.receiver != 0 { takenBack[last.receiver, default: 0] += 1 }

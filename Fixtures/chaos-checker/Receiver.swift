@@ -49,8 +49,8 @@ final class Receiver {
     ) throws -> Bool {
         var hasRead = false
         while let life = lives.first {
-            // This life has ended before the next one begins; but a look that was under way at that time may have
-            // missed this life's last segment.
+            // This life ended before the next one began. But the look at the folder that found the next life may have
+            // missed this life's last segment, so one more look is needed.
             let isFinal = isOver || (lives.count > 1 && lives[1].look < look)
             guard let number = life.segments.first else {
                 guard isFinal, lives.count > 1 else { break }
@@ -87,7 +87,7 @@ final class Receiver {
         let count = segment.count
         while position < count {
             let record = segment.record(position)
-            // The present life may still end this event's handling.
+            // The life still runs, and may still end this event's handling.
             if record.handling == .begun, !isFinal { return false }
             position += 1
             hasRead = true

@@ -7,7 +7,7 @@ final class Sender {
     let path: String
     let ledger: SentLedger
     private let streams: [ChaosStream]
-    /// For each stream and each of its receivers.
+    /// The flow of each stream to each of its receivers, at `index(_:_:)`; nil at all other places.
     private var flows: [Flow?]
 
     init(_ party: Party, _ ordinal: UInt64, path: String, times: [Int]) throws {
@@ -41,8 +41,8 @@ final class Sender {
 
     struct NotForReceiver: Error {}
 
-    /// Whether its streams are finished: all events are settled, and the receivers have handled so much since then that
-    /// no sender still keeps one of these events.
+    /// Whether its streams are finished: all events are settled, and the receivers have handled so many events since
+    /// then that no sender still keeps one of the settled events.
     func isRetirable(times: [Int]) -> Bool {
         forAllFlows { stream, receiver, flow in
             flow.isComplete(accepted: ledger.accepted(stream))

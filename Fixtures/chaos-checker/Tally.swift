@@ -13,7 +13,7 @@ struct Tally {
     var mayBeMissing = 0
     /// Newest events that were not handled, of streams in which only the newest event counts.
     var newestMissing = 0
-    /// Refused events that are no dead letters, and of whose refusal the caller was not told.
+    /// Refused events that neither became dead letters nor were reported to their caller.
     var untold = 0
     // These must be 0.
     var unmarked = 0
@@ -24,7 +24,7 @@ struct Tally {
     var neverOffered = 0
     var elsewhere = 0
 
-    /// The counts that must be 0, each with what another value would mean.
+    /// The counts that must be 0, each with what a higher count would mean.
     var faultCounts: [(count: Int, meaning: String)] {
         [
             (unannounced + stale, "events came again and should not have"),

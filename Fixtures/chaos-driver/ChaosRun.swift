@@ -14,10 +14,10 @@ import Darwin
 /// One run: a bridge with workers under load that meet one end after the other, a client, and a checker that reads
 /// all ledgers.
 struct ChaosRun {
-    /// Memory is first measured after this many ends plus a tenth of all ends: by then each thread has all the memory
-    /// that it keeps.
+    /// Memory is first measured after this many ends, or a tenth of all ends if that is more: by then each thread has
+    /// all the memory that it keeps.
     private static let warmUp = 50
-    /// How many more times memory is measured at most.
+    /// How many more times memory is measured at most while ends go on; it may be measured once more after them.
     private static let samples = 4
     /// About 256 KiB for each worker: the memory that a link keeps depends on its last events.
     private static let memoryGrowth = 4 << 20
@@ -38,11 +38,11 @@ struct ChaosRun {
     private let announcements: Announcements
     private let memory = MemoryWatch()
 
-    /// Ends begin, and go on after a pause, when this many events wait for two workers: a quarter of their room, at 256
-    /// bytes an event.
+    /// Ends begin, and go on after a pause, when this many events wait for each of two workers: a quarter of its room,
+    /// at 256 bytes an event.
     private var fullLoad: Int { options.outbox }
 
-    /// Whether the host shuts down in the middle of its load: in every second run.
+    /// Whether the host shuts down in the middle of its load: true for about half of all seeds.
     private var endsUnderLoad: Bool {
         var random = SplitMix64(seed: options.seed)
         return random.next() & 1 == 1
@@ -94,7 +94,7 @@ struct ChaosRun {
             publisher: publisher,
             workers: roster.specifications,
             intensity: RestartIntensity(restarts: 100_000, within: .seconds(1)),
-            // A guest's leftovers come all at once, and are read and discarded at once.
+            // A removed guest's events become dead letters all at once, and the letter reader soon discards them.
             deadLetters: DeadLetterLimits(letters: 1_000_000, bytes: 1 << 30),
             control: ControlSocket(socket, outbox: 256 << 10)
         )

@@ -11,7 +11,7 @@ struct DriverOptions: Sendable {
     /// Where the ledgers lie while the run lasts; a folder of the run's own is made in it.
     private(set) var folder = FileManager.default.temporaryDirectory.path
 
-    /// The room for each worker, in KiB, beyond which publishers wait: so much is on its way at full load.
+    /// The outbox of most workers, in KiB, beyond which publishers wait; at full load it holds about that much.
     private(set) var outbox = 4_096
 
     init?(_ arguments: ArraySlice<String>) {

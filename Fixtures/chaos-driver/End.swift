@@ -17,10 +17,10 @@ enum End: String, CaseIterable, Sendable {
     /// One reload removes a worker and adds another with the same interest.
     case swap = "removal and addition"
 
-    /// Whether the process dies without a goodbye, so that what it had begun may come again.
+    /// Whether the process dies without a goodbye, so that the events that it had begun may come again.
     var isDeath: Bool { self == .kill || self == .terminate }
 
-    /// Whether it is a reload; only one is under way at a time, because calls of `apply` wait for each other.
+    /// Whether it is a reload; only one reload is under way at a time, because calls of `apply` wait for each other.
     var isReload: Bool { self == .reloadEqual || self == .reloadChanged || self == .swap }
 
     /// Whether it is an orderly end of a process; the process may be killed in the middle of it.
@@ -37,7 +37,7 @@ enum End: String, CaseIterable, Sendable {
         case .swap: party == .guest
         // A pool is reloaded as a whole, and its members are picked one by one.
         case .reloadChanged: party != .pool
-        // A stopped worker on demand is not started by events, and the other parties wait for its events.
+        // Events do not start a worker on demand that was stopped.
         case .stop: party != .demand
         case .kill, .terminate, .pause, .restart, .replace, .reloadEqual: true
         }

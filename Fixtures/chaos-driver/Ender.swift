@@ -42,7 +42,7 @@ actor Ender {
 
     // MARK: - One end
 
-    /// Begins one end.
+    /// Begins one end, unless no worker may meet it now.
     ///
     /// - Returns: False if something went wrong that makes going on useless.
     func begin() async -> Bool {
@@ -72,7 +72,7 @@ actor Ender {
         return true
     }
 
-    /// Returns when no end is under way.
+    /// Returns when no end is under way, or the run has failed.
     func settle() async {
         while running > 0, watch.found.unexpected.isEmpty { await rest(500...500) }
     }
@@ -128,7 +128,7 @@ actor Ender {
         await waitUntilBack(worker, after: process)
     }
 
-    /// What a reload is to do.
+    /// What a reload is expected to change.
     private struct Reload {
         var started: Set<String> = []
         var stopped: Set<String> = []
@@ -156,7 +156,7 @@ actor Ender {
         }
     }
 
-    /// Reports a failure as a fault, unless the process was killed in the middle.
+    /// Reports a failure as a fault, unless the driver killed the process in the middle of its orderly end.
     private func complain(_ text: String, _ process: Int32) {
         if figures.interrupted.contains(process) { return }
         watch.complain(text)
@@ -172,7 +172,7 @@ actor Ender {
                 guard await waitForLoad(of: worker) else { return }
             }
         }
-        // A worker that is stopped dies of SIGKILL all the same.
+        // SIGKILL also ends a process that is stopped.
         if chance(1, in: 4) {
             Signal.send(SIGSTOP, to: process)
             await rest(upTo: 8_000)
@@ -206,8 +206,8 @@ actor Ender {
         }
     }
 
-    /// Kills all workers while the run is at rest, and waits until they are back: then no link keeps the memory of an
-    /// earlier load.
+    /// Kills all workers while the run is at rest, and waits until they are back; afterwards no link holds memory from
+    /// an earlier load.
     func renewAll() async {
         for worker in roster.workers {
             guard let process = status(of: worker)?.pid else { continue }
@@ -233,7 +233,7 @@ actor Ender {
         }
     }
 
-    /// The process of a worker, once it is ready; nil for a worker on demand that nothing has started yet.
+    /// The process of a worker, once it is ready; nil for a worker on demand that is dormant.
     private func readyProcess(of worker: String) async -> Int32? {
         await wait(for: worker) { $0.state == .ready && $0.replacement == nil || $0.state == .dormant }
         return status(of: worker)?.pid
@@ -278,7 +278,7 @@ actor Ender {
     }
 }
 
-/// Signals to workers, by the numbers that the bridge has reported.
+/// Signals to workers, by the process identifiers that the bridge has reported.
 private enum Signal {
     static func send(_ signal: CInt, to process: Int32) {
         _ = systemKill(process, signal)

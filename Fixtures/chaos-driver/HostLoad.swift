@@ -74,12 +74,12 @@ final class HostLoad: Sendable {
         ]
     }
 
-    /// How long a stream that comes in bursts waits after each.
+    /// How long a stream that comes in bursts waits after each burst.
     private static let pause = Duration.milliseconds(4)
 
     /// - Parameters:
-    ///   - consequence: the event that a worker's handler publishes for each event; this task waits for its room,
-    ///     because the handler does not.
+    ///   - consequence: the event that a worker's handler publishes for each event; this task waits until there is room
+    ///     for that event too, because the handler does not wait.
     ///   - burst: how many events come at once; nil for a stream that comes as fast as there is room.
     ///   - isWanted: whether events are to be published now.
     private func publish<E: ChaosEvent>(

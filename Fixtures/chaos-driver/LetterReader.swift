@@ -2,7 +2,7 @@ import CBOR
 import ChaosLedger
 import EventBridge
 
-/// Writes down which events were given up, and their receivers, and discards the letters, which the bridge keeps.
+/// Writes down the events that were given up, and their receivers; then discards the letters, which the bridge keeps.
 struct LetterReader: Sendable {
     private struct Content: Decodable {
         let payload: ChaosPayload

@@ -4,7 +4,7 @@ import EventBridge
 
 /// How much the host may hold for its workers at most, from their limits and their publishers.
 enum MemoryBound {
-    /// The most memory of control frames that a worker does not read.
+    /// The most memory, in bytes, of control frames that a worker has not read.
     private static let control = 4 << 20
 
     /// The bound for one worker.

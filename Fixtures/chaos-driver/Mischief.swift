@@ -18,7 +18,7 @@ final class Mischief: Sendable {
 
     /// The mistake for one event.
     func take() -> HandlerMischief {
-        // Mostly there is none, and then publishers do not contend for the counter.
+        // Usually the counter is 0: then this load spares publishers the contended subtraction.
         if refusals.load(ordering: .relaxed) > 0, refusals.wrappingSubtract(1, ordering: .relaxed).oldValue > 0 {
             return .refuses
         }

@@ -11,9 +11,9 @@ import Darwin
 
 /// Ends a run that has stood still, and says where.
 enum Watchdog {
-    /// A run in which nothing was handled for this many seconds hangs, even under a sanitizer.
+    /// A run in which nothing was handled and no end began for this many seconds hangs, even under a sanitizer.
     private static let patience = 100
-    /// An end that takes this many seconds hangs, even if events flow meanwhile.
+    /// If no end begins for this many seconds, an earlier one hangs, even if events flow meanwhile.
     private static let longestEnd = 500
 
     static func begin(_ bridge: BridgeHost, _ watch: WorkerWatch, _ board: Board) throws {

@@ -6,14 +6,14 @@ import Supervision
 
 /// The workers of a run as a list of specifications, which reloads change.
 struct WorkerRoster: Sendable {
-    /// How long a worker on demand has nothing to do before it ends.
+    /// How long a worker on demand must have nothing to do before it ends.
     private static let idleTime = Duration.milliseconds(60)
     private static let poolMembers = 3
     /// How long a worker has to finish its events; then SIGTERM ends it, which is a death.
     static let grace = Duration.seconds(10)
     /// The grace of a worker that never says goodbye, because events are always on their way to it.
     private static let shortGrace = Duration.seconds(2)
-    /// The outbox at which the overflow policies act, in bytes.
+    /// The size of the outbox, in bytes, above which the overflow policies act.
     private static let lossyOutbox = 128 << 10
     private static let slowOutbox = 1 << 20
 
@@ -29,7 +29,7 @@ struct WorkerRoster: Sendable {
         specifications = Party.allCases.compactMap { specification($0) }
     }
 
-    /// The names of the specifications, as a reload tells them.
+    /// The names of the specifications, as a reload reports them.
     var names: Set<String> { Set(specifications.map(\.name)) }
 
     /// The names of all workers; for a pool the names of its members.
@@ -62,7 +62,7 @@ struct WorkerRoster: Sendable {
         var limits = WorkerLimits(
             outbox: options.outbox << 10,
             outboxHardLimit: options.outbox << 14,
-            // No event may be blamed for these deaths, however many it meets.
+            // No event may be given up for these deaths, however often a worker dies while handling it.
             strikes: 1_000_000
         )
         var onDemand: OnDemand?
@@ -78,7 +78,7 @@ struct WorkerRoster: Sendable {
                 Oldest.eventName: .dropOldest, Newest.eventName: .dropNewest, Latest.eventName: .latest(by: "key"),
             ]
         case .witness:
-            // The witness wants everything and is slow; it must slow only the processes that wait for its handling.
+            // The witness wants everything and is slow, but may slow only publishers that wait for its handling.
             limits.overflow = [
                 "*": .dropOldest, Errand.eventName: .wait, Question.eventName: .wait, Answer.eventName: .wait,
             ]
@@ -87,7 +87,7 @@ struct WorkerRoster: Sendable {
         case .pool: pool = WorkerPool(Self.poolMembers).keyed(Keyed.self, byField: "key")
         case .guest: name = "guest.\(guests)"
         case .middle, .last:
-            // Large events and a slow last worker: this much is handled in a second or two.
+            // The events are large and the last worker is slow: it handles this much in a second or two.
             limits.outbox = min(limits.outbox, Self.slowOutbox)
             limits.outboxHardLimit = 2 * limits.outbox
         case .a, .b, .source, .asker: break

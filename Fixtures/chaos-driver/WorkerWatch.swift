@@ -74,7 +74,7 @@ final class WorkerWatch: @unchecked Sendable {
             return complain("\(event.count) of \(event.event) dropped on the way to \(event.link): \(event.reason)")
         }
         lock.withLock { known.dropped += event.count }
-        // An event that a worker drops on its way to the host reaches no process.
+        // If a worker drops an event on the way to the host, none of its receivers gets it.
         let receivers = event.link == "host" ? kind.receivers + [.witness] : [Party(name: event.link)].compactMap { $0 }
         for receiver in receivers { announcements.addDropped(event.count, kind, to: receiver) }
     }

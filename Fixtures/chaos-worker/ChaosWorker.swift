@@ -65,7 +65,7 @@ struct ChaosWorker {
             board: board,
             sent: try SentLedger(in: folder, party: party, ordinal: ordinal, incarnation: source.incarnation),
             handled: try HandledLedger(in: folder, name: source.origin, board: board),
-            // The seed is as repeatable as the run, because the number of this start does not depend on chance.
+            // Each life has its own seed, which depends on the order in which lives take their numbers.
             seed: seed &+ ordinal
         )
         return try life.begin(as: party)

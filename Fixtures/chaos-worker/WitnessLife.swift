@@ -29,7 +29,7 @@ struct WitnessLife {
         handled = try HandledLedger(in: folder, name: Party.witness.name, board: board)
     }
 
-    /// Handles what comes until the host asks to end, or is gone.
+    /// Handles what comes until the host asks the worker to end, or is gone.
     mutating func run() throws {
         let cookie = CurrentProcess.environment("EVENT_BRIDGE_COOKIE") ?? ""
         say(#"{"bridge":"hello","cookie":"\#(cookie)","name":"witness","library":"chaos witness","wants":["*"]}"#)
@@ -45,7 +45,7 @@ struct WitnessLife {
         }
     }
 
-    /// - Returns: False when the host asks it to end, or is gone.
+    /// - Returns: False when the host has asked the worker to end.
     private mutating func takeLines() throws -> Bool {
         var start = 0
         var settled: UInt64 = 0

@@ -81,7 +81,7 @@ struct WorkerLife: Sendable {
         _ ours: Ours.Type,
         _ theirs: Theirs.Type
     ) -> [Subscription] {
-        // The host also has the events of all other workers to handle.
+        // In bursts, because the host also has to handle the events of all other workers.
         send(toHost, ForHost.self, burst: 20)
         send(toPeer, peer)
         let consequences = Consequences(sender(fromHandler))
@@ -153,7 +153,7 @@ struct WorkerLife: Sendable {
         return [handle(Errand.self), handle(Question.self) { _ in answers.publish(Answer.self) }]
     }
 
-    /// Whether a sender that does not wait for room is to rest for now; true also while nothing is to be published.
+    /// Whether a sender that does not wait for room has to rest for now; also true while no process may publish.
     private var isHeldBack: @Sendable (ChaosSender, ChaosStream) -> Bool {
         { [board, incarnation = publisher.source.incarnation] sender, stream in
             board.phase != .publishing || board.isAhead(sender.number, of: stream, from: incarnation)

@@ -43,7 +43,7 @@ def text(picture, listeners):
            of_each(lambda it: int(it["state"] == "ready")))
     family("worker_outbox_events", "gauge", "Events for the worker that it has not acknowledged.",
            of_each(lambda it: it["sent"]["waiting"]))
-    family("worker_outbox_bytes", "gauge", "What those take of its outbox.",
+    family("worker_outbox_bytes", "gauge", "Bytes of its outbox that unacknowledged events take.",
            of_each(lambda it: it["sent"]["waitingBytes"]))
     family("worker_starts_total", "counter", "Starts of the worker.", of_each(lambda it: it["starts"]))
     family("worker_restarts_total", "counter", "Starts of the worker without a request.",

@@ -38,19 +38,13 @@ enum EventPath {
         switch journey {
         case .flood: allocations = try await travel(PathTravelled.self, .oneWay, count, warmUp)
         case .laidOutFlood: allocations = try await travel(PathLaidOut.self, .oneWay, count, warmUp)
+        case .recordedFlood:
+            allocations = try await travel(PathLaidOut.self, .oneWay, count, warmUp, isRecorded: true)
         case .trips: allocations = try await travel(PathTravelled.self, .thereAndBack, count, warmUp)
         case .relay: allocations = try await travel(PathLaidOut.self, .relayed, count, warmUp)
         case .fanOut: allocations = try await travel(PathLaidOut.self, .toMany, count, warmUp)
-        case .local:
-            let publisher = EventPublisher()
-            let progress = Progress()
-            let subscription = publisher.subscribe(to: PathTravelled.self) { _ = progress.arrived($0) }
-            _ = progress.begin(warmUp + count)
-            for id in 0..<warmUp { publisher.publish(PathTravelled(id: id, title: PathTitle.of(id))) }
-            cac_begin()
-            for id in warmUp..<warmUp + count { publisher.publish(PathTravelled(id: id, title: PathTitle.of(id))) }
-            allocations = cac_end()
-            withExtendedLifetime(subscription) {}
+        case .local: allocations = try await publish(count, warmUp, isRecorded: false)
+        case .recordedLocal: allocations = try await publish(count, warmUp, isRecorded: true)
         case .codec:
             let codec = PathCodec()
             for id in 0..<warmUp { try codec.pass(id) }
@@ -62,18 +56,35 @@ enum EventPath {
         CurrentProcess.writeAll("\(journey.rawValue): \(count) events, \(counted) allocations\n", to: 1)
     }
 
+    /// Publishes events to a subscriber of this process.
+    private static func publish(_ count: Int64, _ warmUp: Int64, isRecorded: Bool) async throws -> Int64 {
+        let publisher = EventPublisher()
+        let journal = isRecorded ? try PathJournal(of: PathTravelled.self, publisher) : nil
+        let progress = Progress()
+        let subscription = publisher.subscribe(to: PathTravelled.self) { _ = progress.arrived($0) }
+        _ = progress.begin(warmUp + count)
+        for id in 0..<warmUp { publisher.publish(PathTravelled(id: id, title: PathTitle.of(id))) }
+        cac_begin()
+        for id in warmUp..<warmUp + count { publisher.publish(PathTravelled(id: id, title: PathTitle.of(id))) }
+        let allocations = cac_end()
+        subscription.cancel()
+        try await journal?.end()
+        return allocations
+    }
+
     private static func travel<Event: PathEvent>(
         _ type: Event.Type,
         _ way: Way,
         _ count: Int64,
-        _ warmUp: Int64
+        _ warmUp: Int64,
+        isRecorded: Bool = false
     ) async throws -> Int64 {
-        let traveller = try await Traveller<Event>(way)
+        let traveller = try await Traveller<Event>(way, isRecorded: isRecorded)
         try await traveller.travel(warmUp)
         cac_begin()
         try await traveller.travel(count)
         let allocations = cac_end()
-        await traveller.end()
+        try await traveller.end()
         return allocations
     }
 

@@ -6,6 +6,8 @@ enum Journey: String, CaseIterable {
     case flood
     /// The same with events that have a layout.
     case laidOutFlood = "flood-layout"
+    /// The same with a journal of the host, which records the events.
+    case recordedFlood = "flood-recorded"
     /// One at a time, there and back: both ends wait, each event is written at once.
     case trips
     /// As many as the worker can publish, to another worker: they pass through the host, which handles none.
@@ -14,6 +16,8 @@ enum Journey: String, CaseIterable {
     case fanOut = "fan-out"
     /// From the publisher to a subscriber of the same process, without a bridge.
     case local
+    /// The same with a journal, which records the events.
+    case recordedLocal = "local-recorded"
     /// To bytes and back, without a publisher.
     case codec
 }
@@ -59,7 +63,7 @@ struct PathReturned: DomainEvent {
     let title: String
 }
 
-/// Asks the worker for a count of events, from a number on.
+/// Asks the worker to send `count` events, numbered from `first` on.
 struct TravelBegun: DomainEvent {
     let first: Int64
     let count: Int64

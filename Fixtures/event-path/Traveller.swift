@@ -11,9 +11,12 @@ final class Traveller<Event: PathEvent>: Sendable {
     /// What has arrived at each receiver.
     private let progress: [Progress]
     private let subscription: Subscription?
+    private let journal: PathJournal?
 
-    init(_ way: Way) async throws {
+    /// - Parameter isRecorded: whether a journal of the host records the events.
+    init(_ way: Way, isRecorded: Bool) async throws {
         self.way = way
+        journal = isRecorded ? try PathJournal(of: Event.self, publisher) : nil
         let progress = (0..<way.receivers).map { _ in Progress() }
         self.progress = progress
         switch way {
@@ -36,7 +39,7 @@ final class Traveller<Event: PathEvent>: Sendable {
         }
     }
 
-    /// Sends as many events as it is asked for, and answers each that comes back.
+    /// A worker that sends as many events as it is asked for, and answers each event that comes back.
     private static var sender: InMemoryWorker {
         InMemoryWorker("sender", subscribes: [TravelBegun.self, PathReturned.self]) { publisher in
             [
@@ -83,8 +86,9 @@ final class Traveller<Event: PathEvent>: Sendable {
         await bridge.waitUntilIdle()
     }
 
-    func end() async {
+    func end() async throws {
         subscription?.cancel()
         await bridge.shutdown()
+        try await journal?.end()
     }
 }

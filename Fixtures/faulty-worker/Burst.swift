@@ -9,7 +9,7 @@ import Glibc
 import Darwin
 #endif
 
-/// Publishes far more than a window takes, and is meant to be killed over it.
+/// Publishes far more than a window holds, so that the worker dies with events in its outbox.
 enum Burst {
     /// The shared outbox, which `scribble` overwrites; found before the worker begins.
     private static let scribbled = SharedMemory.find()

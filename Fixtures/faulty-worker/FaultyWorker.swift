@@ -13,7 +13,7 @@ struct FaultyWorker {
     /// EX_USAGE of sysexits.h.
     private static let usage: CInt = 64
 
-    /// The longest life in seconds: however a test ends, no worker of it stays longer.
+    /// The longest life in seconds: however a test ends, none of its workers lives longer.
     private static let longestLife: CUnsignedInt = 300
 
     static func main() async {

@@ -31,8 +31,8 @@ enum Grandchild {
         )
     }
 
-    /// Shell lines that wait until the process in the background runs this program and has left the shell's group:
-    /// until then, it would be ended with the group.
+    /// Shell lines that wait until the process in the background runs `command` and has left the shell's group: until
+    /// then, it would be ended with the group.
     ///
     /// Without `/proc` the lines do not wait.
     private static func untilItIs(_ command: String) -> String {

@@ -11,7 +11,7 @@ enum Misbehaviour: Equatable {
     case exitEarly
     /// `no-hello`: reads and never says a word.
     case noHello
-    /// `bad-version`: speaks a version of the protocol that no other program does.
+    /// `bad-version`: speaks a version of the protocol that no other program speaks.
     case badVersion
     /// `garbage`: speaks another protocol altogether.
     case garbage

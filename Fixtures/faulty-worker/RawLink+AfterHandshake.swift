@@ -7,7 +7,7 @@ import Glibc
 import Darwin
 #endif
 
-/// What can go wrong with a worker that was accepted.
+/// What a worker can do wrong after the host has accepted it.
 extension RawLink {
     mutating func misbehaveAfterHandshake(_ misbehaviour: Misbehaviour) -> Never {
         if misbehaviour == .ignoreTermination { ignoreTermination() }
@@ -74,7 +74,7 @@ extension RawLink {
         exit(0)
     }
 
-    /// Shows signs of life, and follows no request; only SIGKILL and the death of its parent end it.
+    /// Shows signs of life, and obeys no request to end; only SIGKILL and the death of its parent end it.
     private mutating func ignoreTermination() -> Never {
         signal(SIGTERM, SIG_IGN)
         let parent = CurrentProcess.parentIdentifier

@@ -4,7 +4,7 @@ import Glibc
 import Darwin
 #endif
 
-/// What can go wrong with a worker's first words.
+/// What a worker can do wrong before and in its first frame.
 extension RawLink {
     /// EX_PROTOCOL of sysexits.h.
     private static let protocolError: CInt = 76

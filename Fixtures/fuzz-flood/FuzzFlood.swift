@@ -7,11 +7,11 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Feeds a fuzz target with as many inputs as a release build manages, without sanitizers and without a look at the
+/// Feeds a fuzz target with as many inputs as a release build manages, without sanitizers and without feedback on the
 /// code that they reach.
 ///
-/// `fuzz-flood TARGET RUNS [SEED]`, from the top of the repository; a thread for each processor. The seed and the
-/// input's number decide how each input is made from the corpus. An input that breaks an invariant is printed in
+/// `fuzz-flood TARGET RUNS [SEED]`, from the top of the repository, runs a thread for each processor. The seed and the
+/// input's number decide how an input is made from the corpus. An input that breaks an invariant is printed in
 /// hexadecimal, and ends the program with status 1. A trap ends the program at once; the same seed meets it again.
 @main
 enum FuzzFlood {

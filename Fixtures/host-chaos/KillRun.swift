@@ -8,7 +8,7 @@ import Glibc
 import Darwin
 #endif
 
-/// Starts hosts and kills them, and says what became of the numbers.
+/// Starts hosts and kills them, and reports what became of the numbers.
 final class KillRun {
     /// A host that comes no further in this time stands still.
     private static let patience = Duration.seconds(60)
@@ -32,7 +32,7 @@ final class KillRun {
         print("seed \(options.seed)")
         var isGood = true
         for kill in 1...options.kills where isGood {
-            // The last life makes up for what the others have not published.
+            // The last life publishes what the lives before it have left.
             let left = max(1, options.events - Int(clamping: tally.accepted))
             let share = left / (options.kills - kill + 1)
             let count = kill == options.kills ? left : Int(random.next() % UInt64(2 * share + 1))
@@ -41,16 +41,16 @@ final class KillRun {
         if isGood { isGood = try drain() }
         for name in Tally.workers { isGood = check(name) && isGood }
         print("\(options.kills) kills, \(tally.accepted) events accepted, \(ContinuousClock.now - start)")
-        // What has failed is left for a look.
+        // After a failure the folder is kept for inspection.
         if isGood { try FileManager.default.removeItem(atPath: folder) } else { print("see \(folder)") }
         return isGood
     }
 
-    /// Lets a host publish so many events, and kills it and some of its processes.
+    /// Lets a host publish so many events, then kills it and, at random, its children.
     private func killHost(after count: UInt64) throws -> Bool {
         let goal = tally.accepted + count
         let host = try spawn(.publish)
-        // A kill may also meet the start, before the first number.
+        // A kill may also come while the host starts, before its first number.
         var (newest, since) = (tally.accepted, ContinuousClock.now)
         var stands = false
         while newest < goal, !stands {
@@ -68,10 +68,10 @@ final class KillRun {
         return true
     }
 
-    /// The host alone; or its children, and then it; or it, and then its children.
+    /// The processes to kill, in order: the host alone; its children, then the host; or the host, then its children.
     ///
-    /// Children are the workers and their guard, in random order. Without a table of processes in `/proc`, the host is
-    /// alone.
+    /// The children are the workers and their guard, in random order. Without a table of processes in `/proc`, only the
+    /// host is killed.
     private func victims(of host: Int32) -> [Int32] {
         let kind = random.next() % 3
         guard kind > 0 else { return [host] }
@@ -87,7 +87,7 @@ final class KillRun {
         return kind == 1 ? children + [host] : [host] + children
     }
 
-    /// A last host delivers what is owed; one more finds nothing that is.
+    /// Starts one more host, which delivers what is owed, and then another, which must find nothing owed.
     private func drain() throws -> Bool {
         for isSecond in [false, true] {
             let before = Tally.workers.map { tally.worker($0)?.repeats }

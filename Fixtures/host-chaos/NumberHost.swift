@@ -30,7 +30,7 @@ enum NumberHost {
             retention: JournalRetention(bytes: 64 << 20),
             segmentBytes: 1 << 20
         )
-        // Nothing but numbers is recorded, one at a position.
+        // The journal records only numbers, each at the position of the same number.
         var number = journal.recovery.lastPosition
         guard number >= tally.accepted else {
             print("the journal ends at \(number), but \(tally.accepted) was accepted")
@@ -58,7 +58,7 @@ enum NumberHost {
 
     private static func worker(_ name: String, _ folder: String) -> WorkerSpecification {
         var limits = WorkerLimits()
-        // Workers are killed in no matter what event.
+        // A kill may hit a worker during any event; no event may be given up for it.
         limits.strikes = nil
         return WorkerSpecification(
             name,

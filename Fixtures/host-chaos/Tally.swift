@@ -1,6 +1,6 @@
 import ChaosLedger
 
-/// What the processes of a run know of its numbers, in a mapped file that outlives each of them.
+/// How far the numbers of a run have come, in a mapped file that outlives each process.
 struct Tally {
     /// Each worker gets every number.
     static let workers = ["a", "b"]
@@ -27,22 +27,22 @@ struct Tally {
         nonmutating set { words[Self.accepted] = newValue }
     }
 
-    /// What a worker has got.
+    /// What a worker has received.
     func worker(_ name: String) -> Receiver? {
         Self.workers.firstIndex(of: name).map { Receiver(words: words, first: 1 + 4 * $0) }
     }
 
-    /// What one worker has got; only the worker's process writes, and one at a time.
+    /// What one worker has received; only the worker's processes write, one at a time.
     struct Receiver {
         fileprivate let words: SharedWords
         fileprivate let first: Int
 
-        /// All numbers up to this one have been there, if ``outOfTurn`` is 0.
+        /// All numbers up to this one have arrived, if ``outOfTurn`` is 0.
         var newest: UInt64 { words[first] }
         var repeats: UInt64 { words[first + 1] }
-        /// Repeats that said `attempt` 1.
+        /// Repeats with the `attempt` 1, as if they came for the first time.
         var unmarked: UInt64 { words[first + 2] }
-        /// How many times a number did not follow the newest one.
+        /// How many times a new number was not the newest one plus 1.
         var outOfTurn: UInt64 { words[first + 3] }
 
         /// Writes down a number before it is acknowledged.

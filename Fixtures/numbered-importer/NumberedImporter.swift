@@ -17,8 +17,8 @@ struct NumberRead: DomainEvent {
 
 /// Imports the numbers of a source by bookmark, until it is killed: `numbered-importer DIRECTORY`.
 ///
-/// The program is a host with a journal in that directory, and starts itself as its only worker. The worker goes on
-/// behind its last bookmark, and kills itself again and again. The host says each number that it has got.
+/// The program is a host with a journal in that directory, and starts itself as its only worker. The worker continues
+/// after its last bookmark, and kills itself again and again. The host writes out each number that it gets.
 @main
 struct NumberedImporter {
     static func main() async throws {

@@ -45,6 +45,9 @@ def main():
             bridge.writing.write(text.removeprefix("line ") + "\n")
         if text == "long":
             bridge.writing.write("{" + " " * (17 << 20) + "}\n")
+        if text == "break off":
+            bridge.say(bridge="goodbye", reason="violation", text="it was asked to break off")
+            os._exit(1)
         if text == "burst":
             for answer in range(number):
                 publish(answer + 1, text, event)

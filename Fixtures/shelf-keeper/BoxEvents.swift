@@ -9,7 +9,7 @@ struct BoxShipped: DomainEvent {
     let boxID: Int64
 }
 
-/// Comes by way of the table `outbox`.
+/// An event that waits in the table `outbox` before it is published.
 struct BoxLabelled: DomainEvent {
     struct Content: Codable, Equatable {
         let boxID: Int64

@@ -4,7 +4,7 @@ import Glibc
 import Darwin
 #endif
 
-/// A database of SQLite, from the system's library, which is looked for when the program runs.
+/// A database of SQLite, from the system's library, which is loaded at run time.
 ///
 /// Only one thread at a time may use a database.
 final class Database {
@@ -95,7 +95,7 @@ final class Database {
         }
     }
 
-    /// Carries out `body` as one transaction, of which all or nothing is there afterwards.
+    /// Carries out `body` as one transaction: afterwards all of its changes are there, or none.
     func transaction<Result>(_ body: () throws -> Result) throws -> Result {
         try execute("BEGIN IMMEDIATE")
         let result: Result

@@ -3,9 +3,9 @@ import Journal
 
 /// The boxes on a shelf in a database.
 ///
-/// Each event changes them in a transaction that also has the event's position.
-/// A box that is shelved gets a label. That is an event of this program itself, which waits in the table `outbox` from
-/// the same transaction on, until the ``OutboxRelay`` has published it.
+/// A transaction applies each event to the boxes, and records the event's position.
+/// A box that is shelved gets a label. The label is an event that this program publishes: the same transaction puts it
+/// into the table `outbox`, where it waits until the ``OutboxRelay`` has published it.
 struct DatabaseShelf {
     let database: Database
     let kills: KillPoints
@@ -31,7 +31,7 @@ struct DatabaseShelf {
         get throws { UInt64(try database.number("SELECT position FROM positions WHERE reader = 'shelf'")) }
     }
 
-    /// What the events have come to; differs if an event came twice, not at all, or in another order.
+    /// A digest of all applied events; differs if an event came twice, not at all, or in another order.
     var digest: Int64 { get throws { try database.number("SELECT digest FROM positions WHERE reader = 'shelf'") } }
 
     static func digest(_ before: Int64, _ position: UInt64) -> Int64 {

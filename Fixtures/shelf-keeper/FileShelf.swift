@@ -31,7 +31,7 @@ struct Shelf: Projection, Equatable {
     }
 }
 
-/// A directory that passes a step before and after each change.
+/// A directory that passes a step of `KillPoints` before and after each change.
 final class KillingStorage: JournalStorage {
     private let directory: StorageDirectory
     private let kills: KillPoints

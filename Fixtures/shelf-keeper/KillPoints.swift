@@ -6,12 +6,12 @@ import Glibc
 import Darwin
 #endif
 
-/// Counts the steps of this process, which kills itself at one of them.
+/// Counts steps, which are points before, in and after changes, and kills this process at one of them.
 final class KillPoints: Sendable {
     private let last: Int
     private let passed = Atomic<Int>(0)
 
-    /// - Parameter last: the step, from 1; 0 for none.
+    /// - Parameter last: the number of the step at which the process is killed, from 1; 0 for none.
     init(at last: Int) { self.last = last }
 
     func pass() {

@@ -13,9 +13,9 @@ import Darwin
 /// With `file` a projection keeps the account, with `database` a database of SQLite, which also has an outbox.
 ///
 /// The process publishes EVENTS events, one after the other, or events without an end if EVENTS is `endless`. It kills
-/// itself at step number STEP; 0 means at none. It writes a byte after each event; except in an endless run, the
-/// account has the event by then. At its end it compares the account with the whole journal, and exits with status 3 if
-/// they differ.
+/// itself at step number STEP of `KillPoints`, or not at all if STEP is 0. It writes a byte after each event; except in
+/// an endless run, the account has the event by then. At the end the process compares the account with the whole
+/// journal, and exits with status 3 if they differ.
 @main
 struct ShelfKeeper {
     static func main() async throws {

@@ -31,7 +31,9 @@ struct AttachmentStateMachine: Sendable {
     private var hostIncarnation: UInt64 = 0
     private var failures: UInt64 = 0
 
+    /// The first pause before another attempt, in nanoseconds; each further pause is twice as long, up to the longest.
     static let firstPause: UInt64 = 50_000_000
+    /// The longest pause before another attempt, in nanoseconds.
     static let longestPause: UInt64 = 5_000_000_000
 
     /// - Parameter jitter: 0 to 1; shortens a pause by up to half, so that the clients of a host do not all come at
@@ -70,7 +72,7 @@ struct AttachmentStateMachine: Sendable {
         }
     }
 
-    /// Whether every further attempt would fail in the same way.
+    /// Whether the client gives up, because further attempts would probably fail in the same way.
     private static func isFinal(_ error: BridgeClientError) -> Bool {
         error.code == .rejected || error.code == .notTrusted
     }

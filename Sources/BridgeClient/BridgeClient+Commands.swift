@@ -1,11 +1,11 @@
 public import BridgeControl
 import DomainEvents
 
-/// What a client can ask of the host itself: its status, and to start, stop, restart and signal workers.
+/// What a client can ask of the host itself, such as its status, or to start, stop, restart and signal workers.
 ///
-/// A host answers only the clients that are attached to it, and its own process. Each command is done once or not at
-/// all: if the link ends while a command is on its way, the host does not carry it out when it arrives over the next
-/// link. A caller that gets `linkEnded` can ask for the status to learn whether the command was done.
+/// A host answers attached clients and its own process, and no other process. Each command is done once or not at all.
+/// If the link ends meanwhile, the command comes over the next link, and the host refuses it if it had left already. A
+/// caller that gets `linkEnded` can ask for the status to learn whether the command was done.
 extension BridgeClient {
     /// The status of the host and its workers.
     ///
@@ -75,7 +75,7 @@ extension BridgeClient {
         try await command(WorkerStopRequested(worker: worker), within: limit)
     }
 
-    /// Asks the program that has the host to stop everything and to end, and returns when the host has ended.
+    /// Asks the program that has the host to stop everything and to end, and returns when the host has ended the link.
     ///
     /// `supervisor run` does so; another program does so if it subscribes to `BridgeStopRequested`. Afterwards the
     /// client is no longer attached, and attaches again when another host comes, unless the client is closed.
@@ -173,7 +173,7 @@ extension BridgeClientError {
         switch error.code {
         case .timedOut: self.init(.timedOut, "the host at \(path) did not answer: \(error)")
         case .noSubscriber:
-            self.init(.refused, "the program that has the host at \(path) does not do this: \(error)")
+            self.init(.refused, "the program that has the host at \(path) does not support this: \(error)")
         default: self.init(.refused, "the host at \(path) refuses: \(error)")
         }
     }

@@ -43,7 +43,7 @@ extension BridgeClient {
     /// Has the host offer the event of a dead letter again, to the process that the event was for.
     ///
     /// The letter is gone once that process has accepted the event. If the worker refuses the event again later, or
-    /// crashes over it, the event is a dead letter again, under a new number.
+    /// crashes over it too often, the event is a dead letter again, under a new number.
     /// - Parameters:
     ///   - letter: the number of the letter.
     ///   - limit: how long this waits for the answer; handlers of the host may have to return first. The command is not

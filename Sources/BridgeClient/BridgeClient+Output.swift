@@ -2,10 +2,10 @@ public import BridgeControl
 
 /// What a client can ask about the output of workers.
 extension BridgeClient {
-    /// The last lines that a worker has printed over all of its starts, oldest first, as many as fit into one answer.
+    /// The lines that a worker has printed over all of its starts, oldest first, as many as fit into one answer.
     ///
     /// The host keeps the last 1,000 lines of each worker, and at most 64 KiB of them. To read on, ask again with the
-    /// number of the last line.
+    /// number of the answer's last line as `after`.
     /// - Parameters:
     ///   - worker: the name of a worker, of one of a pool's members, or of a pool, which stands for all its members.
     ///   - after: the number above which lines are wanted; 0 for all lines.

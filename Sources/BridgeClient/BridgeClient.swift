@@ -22,7 +22,7 @@ package import EventRouting
 /// On the publisher, ``HostLost`` reports the end of the link, and ``HostRegained`` the new link and which events the
 /// client may have missed.
 ///
-/// Handlers of events from the host run on the thread that reads the link, unless their subscription names another
+/// Handlers of events from the host run on a thread that reads the link, unless their subscription names another
 /// place. Any thread may use all members.
 public final class BridgeClient: Sendable {
     let core: ClientCore
@@ -53,7 +53,7 @@ public final class BridgeClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - wantsEverything: whether the client asks for every event that is no report of a process about itself.
+    ///   - wantsEverything: whether the client asks for all events except reports of the bridge about itself.
     ///   - watchedNames: further events that the client asks for, reports among them, even without a subscriber here.
     ///   - way: connects to the host; nil for the socket at `path`.
     ///   - tap: sees every event that passes; nil if no caller watches.

@@ -11,7 +11,7 @@ public import Foundation
 public struct BridgeClientError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The kind of failure.
     public enum Code: Sendable, Hashable {
-        /// No process listens at the path, or this user has no access to it.
+        /// No connection to the path: no process listens there, this user has no access, or the system refuses it.
         case unreachable
         /// A process of another user listens at the path.
         case notTrusted
@@ -22,7 +22,7 @@ public struct BridgeClientError: Error, Sendable, Hashable, CustomStringConverti
         case crowded
         /// The host did not answer in time.
         case timedOut
-        /// The link ended before the host had accepted the client, or had answered a command.
+        /// The link ended before the host had accepted the client or answered a command, or a command found no link.
         case linkEnded
         /// The host, or the program that contains it, did not do what the client asked for.
         case refused

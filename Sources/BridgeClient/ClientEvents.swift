@@ -9,20 +9,20 @@ public struct HostLost: DomainEvent, SelfReport {
     public let path: String
     /// Why the link has ended, as a sentence.
     public let reason: String
-    /// Whether the client has given up: the host does not accept it, and trying again would be of no use.
+    /// Whether the client has given up: the host does not accept it, or another user's process serves the socket.
     public let isFinal: Bool
 }
 
 /// A client is attached again, after its link to the host had ended.
 ///
-/// Events that were published while there was no link have not come, and will not: the host did not keep them for this
-/// client. Their number is not known. A program that shows a state has to ask for that state anew.
+/// Events that other processes published while there was no link have not come, and will not: the host did not keep
+/// them for this client. Their number is not known. A program that shows a state has to ask for that state anew.
 public struct HostRegained: DomainEvent, SelfReport {
     /// The host's control socket.
     public let path: String
     /// The host's name for this client now.
     public let client: String
-    /// Whether the host is still the same start as before; if not, its workers are new too.
+    /// Whether this is the same start of the host as before; if not, its workers are new too.
     public let isSameHost: Bool
     /// For how long there was no link, in milliseconds.
     public let awayMilliseconds: UInt64

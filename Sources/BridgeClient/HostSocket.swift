@@ -26,13 +26,13 @@ struct HostSocket: WayToHost {
             if error.isFullBacklog {
                 throw BridgeClientError(
                     .crowded,
-                    "more processes wait to attach at \(path) than the host lets wait: \(error)"
+                    "too many processes wait to attach at \(path): \(error)"
                 )
             }
-            throw BridgeClientError(.unreachable, "no host is to be had at \(path): \(error)")
+            throw BridgeClientError(.unreachable, "no host can be reached at \(path): \(error)")
         }
-        // Only this user's host may get the events, and no other user that has put a socket at the path. The superuser
-        // can read the events anyway.
+        // Only this user's host may get the events, not another user's process that has put a socket at the path. The
+        // superuser can read the events anyway.
         guard user == CurrentProcess.user || user == Self.superuser else {
             throw BridgeClientError(.notTrusted, "the socket \(path) is served by user \(user)")
         }

@@ -21,7 +21,7 @@ public struct DeadLetterOutcome: Sendable, Hashable, Codable {
     public var kind: Kind
     /// The process that the event was for: a worker, or `host`; nil if the host knows nothing of the letter.
     public var worker: String?
-    /// Why the command, or the event once more, was refused, as a sentence; nil without a refusal.
+    /// Why the command was refused, or the event was refused again, as a sentence; nil without a refusal.
     public var refusal: String?
 
     /// Makes an outcome.

@@ -2,10 +2,10 @@
 public struct DeadLetterReport: Sendable, Hashable, Codable {
     /// The most reasons that a report has: the latest ones.
     public static let mostReasons = 16
-    /// The largest payload that a report contains, in bytes; it leaves out a larger payload.
+    /// The largest payload that a report contains, in bytes; a report leaves out a larger payload.
     public static let mostPayloadBytes = 64 << 10
 
-    /// The number of the letter, by which it is shown, redelivered and discarded; each host numbers its letters anew.
+    /// The number by which the letter is shown, redelivered and discarded; without a journal, each host begins at 1.
     public var letter: UInt64
     /// The name of the event.
     public var event: String
@@ -21,7 +21,7 @@ public struct DeadLetterReport: Sendable, Hashable, Codable {
     public var reasons: [String]
     /// How often the event was delivered to the process.
     public var attempts: Int
-    /// How many crashes of the process were blamed on the event.
+    /// How many crashes, hanging handlers and broken protocols of the process were blamed on the event.
     public var strikes: Int
     /// When the event was given up, in nanoseconds since 1970-01-01 00:00 UTC.
     public var nanosecondsSinceEpoch: UInt64

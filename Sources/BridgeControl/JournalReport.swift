@@ -8,11 +8,11 @@ public struct JournalReport: Sendable, Hashable, Codable {
     public var safePosition: UInt64
     /// How long events have been waiting to become safe, in milliseconds; nil if all are safe.
     public var unsafeMilliseconds: UInt64?
-    /// How many files there are.
+    /// How many files the journal has.
     public var segments: Int
-    /// How many bytes they take.
+    /// How many bytes the files take.
     public var bytes: UInt64
-    /// Why the journal takes no more events; nil as long as it does.
+    /// Why the journal takes no more events, or lacks the room for its next file; nil if neither is so.
     public var failure: String?
     /// The position of the oldest event that is owed to a worker or kept as a dead letter; nil if there is none.
     ///

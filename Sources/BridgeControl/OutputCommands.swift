@@ -1,8 +1,8 @@
 public import DomainEvents
 
-/// Asks a host for the last lines that a worker has printed.
+/// Asks a host for the lines that a worker has printed, as far as the host has kept them.
 ///
-/// The host answers with a ``WorkerOutputReported`` of the oldest lines whose numbers are above ``after``.
+/// The host answers with a ``WorkerOutputReported`` of the oldest kept lines whose numbers are above ``after``.
 public struct WorkerOutputRequested: DomainEvent, SelfReport, Hashable {
     /// The name of a worker, of a pool, or of a pool's member.
     public let worker: String

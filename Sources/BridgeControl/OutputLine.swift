@@ -8,7 +8,7 @@ public struct OutputLine: Sendable, Hashable, Codable {
     public var isError: Bool
     /// When the host read the line, in nanoseconds since 1970-01-01 00:00 UTC.
     public var nanosecondsSinceEpoch: UInt64
-    /// The line without its end, as it was printed.
+    /// The line as it was printed, without its end; bytes that are not UTF-8 are replaced.
     public var text: String
     /// Whether only the beginning of a long line was kept.
     public var isCut: Bool

@@ -2,7 +2,7 @@
 public struct ReloadOutcome: Sendable, Hashable, Codable {
     /// The kinds of outcomes.
     public enum Kind: String, Sendable, Hashable, Codable {
-        /// The configuration was taken, and the workers conform to it.
+        /// The configuration was taken, and the workers conform to it, except where a sentence says otherwise.
         case taken
         /// The configuration has mistakes, or changes what cannot change; the former configuration stays in force.
         case mistaken
@@ -27,7 +27,7 @@ public struct ReloadOutcome: Sendable, Hashable, Codable {
     public var unchanged: [String]
     /// What has failed, if the configuration was taken; otherwise why it was not taken.
     ///
-    /// Each sentence names its worker, or the file with line, column or key.
+    /// A sentence about a worker names the worker, and a sentence about the configuration names its file.
     public var sentences: [String]
 
     /// Makes an outcome.

@@ -26,7 +26,7 @@ public struct EventsReplayRequested: DomainEvent, SelfReport, Hashable {
 public struct ReplayedEvent: Sendable, Hashable, Codable {
     /// The name of the event.
     public var event: String
-    /// The identity of the event, as `EventID` spells it; so is ``cause``, and so is ``root``.
+    /// The identity of the event, as `EventID` spells it; ``cause`` and ``root`` are spelled in the same way.
     public var id: String
     /// When the event was published, in nanoseconds since 1970-01-01 00:00 UTC.
     public var nanosecondsSinceEpoch: UInt64

@@ -2,11 +2,11 @@
 public struct ReplayOutcome: Sendable, Hashable, Codable {
     /// The kinds of outcomes.
     public enum Kind: String, Sendable, Hashable, Codable {
-        /// Each event has been settled.
+        /// Each event of the command has a result.
         case done
-        /// Another client replays events to the worker at this moment, and none of these was sent; ask again later.
+        /// Another replay to the worker is under way, so the host has sent none of these events; ask again later.
         case busy
-        /// The command was wrong, or the worker takes no events; ``ReplayOutcome/results`` has the events before that.
+        /// The command was wrong, or the worker takes no events; ``ReplayOutcome/results`` covers events before that.
         case refused
     }
 
@@ -20,8 +20,8 @@ public struct ReplayOutcome: Sendable, Hashable, Codable {
             case unwanted
             /// The worker has refused the event, or has crashed over it too often.
             case refused
-            /// The worker went away for good before it had settled the event. It may get the event when it is started
-            /// again.
+            /// The worker stopped taking events before it had settled this one. It may still get the event when it is
+            /// started again.
             case unavailable
         }
 

@@ -93,7 +93,7 @@ public struct EventTotals: Sendable, Hashable, Codable {
     public var coalesced: UInt64 = 0
     /// Events that an overflow policy dropped.
     public var dropped: UInt64 = 0
-    /// Events that were given up because the worker crashed over them.
+    /// Events that were given up because the worker crashed over them, or was removed.
     public var deadLettered: UInt64 = 0
     /// Events that are known to be gone.
     public var lost: UInt64 = 0

@@ -2,7 +2,7 @@ import CBridgePlatform
 
 /// Says which functions the calling thread is in.
 package enum CallPlace {
-    /// The functions that the thread is in, innermost first, without the functions of the named modules and of Swift's
+    /// The Swift functions that the thread is in, innermost first, without those of the named modules and of Swift's
     /// own libraries; empty where they are not known.
     ///
     /// This costs some hundred microseconds, and memory.
@@ -28,7 +28,7 @@ package enum CallPlace {
         }
     }
 
-    /// Whether the function is not one of the program's own, or belongs to one of these modules.
+    /// Whether to leave the function out: it is not Swift, or is of Swift's own libraries or of one of these modules.
     private static func isForeign(_ name: String, _ modules: [String]) -> Bool {
         guard !name.hasPrefix("swift::"), let module = module(of: name) else { return true }
         return (modules + ["Swift", "_Concurrency"]).contains(module)

@@ -21,8 +21,8 @@ package struct ResourceUse: Equatable, Sendable {
     package let userMicroseconds: UInt64
     package let systemMicroseconds: UInt64
 
-    /// The most bytes that the child had in RAM at once; nil if the child never had more than this process had at the
-    /// child's start, because Linux counts the memory of this process as the child's until the child's program begins.
+    /// The most bytes in RAM at once, of the child or of a child of its own; nil unless that is clearly more than this
+    /// process had at the child's start: Linux counts this process's memory as the child's until the program begins.
     package let peakResidentBytes: UInt64?
 
     package init(userMicroseconds: UInt64, systemMicroseconds: UInt64, peakResidentBytes: UInt64?) {

@@ -7,11 +7,11 @@ package import Glibc
 package import Darwin
 #endif
 
-/// A child of this process: it can be signalled, and its exit is noticed and its status taken exactly once.
+/// A child of this process: it can be signalled, and its exit is noticed and its status taken at most once.
 ///
-/// A signal reaches the child or no process: on Linux it goes through a pidfd, never to a number that the kernel may
-/// have given to another process. The caller must ask for the exit with `onExit` or `waitForExit`; a child whose exit
-/// is not asked for stays in the process table as long as this process lives.
+/// On Linux `signal` goes through a pidfd: it reaches the child or no process. `signalGroup` goes to the child's number
+/// where the system signals groups by number only. The caller must ask for the exit with `onExit` or `waitForExit`: a
+/// child that exits after the end of this object stays in the process table as long as this process lives.
 ///
 /// `@unchecked Sendable` is sound: the mutable properties are touched under `lock` only.
 package final class ChildProcess: @unchecked Sendable {
@@ -129,7 +129,7 @@ package final class ChildProcess: @unchecked Sendable {
             if errno == EINVAL {
                 // This system signals groups by number only. Another process may get the number once the child is
                 // reaped. `look` notices if other code of this process has reaped the child. Such code could still reap
-                // it before `kill`, but only against the rule that only this package waits for its children.
+                // the child before `kill`, but would break the rule that only this package waits for its children.
                 guard look(at: handle, reaping: false) != nil else { return false }
                 if kill(-processIdentifier, signal) == 0 { return true }
             }
@@ -162,10 +162,26 @@ package final class ChildProcess: @unchecked Sendable {
         }
         let watch = ExitWatch()
         let registration = try poller.register(handle.rawValue, interest: .readable) { [self] _ in
-            guard let exit = collectExit() else { return }
-            if watch.end() { handler(exit) }
+            if let exit = collectExit() {
+                if watch.end() { handler(exit) }
+            } else if watch.pause() {
+                lookAgain(watch, on: poller, handler)
+            }
         }
         watch.begin(registration)
+    }
+
+    /// How many milliseconds lie between two looks at a dead child whose status a debugger has not let go yet.
+    ///
+    /// While a debugger holds a child, the child's handle becomes readable at its death, but its status is for the
+    /// debugger alone until the debugger lets go. Nothing tells the parent when that happens.
+    private static let pause: CInt = 50
+
+    private func lookAgain(_ watch: ExitWatch, on poller: Poller, _ handler: @escaping @Sendable (ChildExit) -> Void) {
+        poller.schedule(after: UInt64(Self.pause) * 1_000_000) { [self] in
+            guard let exit = collectExit() else { return lookAgain(watch, on: poller, handler) }
+            if watch.end() { handler(exit) }
+        }
     }
 
     /// Waits for the child's exit, for ever if need be.
@@ -174,6 +190,8 @@ package final class ChildProcess: @unchecked Sendable {
             if let exit = collectExit() { return exit }
             guard let handle else { continue }
             waitUntilReady(handle.rawValue, for: POLLIN)
+            if let exit = collectExit() { return exit }
+            waitUntilReady(handle.rawValue, for: 0, milliseconds: Self.pause)
         }
     }
 
@@ -183,7 +201,7 @@ package final class ChildProcess: @unchecked Sendable {
             if let exit { return exit }
             guard let handle else { return nil }
             guard let first = look(at: handle, reaping: false) else {
-                // The handle still names the group, where the system can signal a group by a handle.
+                // The number may be another's by now; the handle still names the group, where the system takes handles.
                 if killsGroupOnExit { _ = cbp_process_signal_group(handle.rawValue, SIGKILL) }
                 exit = ChildExit(status: .reapedElsewhere, resourceUse: nil)
                 return exit
@@ -210,7 +228,7 @@ extension ChildExit {
     fileprivate init(_ exit: cbp_exit, inheritedPeak: Int) {
         let dumped = exit.state == cbp_exit_by_signal_with_core
         let isOrdinary = exit.state == cbp_exit_with_code
-        // The margin is an eighth: Linux counts pages for each processor and adds them up later (percpu_counter).
+        // An eighth more, because peaks are inexact: Linux counts pages for each processor first (percpu_counter).
         let isOwn = exit.peak_resident_bytes > inheritedPeak + inheritedPeak / 8
         self.init(
             status: isOrdinary ? .exited(code: exit.value) : .signaled(signal: exit.value, coreDumped: dumped),
@@ -223,7 +241,7 @@ extension ChildExit {
     }
 }
 
-/// Ends a registration from inside its own handler, which may run before the registration is known.
+/// Pauses and ends a registration for its own handler, which may run before the registration is known.
 ///
 /// `@unchecked Sendable` is sound: the properties are touched under `lock` only.
 private final class ExitWatch: @unchecked Sendable {
@@ -237,6 +255,15 @@ private final class ExitWatch: @unchecked Sendable {
             return hasEnded
         }
         if isLate { registration.cancel() }
+    }
+
+    /// Keeps the poller from further calls of the handler; false if the registration is not known yet: then the next
+    /// call comes at once.
+    func pause() -> Bool {
+        guard let registration = lock.withLock({ self.registration }) else { return false }
+        // This cannot fail: with an empty interest the poller only takes the descriptor out of the kernel's list.
+        try? registration.update([])
+        return true
     }
 
     /// Ends the registration, and says whether this is the first call.

@@ -22,7 +22,7 @@ package enum MonotonicClock {
     }
 }
 
-/// The clock that people read, for messages and records only: it may be set forward or back at any time.
+/// The clock that people read, for messages, records and their age: it may be set forward or back at any time.
 package enum WallClock {
     /// Nanoseconds since the beginning of 1970, UTC.
     package static func now() -> UInt64 {
@@ -33,6 +33,6 @@ package enum WallClock {
 func nanoseconds(of clock: clockid_t) -> UInt64 {
     var time = timespec()
     clock_gettime(clock, &time)
-    // A machine whose clock is before 1970 reads 0; the sum wraps in the year 2554.
+    // A clock before 1970 reads as less than a second; the sum wraps in the year 2554.
     return UInt64(max(0, time.tv_sec)) &* 1_000_000_000 &+ UInt64(max(0, time.tv_nsec))
 }

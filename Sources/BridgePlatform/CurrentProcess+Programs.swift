@@ -6,7 +6,7 @@ import Glibc
 import Darwin
 #endif
 
-/// What programs need besides their work: text for their user, an ordinary end, the files they start.
+/// What command-line programs need: output, limits, an ordinary end, and checks of the files that they start.
 extension CurrentProcess {
     /// Whether there is a file at this path that this process may execute.
     package static func isExecutableFile(_ path: String) -> Bool {
@@ -31,7 +31,7 @@ extension CurrentProcess {
 
     /// Makes each printed line leave the process at once from now on, even where standard output is a pipe.
     ///
-    /// The C library keeps up to 4096 bytes for a pipe until they fill up or the process ends in order.
+    /// For a pipe, the C library otherwise keeps output until 4096 bytes are full or the process ends in order.
     package static func printByLine() { cbp_output_by_line() }
 
     /// Writes a line to standard error in one piece; what cannot be written is left out.

@@ -24,9 +24,9 @@ package enum CurrentProcess {
         getenv(name).map { String(cString: $0) }
     }
 
-    /// Removes a variable, so that programs started by others do not get it.
+    /// Removes a variable, so that programs started by other code of this process do not get it.
     ///
-    /// Do not call this while another thread reads the environment: at the beginning of `main` none runs.
+    /// Do not call this while another thread reads the environment: at the beginning of `main` no other thread runs.
     package static func unsetEnvironment(_ name: String) {
         unsetenv(name)
     }
@@ -85,15 +85,15 @@ package enum CurrentProcess {
 
     /// Lets the C library give freed memory beyond a mebibyte back to the system, in each of its arenas.
     ///
-    /// Otherwise glibc takes the size of the largest freed block, up to 64 MiB, for the size that is worth keeping, and
-    /// keeps as much for each thread that allocates. A process that once got large events then stays large
+    /// Otherwise glibc takes twice the size of the largest freed block, up to 64 MiB, for the size that is worth
+    /// keeping, and keeps as much in each arena. A process that once got large events then stays large
     /// (`mallopt(3)`, M_MMAP_THRESHOLD). Call this at the beginning of `main`, never in a library.
     package static func keepLittleFreeMemory() { cbp_heap_limit(1 << 20) }
 
     /// Raises the soft limit of open descriptors (RLIMIT_NOFILE) to the hard one.
     ///
-    /// Each worker takes six descriptors, and the usual soft limit is 1,024. The programs that this process starts get
-    /// the former limit: some rely on that limit (`select(2)`), or close every descriptor below the limit.
+    /// Each worker takes six descriptors, and the usual soft limit is 1,024. A program that `ChildProcess` starts gets
+    /// the former limit, unless its box has one: some rely on it (`select(2)`), or close every descriptor below it.
     /// Call this at the beginning of `main`, never in a library.
     package static func raiseDescriptorLimit() {
         let before = cbp_raise_descriptor_limit()

@@ -5,13 +5,13 @@ package enum CurrentThread {
     /// The thread's number in the operating system, which debuggers and `top` show.
     package static var identifier: UInt64 { cbp_thread_identifier() }
 
-    /// Keeps the thread, and the threads that it starts, on one processor from now on; this is quickest for threads
-    /// that take turns.
+    /// On Linux, keeps the thread, and the threads that it starts, on one processor from now on; this is quickest for
+    /// threads that take turns.
     ///
     /// - Parameter turn: chooses one of the processors that the thread may use.
     package static func stayOnOneProcessor(turn: UInt64) { cbp_thread_stay_on_one_processor(turn) }
 
-    /// The thread's name; on Linux its first 15 bytes, and the program's name where none was set.
+    /// The thread's name; where none was set, on Linux that of the thread that started it, or the program's.
     package static var name: String {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { buffer in
             guard let start = buffer.baseAddress, cbp_thread_name(start, buffer.count) == 0 else { return "" }

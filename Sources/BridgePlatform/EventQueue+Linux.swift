@@ -46,20 +46,26 @@ final class EventQueue: PollerQueue, @unchecked Sendable {
 
     /// Ends a watch.
     ///
-    /// If the owner has closed the descriptor before, that mistake does no harm here.
+    /// If the owner has closed the descriptor before, by mistake, the error is ignored.
     func remove(_ descriptor: CInt) {
         _ = cbp_epoll_remove(queue.rawValue, descriptor)
     }
 
     func wake() {
         var one: UInt64 = 1
-        // The write can fail only when 2^64 - 2 wake-ups are pending.
+        // The write can fail only after 2^64 - 2 wake-ups, because the eventfd is never read.
         _ = write(wakeUp.rawValue, &one, MemoryLayout<UInt64>.size)
     }
 
     func wait(atMost limit: UInt64?) -> Int {
         let nanoseconds = limit.map { Int64(clamping: $0) } ?? -1
-        return max(0, Int(cbp_epoll_wait(queue.rawValue, ready, nanoseconds)))
+        let count = cbp_epoll_wait(queue.rawValue, ready, nanoseconds)
+        if count >= 0 { return Int(count) }
+        let error = SystemError.current("waiting at an epoll queue")
+        if error.code == EINTR { return 0 }
+        // Other code of this process can lead here, by closing the queue's descriptor, or a sandbox, by refusing all
+        // waits at it. Taken for a wake-up, the error would come back over and over.
+        fatalError("\(error)")
     }
 
     func event(at index: Int) -> (token: UInt64, readiness: Poller.Readiness)? {

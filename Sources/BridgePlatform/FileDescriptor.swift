@@ -108,9 +108,7 @@ package final class SharedDescriptor: Sendable {
         self.descriptor = descriptor
     }
 
-    /// The number, for messages and for registration.
-    ///
-    /// System calls belong in `withRawValue(_:)`.
+    /// The number, valid as long as the object lives; `withRawValue(_:)` keeps the object alive during a call.
     package var rawValue: CInt { descriptor.rawValue }
 
     /// Makes calls with the number, which stays open until `body` has returned.

@@ -7,8 +7,8 @@ import Darwin
 /// A file that is there as a whole or not at all: it is written under another name in the same directory, and takes its
 /// own name when it is complete.
 ///
-/// Until it is complete, an earlier file of that name stays as it was. Anything but a regular file, such as a device or
-/// a pipe, cannot be replaced; the bytes are written to it directly.
+/// Until it is complete, an earlier file of that name stays as it was. A device or a pipe cannot be replaced; the bytes
+/// are written to it directly.
 package final class FileReplacement {
     private let file: SystemFile
     /// The name during the writing and the name after it; nil if the bytes are written to `path` directly.
@@ -29,7 +29,7 @@ package final class FileReplacement {
             names = nil
             return
         }
-        // The target of a symbolic link is the file that the link leads to, which may be in another directory.
+        // If `path` is a symbolic link, the file that it leads to is replaced, which may be in another directory.
         let target = isThere ? Self.resolved(path) : path
         let temporary = "\(target).\(String(randomUInt64(), radix: 36)).part"
         file = try Self.open(temporary, O_WRONLY | O_CREAT | O_EXCL)
@@ -47,7 +47,7 @@ package final class FileReplacement {
     /// Writes after what was written before.
     package func append(_ bytes: [UInt8]) throws(SystemFileError) { try file.append(bytes) }
 
-    /// Puts the file in its place; a replacement that goes away without this leaves nothing behind.
+    /// Synchronizes the file, and puts it in its place unless the bytes are written there directly.
     package func commit() throws(SystemFileError) {
         try file.synchronize()
         guard let names else { return }
@@ -55,9 +55,10 @@ package final class FileReplacement {
         isSettled = true
     }
 
-    /// Removes what is written so far; for a process that exits at once, in which no `deinit` runs.
+    /// Removes the unfinished file; for a process that exits at once, in which no `deinit` runs.
     ///
-    /// Any thread may call this, at any time. After ``commit()`` it does nothing; a commit after it fails.
+    /// Any thread may call this, at any time. It does nothing after ``commit()``, or if the bytes are written to the
+    /// file's path directly; otherwise a later commit fails.
     package func discard() {
         if let names { unlink(names.temporary) }
     }

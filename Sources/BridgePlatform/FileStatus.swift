@@ -24,7 +24,7 @@ package struct FileStatus: Equatable, Sendable {
     package let owner: UInt32
     /// The lower nine bits of the file's mode.
     package let permissions: UInt32
-    /// Whether this is a directory in which only the owner of an entry may rename or remove the entry.
+    /// The sticky bit: in such a directory only the owner of an entry, or of the directory, may rename or remove it.
     package let isSticky: Bool
     /// How many names the file has.
     package let nameCount: UInt64

@@ -1,3 +1,4 @@
+import CBridgePlatform
 import Locks
 
 #if canImport(Glibc)
@@ -87,15 +88,23 @@ package final class LinePipe: @unchecked Sendable {
         assembler = LineAssembler(maximumLength: limits.lineLength)
     }
 
-    /// Reads what lies in the pipe now, at most one round, hands over an unfinished line, calls `onEnd` and stops.
+    /// Reads what lies in the pipe, hands over an unfinished line, calls `onEnd` and stops.
     ///
     /// This is for the time after the writer's death, when one of the writer's children may hold the pipe open for
-    /// ever. The reading happens soon, on the poller's thread; after the end of the pipe this does nothing.
+    /// ever. The reading happens soon, on the poller's thread, and what comes during it is left in the pipe; after the
+    /// end of the pipe this does nothing.
     package func finish() {
         poller.perform { [self] in
-            read(upTo: limits.bytesPerRound)
+            // More than a round: a writer may have enlarged its pipe.
+            read(upTo: unread)
             end()
         }
+    }
+
+    /// How many bytes lie in the pipe.
+    private var unread: Int {
+        let count = descriptor.withRawValue { cbp_unread_bytes($0) }
+        return count < 0 ? limits.bytesPerRound : Int(count)
     }
 
     /// Stops without a further call of either closure.

@@ -8,7 +8,7 @@ package import Darwin
 
 /// A file that at most one process holds locked, with that process's number in it.
 ///
-/// The lock goes with the descriptor: a process that dies, however it dies, holds it no more.
+/// The lock ends with the descriptor, and so with the process, however the process dies.
 package final class LockFile: Sendable {
     private let descriptor: FileDescriptor
     private let name: String
@@ -24,7 +24,7 @@ package final class LockFile: Sendable {
         return FileStatus(status)
     }
 
-    /// Takes the lock until this object is released; returns false if another process has it.
+    /// Takes the lock until this object is released; returns false if another process or object has it.
     package func tryLock() throws(SystemError) -> Bool {
         if retryingInterrupted({ cbp_file_try_lock(descriptor.rawValue) }) == 0 { return true }
         let error = SystemError.current("locking \(name)")
@@ -39,7 +39,7 @@ package final class LockFile: Sendable {
         try SystemError.check("writing the lock file \(name)") { pwrite(descriptor.rawValue, text, text.count, 0) }
     }
 
-    /// The process that has signed; nil if no process has signed, or the process has ended.
+    /// The process that has signed; nil if no process has signed, or none has that number any more.
     ///
     /// A process that has just taken the lock has not signed yet.
     package func signer() -> pid_t? {

@@ -8,11 +8,11 @@ package import Darwin
 
 /// Finds processes by a mark in the environment that they were started with, and kills them.
 ///
-/// A process that leaves its process group, as daemons do, is no child of the bridge's processes any more, and is in
+/// A process that becomes a daemon leaves its process group, is no child of the bridge's processes any more, and is in
 /// none of their lists. But it has the environment of the process that has started it, unless a program changed that on
-/// purpose. Only processes of the same user can be found, and only on Linux, where /proc shows them.
+/// purpose. Only processes whose environment this user may read are found, and only on Linux, where /proc shows it.
 package enum MarkedProcesses {
-    /// A mark of all that one bridge starts; each worker adds a number of its own.
+    /// A mark of all processes that one bridge starts; each worker's value adds a number of its own.
     package struct Mark: Sendable, Equatable {
         package static let variable = "EVENT_BRIDGE_WORKER"
 
@@ -94,7 +94,7 @@ package enum MarkedProcesses {
         return numbers
     }
 
-    /// The value that a process bears; nil if it bears none, or has ended, or is another user's.
+    /// The value that a process bears; nil if it bears none, or has ended, or this user may not read its environment.
     package static func mark(of process: pid_t) -> String? {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { value in
             guard let start = value.baseAddress else { return nil }

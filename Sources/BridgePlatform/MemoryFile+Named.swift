@@ -10,7 +10,7 @@ import Darwin
 extension MemoryFile {
     /// Makes a file of `byteCount` bytes, all 0, and maps it.
     ///
-    /// - Parameter prepare: fills in what the file must hold from the first; the file gets its name only afterwards.
+    /// - Parameter prepare: fills in what the file must hold from the start; the file gets its name only afterwards.
     package static func create(
         at path: String,
         byteCount: Int,

@@ -6,10 +6,10 @@ import Glibc
 import Darwin
 #endif
 
-/// A file without a name that lives as long as a process holds it, for memory that two processes share.
+/// A file for memory that processes share; without a name, it lives as long as a process holds it.
 ///
-/// The file takes memory only where it was written. On Linux no process can change its size any more, so a mapping of
-/// it is safe to touch whatever the other process does; on Darwin there is no such seal.
+/// The file takes memory only where it was written. On Linux no process can change the size of a file that was made
+/// without a name, so its mapping is safe to touch whatever other processes do; on Darwin there is no such seal.
 package final class MemoryFile: Sendable {
     private let file: FileDescriptor
     package let byteCount: Int
@@ -41,7 +41,7 @@ package final class MemoryFile: Sendable {
         return MemoryFile(FileDescriptor(owning: number), byteCount: byteCount, soleMapping: mapping)
     }
 
-    /// Takes ownership of a descriptor from another process; if it is no file, closes it and returns nil.
+    /// Takes ownership of a descriptor; if it leads to no regular file, or to an empty one, closes it and returns nil.
     package convenience init?(inherited descriptor: consuming FileDescriptor) {
         var status = stat()
         guard fstat(descriptor.rawValue, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
@@ -67,7 +67,7 @@ package final class MemoryFile: Sendable {
         return done
     }
 
-    /// Maps the whole file for reading; nil where the system cannot promise that the file keeps its length.
+    /// Maps the whole file for reading; nil if that fails, or if the file could become shorter.
     package func mapForReading() -> MemoryMapping? {
         cbp_memory_file_map_for_reading(file.rawValue, byteCount).map {
             MemoryMapping(UnsafeMutableRawBufferPointer(start: $0, count: byteCount))
@@ -85,7 +85,7 @@ package final class MemoryFile: Sendable {
 
 /// A memory file in this process's address space.
 ///
-/// `@unchecked Sendable`: its users settle which of the bytes each of them may touch.
+/// `@unchecked Sendable`: its users agree which of the bytes each of them may touch.
 package final class MemoryMapping: @unchecked Sendable {
     package let bytes: UnsafeMutableRawBufferPointer
 
@@ -105,7 +105,12 @@ package final class MemoryMapping: @unchecked Sendable {
         cbp_copy(target, source + range.lowerBound, range.count)
     }
 
-    /// Gives back the memory behind these bytes, which are 0 afterwards; the range begins and ends on page boundaries.
+    /// Prepares all pages for writing, if the system can do that; otherwise the first store into each page has to wait.
+    package func populate() {
+        if let address = bytes.baseAddress { cbp_memory_file_populate(address, bytes.count) }
+    }
+
+    /// Gives back the memory of these whole pages, whose bytes are 0 afterwards; does nothing if the system cannot.
     package func giveBack(_ range: Range<Int>) {
         guard let address = bytes.baseAddress, range.upperBound <= bytes.count else { return }
         cbp_memory_file_give_back(address + range.lowerBound, range.count)

@@ -6,9 +6,9 @@ import Glibc
 import Darwin
 #endif
 
-/// A directory that is held open, so that no process can lead calls on it elsewhere by renaming things.
+/// A directory that is held open, so that no process can redirect calls on it by renaming directories.
 ///
-/// Names are those of its own entries, without slashes. No symbolic link is followed. Any thread may use it.
+/// Names are those of its entries, without slashes. Only `setPermissions` follows a link. Any thread may use it.
 package final class OpenDirectory: Sendable {
     private let descriptor: FileDescriptor
 

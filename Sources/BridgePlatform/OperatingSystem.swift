@@ -6,7 +6,7 @@ package import Glibc
 package import Darwin
 #endif
 
-/// What a program asks the operating system besides files.
+/// The operating system's signals, paths, file status, memory use, user names and local time.
 package enum OperatingSystem {
     package static let interrupt = SIGINT
     package static let terminate = SIGTERM

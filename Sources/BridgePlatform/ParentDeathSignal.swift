@@ -11,17 +11,17 @@ package enum ParentDeathSignal {
     package enum Outcome: Equatable, Sendable {
         case armed
 
-        /// The parent had died before the signal was armed, so the signal will never come: the caller should end now.
+        /// The parent has died, perhaps too early for the signal, which then never comes: the caller should end now.
         case parentIsGone
 
-        /// This system has no such signal: only the end of the connection shows that the parent has died.
+        /// This system has no such signal: the process has to notice the parent's death in another way.
         case unsupported
     }
 
     /// Asks the kernel to send `signal` to this process when its parent dies.
     ///
     /// Call it on the main thread: the request lasts only as long as the thread that made it. The kernel sends the
-    /// signal at the end of the parent's *thread* that spawned this process; the thread that spawns for `ChildProcess`
+    /// signal when the parent's *thread* that spawned this process ends; the thread that spawns for `ChildProcess`
     /// never ends.
     package static func arm(_ signal: CInt, expectedParent: pid_t) throws(SystemError) -> Outcome {
         if cbp_arm_parent_death_signal(signal) != 0 {

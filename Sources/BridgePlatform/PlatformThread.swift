@@ -1,7 +1,7 @@
 import CBridgePlatform
 import Locks
 
-/// Threads of the operating system, for loops that block: pollers, link readers, the spawner.
+/// Threads of the operating system, for work that may block, such as that of pollers, link readers and the spawner.
 ///
 /// These threads block all signals that another thread could take, from their first moment, so that a program's signals
 /// land where the program expects them. The signals of a thread's own faults (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP,
@@ -34,7 +34,7 @@ package final class PlatformThread: Sendable {
     /// Starts a thread for whose end no other thread waits.
     ///
     /// - Parameters:
-    ///   - name: shown by debuggers and `top`; Linux keeps its first 15 bytes.
+    ///   - name: shown by debuggers and `top`, cut to 15 bytes.
     ///   - stackSize: in bytes, at least 128 KiB; 0 means the system's default.
     package static func start(
         name: String,

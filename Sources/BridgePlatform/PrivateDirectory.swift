@@ -4,7 +4,7 @@ import Glibc
 import Darwin
 #endif
 
-/// A directory for files that exist only while this process does; it has its own name and is open to this user alone.
+/// A directory for files that exist only while this process does; it has a unique name and is open to this user alone.
 package struct PrivateDirectory: Sendable {
     package let path: String
 

@@ -9,16 +9,16 @@ import Darwin
 /// A process that outlives this one by a moment, to kill what the processes started here have left in their groups.
 ///
 /// The kernel can end a child with its parent, but not a child's children. The guard is the program `bridge-guard`:
-/// each child tells the guard of its process group before the child's program begins. So there is no moment in which a
-/// process could be left behind unknown. The guard ends with this object; by then no guarded process may be left.
+/// each child tells the guard of its process group before the child's program begins. So a guard that runs misses no
+/// group. The guard ends with this object; by then no guarded process may be left.
 ///
 /// `@unchecked Sendable` is sound: the mutable properties are touched under `lock` only.
 package final class ProcessGuard: @unchecked Sendable {
     /// The guard's number for its end of the connection.
     private static let connection: CInt = 3
 
-    /// How many nanoseconds a guard may take to end before it is killed; a slower guard has nothing left to guard, but
-    /// another process holds the connection open.
+    /// How many nanoseconds a guard may take to end before it is killed: it may be stopped, or wait because another
+    /// process holds the connection open.
     private static let endNanoseconds: UInt64 = 1_000_000_000
 
     private let lock = Lock()
@@ -27,17 +27,26 @@ package final class ProcessGuard: @unchecked Sendable {
     private var child: ChildProcess?
     /// Whether the guard's process runs, or soon will.
     private var isAlive = true
+    private var beginning = Beginning.underWay([])
     private var waiters: [@Sendable () -> Void] = []
+    private let endedEarly: @Sendable (ExitStatus) -> Void
 
-    private init(_ connection: SharedDescriptor) {
+    private enum Beginning {
+        /// Has what is to be called once the outcome is known.
+        case underWay([@Sendable (SpawnError?) -> Void])
+        case over(SpawnError?)
+    }
+
+    private init(_ connection: SharedDescriptor, _ endedEarly: @escaping @Sendable (ExitStatus) -> Void) {
         self.connection = connection
+        self.endedEarly = endedEarly
     }
 
     deinit {
         // Closing the connection ends the guard, so it comes before the wait for that end.
         connection = nil
         guard isAlive, let child else { return }
-        // Without the thread the guard stays in the process table as long as this process lives.
+        // Without the thread the guard may stay in the process table as long as this process lives.
         try? PlatformThread.start(name: "guard", stackSize: 128 << 10) { _ = child.waitForExit() }
     }
 
@@ -46,14 +55,16 @@ package final class ProcessGuard: @unchecked Sendable {
     /// - Parameters:
     ///   - program: the path of `bridge-guard`.
     ///   - mark: the mark whose bearers are killed as well, whatever group they are in; see `MarkedProcesses`.
+    ///   - endedEarly: called on the poller's thread, with the guard's status, if the guard ends unasked.
     package static func start(
         program: String,
         mark: MarkedProcesses.Mark? = nil,
-        on poller: Poller
+        on poller: Poller,
+        endedEarly: @escaping @Sendable (ExitStatus) -> Void = { _ in }
     ) throws -> ProcessGuard {
         let sockets = try UnixSocket.pair()
         let far = SharedDescriptor(sockets.second)
-        let result = ProcessGuard(SharedDescriptor(sockets.first))
+        let result = ProcessGuard(SharedDescriptor(sockets.first), endedEarly)
         var request = SpawnRequest(executable: program)
         request.arguments = ["--parent", "\(getpid())", "--connection", "\(connection)"]
         if let mark { request.arguments += ["--mark", mark.beginning] }
@@ -65,9 +76,19 @@ package final class ProcessGuard: @unchecked Sendable {
         return result
     }
 
-    /// The descriptor for ``SpawnRequest/guardDescriptor``, open as long as it is held; `nil` if the guard has gone.
+    /// The descriptor for ``SpawnRequest/guardDescriptor``, open as long as it is held; `nil` once the guard ends.
     package var descriptor: SharedDescriptor? {
         lock.withLock { isAlive ? connection : nil }
+    }
+
+    /// Calls `body` when the guard's program has begun, or with the error if it cannot: at once, or on the thread that
+    /// starts all processes.
+    package func whenBegun(_ body: @escaping @Sendable (SpawnError?) -> Void) {
+        let beginning = lock.withLock {
+            if case .underWay(let bodies) = self.beginning { self.beginning = .underWay(bodies + [body]) }
+            return self.beginning
+        }
+        if case .over(let error) = beginning { body(error) }
     }
 
     /// Ends the guard, and returns when it has ended.
@@ -89,23 +110,39 @@ package final class ProcessGuard: @unchecked Sendable {
     }
 
     private func started(_ answer: Result<ChildProcess, SpawnError>, on poller: Poller) {
-        guard case .success(let child) = answer else { return ended() }
-        lock.withLock { self.child = child }
-        do {
-            try child.onExit(on: poller) { [weak self] _ in self?.ended() }
-        } catch {
-            // The poller has been stopped: the bridge is on its way out, and so is the guard.
-            ended()
+        switch answer {
+        case .success(let child):
+            lock.withLock { self.child = child }
+            do {
+                try child.onExit(on: poller) { [weak self] exit in self?.ended(exit.status) }
+            } catch {
+                // Most likely the poller was stopped: the bridge is ending. The guard ends with it, and counts as gone.
+                ended(nil)
+            }
+            begun(nil)
+        case .failure(let error):
+            // The end comes first: what is called next finds that this guard has gone.
+            ended(nil)
+            begun(error)
         }
     }
 
-    private func ended() {
-        let waiters = lock.withLock {
+    private func begun(_ error: SpawnError?) {
+        let bodies: [@Sendable (SpawnError?) -> Void] = lock.withLock {
+            defer { beginning = .over(error) }
+            return if case .underWay(let bodies) = beginning { bodies } else { [] }
+        }
+        for body in bodies { body(error) }
+    }
+
+    private func ended(_ status: ExitStatus?) {
+        let (waiters, isEarly) = lock.withLock {
             isAlive = false
             child = nil
             defer { self.waiters = [] }
-            return self.waiters
+            return (self.waiters, connection != nil)
         }
+        if let status, isEarly { endedEarly(status) }
         for waiter in waiters { waiter() }
     }
 }

@@ -6,16 +6,19 @@ import Glibc
 import Darwin
 #endif
 
-/// The socket on which the service manager of this process listens for its state: systemd's protocol, sd_notify(3).
+/// The socket on which a service manager hears of this process's state: systemd's protocol, sd_notify(3).
 package struct ServiceSocket: Sendable, Hashable {
     /// The path of the socket, or "@" with a name that lies in no file system.
     private let name: String
+
+    /// How many bytes a message may have: systemd ignores a longer one as a whole (`NOTIFY_BUFFER_MAX`).
+    package static let longestMessage = 4_096
 
     /// How many milliseconds a manager may take to make room for a message.
     private static let sendTimeout: CInt = 1_000
 
     /// - Parameter name: the value of `NOTIFY_SOCKET`; nil if there is none.
-    /// - Returns: nil if no manager asks, or its address is of a kind that is not supported (`vsock:`).
+    /// - Returns: nil if no manager asks for the state, or its address is of a kind that is not supported (`vsock:`).
     package init?(name: String?) {
         guard let name, name.hasPrefix("/") || name.hasPrefix("@"), name.utf8.count > 1,
             name.utf8.count <= UnixSocket.maximumPathLength
@@ -23,7 +26,7 @@ package struct ServiceSocket: Sendable, Hashable {
         self.name = name
     }
 
-    /// Sends assignments, one a line, as one message; waits a second at most.
+    /// Sends assignments, one a line, as one message of at most ``longestMessage`` bytes; waits a second at most.
     package func send(_ state: String) throws(SystemError) {
         let bytes = Array(state.utf8)
         _ = try SystemError.check("telling the service manager at \(name)") {

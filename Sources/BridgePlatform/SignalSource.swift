@@ -9,9 +9,9 @@ import Darwin
 
 /// Signals that ask a program for something (SIGTERM, SIGINT, SIGHUP), turned into calls on a poller's thread.
 ///
-/// For programs only: a library leaves the process's signals alone. The function that runs inside the signal writes one
-/// byte into a pipe. That pipe stays open for the life of the process, because a signal could be on its way through it
-/// at any moment; there is one pipe for each signal ever installed.
+/// For programs only: a library leaves the process's signals alone. The signal handler writes one byte into a pipe.
+/// That pipe stays open for the life of the process, because a signal could be on its way through it at any moment;
+/// there is one pipe for each signal ever installed.
 ///
 /// `@unchecked Sendable` is sound: the mutable properties are touched under `lock` only.
 package final class SignalSource: @unchecked Sendable {
@@ -64,12 +64,12 @@ package final class SignalSource: @unchecked Sendable {
         end(caught: signals)
     }
 
-    /// Turns writing to a pipe or socket without a reader from a deadly signal into an error, in the whole process.
+    /// Makes a write to a pipe or socket without a reader an error and not a deadly signal, in the whole process.
     package static func ignoreBrokenPipes() {
         signal(SIGPIPE, SIG_IGN)
     }
 
-    /// Turns writing beyond this process's limit of file size from a deadly signal into an error, in the whole process.
+    /// Makes a write beyond this process's limit of file size an error and not a deadly signal, in the whole process.
     package static func ignoreFileSizeLimit() {
         signal(SIGXFSZ, SIG_IGN)
     }

@@ -48,7 +48,7 @@ package struct SpawnBox: Equatable, Sendable {
 
     package var limits: [Limit: Int] = [:]
 
-    /// The bits that new files do not get.
+    /// The permission bits that new files do not get; `nil` for this process's mask.
     package var mask: Int?
 
     /// The files that can be touched besides those that every program needs; `nil` for all files.
@@ -66,10 +66,10 @@ package struct SpawnBox: Equatable, Sendable {
 }
 
 extension SpawnBox {
-    /// The paths of ``files`` in the order in which C has them.
+    /// The paths of ``files`` in the order in which the C structure has them.
     var paths: [String] { (files?.readOnly ?? []) + (files?.writable ?? []) }
 
-    /// Calls `body` with the box as C has it, valid during the call.
+    /// Calls `body` with the box as a C structure, valid during the call.
     ///
     /// - Parameter texts: ``paths``.
     func withC<R>(_ texts: CStringArray, _ body: (UnsafePointer<cbp_box>) -> R) -> R {
@@ -111,18 +111,21 @@ extension SpawnBox {
         case cbp_stage_files:
             return "file-system rules need Landlock, which this system does not have, or has disabled (\(error))"
         case cbp_stage_network:
-            return "no network needs a filter of system calls, which this system does not allow (\(error))"
+            return "taking away the network needs a filter of system calls, which this system does not allow (\(error))"
         case cbp_stage_calls:
             return """
-                leaving other processes as they are needs a filter of system calls, which this system does not allow (\(error))
+                keeping the process from changing others needs a filter of system calls, which this system does not \
+                allow (\(error))
                 """
         case cbp_stage_processes:
             return """
-                leaving other processes alone needs Landlock, which this system does not have, or has disabled (\(error))
+                keeping the process away from others needs Landlock, which this system does not have, or has disabled \
+                (\(error))
                 """
         case cbp_stage_signals:
             return """
-                keeping signals from processes outside needs version 6 of Landlock (Linux 6.12), and this kernel has version \(detail)
+                keeping the process's signals in the box needs version 6 of Landlock (Linux 6.12), and this kernel has \
+                version \(detail)
                 """
         default: return nil
         }

@@ -22,8 +22,8 @@ struct SpawnReports {
 
     /// How many milliseconds a process may take to begin its program, if it shares no memory with this process.
     ///
-    /// On Darwin and under the thread sanitizer, it shares none. It needs only a few milliseconds, but if it is
-    /// stopped, it must not hold up all starts for ever. Elsewhere `cbp_spawn` has waited already.
+    /// On Darwin and under the thread sanitizer, it shares none. A start takes only a few milliseconds, but a stopped
+    /// process must not hold up all starts for ever. Elsewhere `cbp_spawn` has waited already.
     private static let timeoutMilliseconds: CInt = 60_000
 
     let request: SpawnRequest
@@ -57,7 +57,7 @@ struct SpawnReports {
             return .nothing(ETIMEDOUT)
         }
         var report = cbp_spawn_report()
-        // A pipe hands over in one piece what was written in one.
+        // A pipe hands over in one piece what was written in one piece.
         let count = withUnsafeMutableBytes(of: &report) { bytes in
             retryingInterrupted { systemRead(descriptor, bytes) }
         }

@@ -37,7 +37,7 @@ package struct SpawnRequest: Sendable {
     /// It is not searched for in PATH, and a script without `#!` is refused.
     package var executable: String
 
-    /// The program's own name, as it is told to the program; the path if `nil`.
+    /// The name that the program gets as `argv[0]`; the path if `nil`.
     package var name: String?
 
     /// The arguments after the name.
@@ -60,14 +60,14 @@ package struct SpawnRequest: Sendable {
 
     /// Whether the processes that the child leaves in its process group are killed when the child's exit is noticed.
     ///
-    /// They are killed before the child is reaped, while its number cannot belong to another process. Processes that
-    /// have left the group, with setsid for instance, are not reached.
+    /// They are killed before the child is reaped, while its number cannot belong to another process. Not reached are
+    /// processes that have left the group, as by setsid, and before Linux 6.9 those of a child that other code reaped.
     package var killsGroupOnExit = true
 
     /// Whether the kernel kills the child when this process dies, however it dies.
     ///
-    /// The child asks for that before its program begins. Where the system knows no such request, as on Darwin, the
-    /// child lives on.
+    /// The child asks for that before its program begins. Where the system knows no such request, as on Darwin, or
+    /// drops it, as for a set-user-ID program, the child lives on.
     package var diesWithParent = false
 
     /// The descriptor by which a `ProcessGuard` hears of the child before its program begins; `nil` for no guard.
@@ -84,7 +84,7 @@ package struct SpawnRequest: Sendable {
         isProbe = false
     }
 
-    /// A child that closes the box around itself and ends: what this system lacks is then known.
+    /// A child that closes the box around itself and ends, to find out what this system lacks.
     package init(probing box: SpawnBox) {
         executable = ""
         self.box = box
@@ -97,7 +97,7 @@ package enum SpawnError: Error, Equatable, Sendable, CustomStringConvertible {
     /// A part of the request that cannot be handed to a process, and why.
     case invalidArgument(name: String, reason: String)
 
-    /// The operating system refused. The error names the path.
+    /// The operating system refused.
     case failed(SystemError)
 
     /// This system does not have what the box of the process needs; the sentence says what.

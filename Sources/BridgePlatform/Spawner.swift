@@ -20,7 +20,7 @@ final class Spawner: @unchecked Sendable {
     struct Order: Sendable {
         let request: SpawnRequest
         let completion: Completion
-        /// Called when the spawner has released what it gave to `completion`.
+        /// Called after `completion`, when the spawner holds neither the new process nor the error any more.
         let afterwards: @Sendable () -> Void
     }
 
@@ -82,7 +82,7 @@ final class Spawner: @unchecked Sendable {
                         status: plan.status,
                         guard: plan.guardDescriptor ?? -1,
                         dies_with_parent: request.diesWithParent,
-                        descriptors: CurrentProcess.descriptorLimitBefore.map { Int64(clamping: $0) } ?? -1,
+                        descriptors: descriptorLimit(of: request),
                         box: box
                     )
                     return cbp_spawn(&process, &order)
@@ -98,6 +98,13 @@ final class Spawner: @unchecked Sendable {
         }
         try SpawnReports(request: request).wait(for: child, on: reports.reading.rawValue)
         return child
+    }
+
+    /// The soft limit that this process had before it raised its own; -1 if it has not, or if the box has a limit,
+    /// which may be higher.
+    private func descriptorLimit(of request: SpawnRequest) -> Int64 {
+        guard request.box?.limits[.openFiles] == nil else { return -1 }
+        return CurrentProcess.descriptorLimitBefore.map { Int64(clamping: $0) } ?? -1
     }
 
     private func asSpawnError<R: ~Copyable>(
@@ -124,11 +131,11 @@ final class Spawner: @unchecked Sendable {
 private struct DescriptorPlan {
     private(set) var steps: [cbp_spawn_step] = []
     let closesFrom: CInt
-    /// Where the child reports what fails.
+    /// The writing end of the pipe through which the child reports what fails.
     let status: CInt
     /// The connection to the guard.
     let guardDescriptor: CInt?
-    /// Copies of sources that would be overwritten before their turn.
+    /// Copies of descriptors that a step could overwrite before their turn.
     private let moved: SharedDescriptors
 
     /// - Parameter status: the descriptor of which the child gets a copy for its reports.
@@ -165,7 +172,7 @@ private struct DescriptorPlan {
         for hole in 0..<closesFrom where !taken.contains(hole) { add(cbp_spawn_close, 0, hole) }
     }
 
-    /// Closes the copies, which the child needs until its program begins.
+    /// Closes this process's copies; the child, once started, has copies of its own.
     func close() { moved.close() }
 
     private mutating func addDuplicate(of source: CInt, as target: CInt) throws(SystemError) {

@@ -12,14 +12,14 @@ import Darwin
 package final class StorageDirectory: Sendable {
     /// What the file system under a directory can promise.
     package enum FileSystem: Sendable, Hashable {
-        /// What was written once can be written again, however full the file system is: a mapped page never faults.
+        /// What was written once can be written again, however full the file system is: no store into a mapping fails.
         case inPlace
         /// A file system of this machine that may need room to write what is there already.
         case local
         /// A file system of another machine, or of a program that may ask another machine.
         case remote
 
-        /// The kind with this number on Linux.
+        /// The kind of a file system whose type has this number on Linux (statfs(2)).
         package init(ofType type: UInt64) { self.init(cbp_file_system_of_type(type)) }
 
         fileprivate init(_ kind: cbp_file_system) {
@@ -70,7 +70,7 @@ package final class StorageDirectory: Sendable {
 
     /// The names of all entries, sorted.
     package func names() throws(SystemError) -> [String] {
-        // A stream reads from its descriptor's position, so this stream gets an open directory of its own.
+        // A directory stream moves its descriptor's position, so this stream gets an open directory of its own.
         let number = try SystemError.check("opening the directory to list it") {
             openat(descriptor.rawValue, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         }

@@ -10,7 +10,7 @@ import Darwin
 
 /// A call to the operating system that failed: the error number and what was being done.
 package struct SystemError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// The value of `errno` right after the call.
+    /// The error number, as in `errno`.
     package let code: CInt
 
     /// What was being done, in words that stand before "failed": `spawn of /bin/ls`.

@@ -55,7 +55,7 @@ package final class SystemFile: Sendable {
 
     /// Whether a pipe has no name, such as the pipe of a shell's `<(…)`, opened by way of `/dev/fd`.
     ///
-    /// All such pipes are on one device of their own. If one has lost its writer, a wait for a new one would never end.
+    /// All such pipes are on one device of their own. If the writer of one is gone, a wait for another would never end.
     private static func isAnonymous(_ status: stat) throws(SystemError) -> Bool {
         let other = try FileDescriptor.pipe()
         var anonymous = stat()
@@ -91,7 +91,7 @@ package final class SystemFile: Sendable {
     /// Calls `body` on the poller's thread when no process reads what is written any more; only a pipe shows that
     /// before a write fails.
     ///
-    /// - Returns: The registration, to be cancelled; nil if the file is no pipe.
+    /// - Returns: The registration, to be cancelled; nil if the file is no pipe, or cannot be watched.
     package func whenReaderGoes(on poller: Poller, _ body: @escaping @Sendable () -> Void) -> Poller.Registration? {
         var status = stat()
         guard fstat(number, &status) == 0, status.st_mode & S_IFMT == S_IFIFO else { return nil }
@@ -175,7 +175,7 @@ package final class SystemFile: Sendable {
     }
 }
 
-/// Why a file cannot be read or written, as a sentence's end such as `Permission denied`.
+/// Why a file cannot be read or written, as the end of a sentence, such as `Permission denied`.
 package struct SystemFileError: Error, Sendable, Hashable, CustomStringConvertible {
     package let description: String
     package let isDirectory: Bool

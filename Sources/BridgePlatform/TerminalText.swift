@@ -1,9 +1,8 @@
 /// Text from workers, made fit for a terminal.
 package enum TerminalText {
-    /// Shows characters as escapes if they would act instead of being seen.
+    /// Writes characters as escapes if they would change the display instead of being seen.
     ///
-    /// A terminal would obey controls; marks of direction and separators of lines would make the text look like another
-    /// text.
+    /// A terminal would obey control characters; marks of direction and separators of lines would disguise the text.
     package static func harmless(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: acts) else { return text }
         var result = String.UnicodeScalarView()

@@ -18,7 +18,7 @@ extension UnixSocket {
     package static func bind(to path: String) throws(SystemError) -> FileDescriptor {
         try checkPath(path)
         let socket = try create()
-        // The socket has no file yet; for such a socket only Linux takes the call.
+        // The socket has no file yet; only Linux accepts this call for such a socket.
         _ = fchmod(socket.rawValue, 0o600)
         try SystemError.check("binding a socket to \(path)") { cbp_unix_bind(socket.rawValue, path) }
         return socket

@@ -10,8 +10,10 @@ import Darwin
 /// is opened a second time instead, a socket takes the flag with each call, and a file never makes a writer wait for a
 /// reader.
 ///
-/// On Darwin a second opening is the same open file. There a terminal or pipe is written to when it says that it has
-/// room. It may have less room than the write takes, and then the write waits.
+/// Sometimes a pipe or terminal cannot be opened a second time: without `/proc`, or if it belongs to another user,
+/// because this program was started by `su` or `gosu`. On Darwin a second opening is the same open file. In these cases
+/// the stream is written to only when it reports room. A write can still wait: at a terminal, whose room may be less
+/// than the write needs, or if another process fills the pipe meanwhile.
 package final class UnwaitedOutput: Sendable {
     private enum Way: Sendable {
         case plain
@@ -41,12 +43,17 @@ package final class UnwaitedOutput: Sendable {
 
     package static let standardErrorNumber = STDERR_FILENO
 
+    /// Prints a line on standard error, as far as that takes it without waiting.
+    package static func sayOnStandardError(_ line: String) {
+        _ = UnwaitedOutput(standardErrorNumber).write(Array("\(line)\n".utf8)[...])
+    }
+
     private static func reopen(_ number: CInt) -> Way {
         #if os(Linux)
         let own = retryingInterrupted {
             open("/proc/self/fd/\(number)", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
         }
-        return own < 0 ? .none : .reopened(SharedDescriptor(FileDescriptor(owning: own)))
+        return own < 0 ? .polled : .reopened(SharedDescriptor(FileDescriptor(owning: own)))
         #else
         return .polled
         #endif
@@ -54,8 +61,8 @@ package final class UnwaitedOutput: Sendable {
 
     /// Writes as many bytes as the stream takes now.
     ///
-    /// Call it on a thread of `PlatformThread`, in which SIGPIPE is blocked: if the reader is gone, nothing is written,
-    /// and nothing else happens.
+    /// If the reader is gone, nothing is written, and nothing else happens. Call this on a thread of `PlatformThread`,
+    /// in which SIGPIPE is blocked; on another thread, a pipe without a reader causes that signal.
     /// - Returns: How many of the bytes were written.
     package func write(_ bytes: ArraySlice<UInt8>) -> Int {
         let count = bytes.withUnsafeBytes { bytes in
@@ -65,7 +72,7 @@ package final class UnwaitedOutput: Sendable {
             case .reopened(let own):
                 own.withRawValue { own in retryingInterrupted { systemWrite(own, bytes.baseAddress, bytes.count) } }
             case .socket:
-                retryingInterrupted { send(number, bytes.baseAddress, bytes.count, CInt(MSG_DONTWAIT)) }
+                retryingInterrupted { send(number, bytes.baseAddress, bytes.count, sendFlags) }
             case .polled:
                 hasRoom
                     ? retryingInterrupted { systemWrite(number, bytes.baseAddress, min(bytes.count, Int(PIPE_BUF))) }
@@ -80,6 +87,13 @@ package final class UnwaitedOutput: Sendable {
         return retryingInterrupted { poll(&entry, 1, 0) } == 1 && entry.revents == Int16(POLLOUT)
     }
 }
+
+/// The caller may be a thread in which SIGPIPE is not blocked; Darwin has no such flag for a single call.
+#if canImport(Darwin)
+private var sendFlags: CInt { MSG_DONTWAIT }
+#else
+private var sendFlags: CInt { CInt(MSG_DONTWAIT | MSG_NOSIGNAL) }
+#endif
 
 private func systemWrite(_ number: CInt, _ buffer: UnsafeRawPointer?, _ count: Int) -> Int {
     write(number, buffer, count)

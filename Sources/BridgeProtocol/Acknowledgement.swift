@@ -8,11 +8,11 @@ package struct Acknowledgement: Sendable, Hashable {
 
     /// The event of the *acknowledging* side that must arrive before the acknowledgement counts; 0 for none.
     ///
-    /// The handlers of the acknowledged events had published it before they returned. The window's credit does not wait
-    /// for that event.
+    /// What the handlers of the acknowledged events published is this event, or came before it. The window's credit is
+    /// given back without waiting for this event.
     package var after: UntrustedNumber
 
-    /// How many of the link's events have found no handler on arrival so far.
+    /// How many of the link's events so far found no handler when they arrived.
     ///
     /// Only the sender's statistics use it.
     package var unwanted: UntrustedNumber
@@ -29,6 +29,6 @@ package struct Acknowledgement: Sendable, Hashable {
         self.unwanted = UntrustedNumber(unwanted)
     }
 
-    /// The most ranges in a message; the sender names only the oldest, so that the message stays small.
+    /// The most ranges in one acknowledgement, which names only the oldest ranges, so that it stays small.
     package static let maximumRanges = 64
 }

@@ -2,14 +2,14 @@
 package struct CheckedAcknowledgement: Sendable, Hashable {
     /// Every event up to this one is handled; the outbox has handed it out.
     package let mark: UInt64
-    /// Handled events above the mark, ascending and apart from each other; the outbox has handed them out.
+    /// Handled events above the mark, ascending and without overlap; the outbox has handed them out.
     package let ranges: [ClosedRange<UInt64>]
     /// The event of the acknowledging side that must have arrived first; not checked.
     package let after: UntrustedNumber
     /// How many of the link's events have found no handler; not checked.
     package let unwanted: UntrustedNumber
 
-    /// Settles all events that were handed out up to `mark`, for a peer that acknowledges nothing.
+    /// What this side assumes of a peer that acknowledges nothing: all events up to `mark`, the newest handed out.
     init(mark: UInt64) {
         self.mark = mark
         ranges = []
@@ -31,7 +31,7 @@ package struct CheckedAcknowledgement: Sendable, Hashable {
             }
             below = range.upperBound
         }
-        // Each number lies between its neighbours, and the highest was handed out.
+        // The checks above show that the numbers ascend, and that the highest was handed out.
         mark = acknowledgement.mark.asWritten
         ranges = acknowledgement.ranges.map { $0.lowerBound.asWritten...$0.upperBound.asWritten }
         after = acknowledgement.after

@@ -1,4 +1,4 @@
-/// Takes and gives back the memory of the chunks of an outbox that is not shared.
+/// Allocates and frees the chunks of an outbox that does not lie in shared memory.
 package struct ChunkMemory: Sendable {
     let take: @Sendable (_ byteCount: Int) -> UnsafeMutableRawPointer
     let giveBack: @Sendable (_ chunk: UnsafeMutableRawPointer, _ byteCount: Int) -> Void

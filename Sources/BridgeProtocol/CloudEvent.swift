@@ -8,7 +8,7 @@ package struct CloudEvent: Sendable {
     package let context: EventContext
     /// The process that the event comes from.
     package let source: String
-    /// The event's place among the events that a link brings; nil if no link brings it.
+    /// The event's sequence on a link, or its position in a journal; nil to leave the attribute out.
     package let sequence: UInt64?
     package let payload: ShownPayload
 

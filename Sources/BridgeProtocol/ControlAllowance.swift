@@ -1,10 +1,10 @@
 /// How many control messages a peer may send.
 ///
-/// Each event that a peer is sent allows three answers: an acknowledgement, a refusal and a receipt. So a peer may
-/// answer as fast as it is asked. All other messages, and answers beyond these, are limited to a number per second; a
-/// burst may have as many messages as four seconds allow.
+/// For each event that it was sent, a peer may send three answers: an acknowledgement, a refusal and a receipt. All
+/// other messages, and answers beyond these, are limited to a number per second; a burst may have as many messages as
+/// four seconds allow.
 ///
-/// Pure; it reads the clock only when no allowance is left.
+/// A pure value: the caller passes the time, which is evaluated only when no allowance is left.
 package struct ControlAllowance: Sendable {
     /// How many answers one event allows.
     private static let answersPerEvent: UInt64 = 3
@@ -25,7 +25,7 @@ package struct ControlAllowance: Sendable {
         countedTo = now
     }
 
-    /// A message has arrived.
+    /// A message has arrived; throws if the peer may not send it now.
     ///
     /// - Parameters:
     ///   - kind: the message's kind; nil for an unknown kind, which is skipped.
@@ -48,7 +48,7 @@ package struct ControlAllowance: Sendable {
         guard left > 0 else {
             throw LinkViolation(
                 """
-                it sends control messages that answer no event without end; the limit is \(rate) a second, and \
+                it sends too many control messages that answer no event; the limit is \(rate) a second, and \
                 \(rate * Self.burstSeconds) at once
                 """
             )

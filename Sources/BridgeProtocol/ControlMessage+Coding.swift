@@ -104,9 +104,9 @@ extension ControlMessage {
 
     // MARK: - Decoding
 
-    /// Decodes the body of a frame that is not an event; nil for a kind that may be skipped.
+    /// Decodes the body of a control frame; nil for an unknown kind that may be skipped.
     ///
-    /// Elements beyond the known ones are ignored, so that messages can grow.
+    /// Elements beyond the known ones are ignored, so that later versions can add some.
     package init?(decoding body: UnsafeRawBufferPointer, limits: LinkLimits) throws {
         var reader = CBORReader(body)
         guard let count = try reader.readArrayHead(), count > 0 else {
@@ -335,9 +335,9 @@ extension ControlMessage {
         return .acknowledge(acknowledgement, incarnation: incarnation)
     }
 
-    /// The kind of a frame, read without decoding the rest; nil if the frame begins like no known frame.
+    /// The kind of a frame, read without decoding the rest; nil if no known frame begins like this frame.
     package static func kind(of body: UnsafeRawBufferPointer) -> UInt64? {
-        // Every known frame begins with an array head that holds its count in one byte, then a kind in one byte.
+        // Every known frame begins with an array head of one byte, which holds the count, and a kind of one byte.
         guard body.count >= 2, body[0] & 0xE0 == 0x80, body[0] & 0x1F < 24, body[1] < 24 else { return nil }
         return UInt64(body[1])
     }

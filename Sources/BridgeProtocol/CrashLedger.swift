@@ -7,7 +7,7 @@ package struct CrashLedger: Sendable, Hashable {
         case strike
         /// The event has reached the limit of strikes: it is not sent again.
         case deadLetter
-        /// The event is not sent again, and no event was handled between the last dead letters: the worker is broken.
+        /// The event is not sent again. No event was handled between the last dead letters, so the worker is broken.
         case broken
     }
 
@@ -22,7 +22,7 @@ package struct CrashLedger: Sendable, Hashable {
         self.strikeLimit = strikeLimit
     }
 
-    /// Whether a crash may strike the events that were open, and puts them on probation.
+    /// Whether a crash puts the open events on probation, and may give one of them a strike.
     package var strikesEvents: Bool { strikeLimit != nil }
 
     /// An incarnation has acknowledged an event: the worker is able to do its work.

@@ -51,13 +51,15 @@ extension EventFrame {
         return (head, reader.position)
     }
 
-    /// Takes apart the whole frames at the beginning of `bytes`, as long as each has a ``PlainHead`` and all have the
-    /// same source and the same name.
+    /// Takes apart a run: the whole frames at the beginning of `bytes`, as long as each has a ``PlainHead`` and all
+    /// have the same source and the same name.
+    ///
+    /// A run also ends before a short frame, after 64 KiB, and when `events` is full.
     ///
     /// - Parameters:
     ///   - decoder: finds the frames.
-    ///   - others: the known sources of third processes' events; an event of another such source is in no run.
-    ///   - events: gets the events.
+    ///   - others: the known sources of third processes' events; an event of an unknown one ends the run.
+    ///   - events: receives the events.
     /// - Returns: How many events there are, their name, and their source if it is a third process.
     package static func decodeRun(
         _ bytes: UnsafeRawBufferPointer,
@@ -69,7 +71,7 @@ extension EventFrame {
         var source: SpelledSource?
         while count < events.count, start < longestRun {
             let rest = UnsafeRawBufferPointer(rebasing: bytes[start...])
-            // If the next bytes are no frame, they are an error only when the events before them are handled.
+            // If the next bytes are no frame, the link finds that out after it has handled the events before them.
             guard case .frame(let length)? = try? decoder.next(in: rest) else { break }
             let body = UnsafeRawBufferPointer(rebasing: rest[FrameDecoder.headBytes..<length])
             if count == 0, let position = positionOfThirdSource(in: body) {
@@ -97,15 +99,15 @@ extension EventFrame {
         return position
     }
 
-    /// How many bytes the frames of a run have before its last one: much less than a window, so that the sender learns
-    /// in time what is handled.
+    /// No frame of a run begins after this many bytes: much less than a window, so that the sender learns in time what
+    /// is handled.
     private static let longestRun = 64 << 10
 
-    /// Takes apart a frame that begins with a ``PlainHead``; nil for any other frame, valid or not.
+    /// Takes apart a frame that begins with a ``PlainHead``; nil for a short frame and for any other, valid or not.
     ///
     /// - Parameters:
     ///   - start: where the frame begins in its run.
-    ///   - source: the third process that must have published the event; nil if it must be the sending side.
+    ///   - source: the third process that must have published the event; nil if the sending side must have.
     @inline(__always)
     private static func decodePlain(
         _ body: UnsafeRawBufferPointer,
@@ -155,9 +157,9 @@ extension EventFrame {
         return (event, name)
     }
 
-    /// The number at `position`, which moves behind it; nil if another item begins there.
+    /// Reads the number at `position`, and moves `position` behind it; nil if something else begins there.
     ///
-    /// Nine bytes must be left.
+    /// The caller has checked that nine bytes are left.
     @inline(__always)
     static func number(in body: UnsafeRawBufferPointer, at position: inout Int) -> UInt64? {
         let initial = body[position]
@@ -239,11 +241,11 @@ extension EventFrame {
         }
     }
 
-    /// Checks the name of an event that a peer offers, or announces that it will offer.
+    /// Checks the name of an event that a peer publishes, or says that it will publish.
     static func checkEventName(_ name: String, limits: LinkLimits) throws(LinkViolation) {
         try checkName(name, limits: limits)
         guard name != EventName.everything.text else {
-            throw LinkViolation("no event has the name \"\(name)\", which stands for all events where they are wanted")
+            throw LinkViolation("no event has the name \"\(name)\", by which a subscriber asks for all events")
         }
     }
 

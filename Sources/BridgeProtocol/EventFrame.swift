@@ -11,7 +11,7 @@ package enum WireID: Sendable, Hashable {
     case other(origin: String, incarnation: UInt64, number: UInt64)
 }
 
-/// The name in an event frame: the number that the receiver's interest gave it, or the text.
+/// The name in the frame of an event or a gap: the number that the receiver's interest gave it, or the text.
 package enum WireName: Sendable, Hashable {
     case number(UInt64)
     case text(String)
@@ -28,17 +28,17 @@ package struct EventHead: Sendable, Hashable {
     package var root: WireID?
     /// W3C trace context, as the header field spells it.
     package var traceparent: String?
-    /// Events of the same origin with a lower number will not come again.
+    /// The settled mark: events of the same origin with a lower number will not come again.
     package var settledBelow: UntrustedNumber?
     /// Whether the event's publisher waits for a receipt from every process.
     package var wantsReceipt = false
-    /// Whether a journal's event is sent again to this receiver alone; only from a host.
+    /// Whether the event comes again, out of a journal and to this receiver alone; only a host sends such events.
     package var isReplay = false
-    /// The worker's mark, which the host keeps with the event; only from a worker to a host that keeps bookmarks.
+    /// The worker's bookmark, which the host keeps with the event; sent only to a host that keeps bookmarks.
     package var bookmark: [UInt8]?
 
-    /// Whether a run may have such an event: nothing but its number, its time, its settled mark and its payload differs
-    /// from the event before.
+    /// Whether the event may be part of a run: the events of a run differ only in sequence, number, time, settled mark
+    /// and payload.
     package var isPlain: Bool {
         guard case .number = name else { return false }
         return attempt == 1 && cause == nil && root == nil && traceparent == nil && !wantsReceipt && !isReplay
@@ -55,8 +55,7 @@ package struct EventHead: Sendable, Hashable {
 
 /// Encoding and decoding of event frames: `[8, sequence, id, time, name, options, payload]`.
 ///
-/// The payload is the last element, so that its extent is known without decoding it: an event that is only passed on is
-/// never decoded.
+/// The payload is the last element, so its extent is known without decoding it: an event can be passed on undecoded.
 package enum EventFrame {
     enum Option {
         static let attempt: UInt64 = 1
@@ -144,7 +143,7 @@ package enum EventFrame {
         }
     }
 
-    /// The head of an event that has no cause: it has a number for the name, and no option but
+    /// The head of most events that have no cause: it has a number for the name, and no option but
     /// ``EventHead/settledBelow``.
     package struct PlainHead {
         private let sequence: UInt64

@@ -1,6 +1,6 @@
 /// Memory that holds a host's large events, and that its worker reads.
 ///
-/// The worker reads only what placed frames name: the memory has no head page and no list of chunks.
+/// The memory has no head page and no list of chunks, because the worker reads only what placed frames name.
 final class FrameShelf {
     private let slots: SlotTable
 

@@ -20,7 +20,7 @@ package struct Gap: Sendable, Hashable {
         }
     }
 
-    /// How many origins have a range at most; events of further origins are only counted.
+    /// The most ranges of a gap, one for each origin; events of further origins are only counted.
     package static let maximumRanges = 64
 
     package let name: String

@@ -33,7 +33,7 @@ package struct InterestTable: Sendable {
             }
             guard (entry.number == 0) == (entry.name == EventName.everything.text) else {
                 throw LinkViolation(
-                    "number 0 and the name \"*\" stand for all events, and for one another; found \(entry.number) for \"\(entry.name)\""
+                    "number 0 and the name \"*\" belong only to each other; found \(entry.number) for \"\(entry.name)\""
                 )
             }
             guard wanted[name] == nil else { throw LinkViolation("the name \"\(entry.name)\" is wanted twice") }

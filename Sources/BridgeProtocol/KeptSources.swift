@@ -2,14 +2,14 @@ import DomainEvents
 
 /// The sources of the events in an outbox, which must stay alive as long as a record names them.
 struct KeptSources {
-    /// The newest event's source is the last.
+    /// The last element is the newest event's source.
     private var sources: [EventSource] = []
     private var newest: UnsafeMutableRawPointer?
 
     /// Keeps the source of the newest event.
     @inline(__always)
     mutating func keep(_ source: EventSource) {
-        // A comparison of addresses counts no reference.
+        // Comparing addresses changes no reference count.
         if newest != Unmanaged.passUnretained(source).toOpaque() { add(source) }
     }
 

@@ -12,12 +12,12 @@ package struct LinkFeatures: OptionSet, Sendable, Hashable {
     /// This side acknowledges nothing: an event for it counts as settled once it is written, and is never sent again.
     package static let acknowledgesNothing = LinkFeatures(rawValue: 2)
 
-    /// This worker wants to put bookmarks on its events, or, in a welcome, this host keeps them.
+    /// In a hello, the worker wants to put bookmarks on its events; in a welcome, the host keeps them.
     package static let bookmarks = LinkFeatures(rawValue: 4)
 
-    /// This side takes events that keep the identity of another machine's event; only a host does.
+    /// This side, a host, takes imported events: events of another machine that keep the identity that they had there.
     package static let takesImportedEvents = LinkFeatures(rawValue: 8)
 
-    /// This side, the host, reads in the worker's shared outbox how often the worker has shown that it lives.
+    /// This side, the host, reads the number of the worker's heartbeats in the worker's shared outbox.
     package static let readsHeartbeats = LinkFeatures(rawValue: 16)
 }

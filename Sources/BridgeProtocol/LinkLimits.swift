@@ -1,12 +1,16 @@
 import DomainEvents
 
-/// What one side of a link grants and tolerates; it checks every number from a peer against these limits before it
-/// takes memory.
+/// What one side of a link grants and tolerates; it checks a peer's numbers against these limits before taking memory.
+///
+/// The *charged* bytes of an event are the length of its frame, but at least `minimumCharge`.
 package struct LinkLimits: Sendable, Hashable {
     /// The largest frame body, in bytes.
     ///
     /// 16 MiB: large enough for documents, small enough that one frame does no harm.
     package var frameBytes = 16 << 20
+
+    /// The largest frame body that any limit allows: 1 GiB, which fits in the 32 bits of a frame's length.
+    package static let greatestFrameBytes = 1 << 30
 
     /// The largest frame body before the handshake is done, in bytes: no peer needs much to say who it is.
     package var handshakeFrameBytes = 64 << 10
@@ -26,7 +30,7 @@ package struct LinkLimits: Sendable, Hashable {
     /// What becomes of events for which the outbox has no room.
     package var overflow = OverflowPolicies()
 
-    /// How many event names a peer may want at once.
+    /// How many event names a peer may want while a link lives, including those that it no longer wants.
     package var interestNames = 16_384
 
     /// How many event names a peer may introduce beyond those that this process knows, publishes or wants.
@@ -38,7 +42,7 @@ package struct LinkLimits: Sendable, Hashable {
     /// The longest event name, in UTF-8 bytes.
     package var eventNameBytes = EventName.maximumBytes
 
-    /// How many processes a receipt may name.
+    /// How many processes a receipt may name besides the one that it speaks of.
     package var processNames = 4_096
 
     package init() {}
@@ -57,8 +61,8 @@ package struct LinkLimits: Sendable, Hashable {
 
     /// How many bytes of control messages may wait for a peer that reads nothing.
     ///
-    /// This is room for a thousand of the largest messages, or for an interest in 16,384 names. Hardly any bytes wait
-    /// for a peer that reads.
+    /// This is room for a thousand refusals with the longest text, or for an interest in 16,384 names of 240 bytes.
+    /// Hardly any bytes wait for a peer that reads.
     package static let waitingControlBytes = 4 << 20
 
     /// How many windows a sender may go beyond the oldest unacknowledged event: this bounds how much the receiver

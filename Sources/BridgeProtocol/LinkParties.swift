@@ -3,8 +3,8 @@ package import DomainEvents
 /// The two processes that a link connects, each with the source of its events and the incarnation under which it
 /// acknowledges.
 ///
-/// Frames shorten identities: an event of the writing side is its number alone, an event of the reading side is marked
-/// as the reader's own. So the meaning of a frame depends on which side has written it.
+/// Frames shorten identities: a number alone means an event of the side that writes the frame, a negative number an
+/// event of the side that reads it. So the meaning of a frame depends on which side has written it.
 package struct LinkParties: Sendable {
     /// The source of the events that this side publishes.
     package private(set) var own: EventSource
@@ -27,7 +27,7 @@ package struct LinkParties: Sendable {
     /// The incarnation that the peer's acknowledgements must carry; 0 before the handshake.
     package var peerIncarnation: UInt64 { peer?.incarnation ?? 0 }
 
-    /// Whether the source is this side, by the object that all its events share.
+    /// Whether the source is this side: compares only objects, as all events of this side share one.
     @inline(__always)
     func isOwn(_ source: EventSource) -> Bool { source === own }
 

@@ -12,7 +12,7 @@ package struct LinkPhaseMachine: Sendable {
         /// Only the frames of the handshake may pass.
         case handshake
         case established
-        /// The peer has said goodbye: nothing may follow.
+        /// The peer has said goodbye, or the hello was rejected: nothing may follow.
         case ended
     }
 

@@ -1,4 +1,4 @@
-/// A peer's breach of the protocol; the link is closed for it.
+/// A peer's breach of the protocol, which closes the link.
 package struct LinkViolation: Error, Sendable, Hashable, CustomStringConvertible {
     package let description: String
 

@@ -1,4 +1,4 @@
-/// The first frame of a worker: who it is and what it can do.
+/// The first frame of a worker or of an attached client: who it is and what it can do.
 package struct Hello: Sendable, Hashable {
     /// The text that distinguishes a bridge worker from any other program that writes to the descriptor.
     package static let magic = "event-bridge"
@@ -54,7 +54,7 @@ package struct Welcome: Sendable, Hashable {
     package var features: LinkFeatures
     /// The name that the host gives a peer that it has not started; nil for a worker, which knows its name.
     package var name: String?
-    /// The bookmark of the worker's last event that the host has kept; nil if there is none.
+    /// The worker's last bookmark, as the host has kept it; nil if there is none.
     package var bookmark: [UInt8]?
 
     package init(
@@ -120,7 +120,7 @@ package struct Reject: Sendable, Hashable {
 /// The event names that one side wants from now on, and the numbers of the names that it no longer wants.
 package struct Interest: Sendable, Hashable {
     package struct Name: Sendable, Hashable {
-        /// The number that the side which wants the events has chosen; event frames carry it in place of the name.
+        /// Chosen by the side that wants the events; event frames carry this number in place of the name.
         package var number: UInt64
         package var name: String
 
@@ -163,12 +163,12 @@ package struct Refusal: Sendable, Hashable {
     }
 }
 
-/// What became of an event in one process; passed on to the process that offered the event and waits for its receipts.
+/// What became of an event in one process; goes to the process that published the event and waits for receipts.
 package struct Receipt: Sendable, Hashable {
     package enum Outcome: UInt64, Sendable, CaseIterable {
         /// Every handler has returned; with 0 handlers, the process did not want the event.
         case handled = 0
-        /// The event could not be decoded or was invalid, or a handler threw.
+        /// The event could not be decoded, was invalid or forbidden, or a handler threw.
         case refused = 1
         /// The process was given up or stopped.
         case unavailable = 2
@@ -206,7 +206,7 @@ package struct Receipt: Sendable, Hashable {
     }
 }
 
-/// The last frame of an orderly end.
+/// The last frame of a side that ends in order, or that says why it breaks off.
 package struct Goodbye: Sendable, Hashable {
     package enum Reason: UInt64, Sendable, CaseIterable {
         case shutdown = 1
@@ -225,6 +225,14 @@ package struct Goodbye: Sendable, Hashable {
     /// The sender of the goodbye has handled everything that it received up to this mark.
     package var handledMark: UntrustedNumber
 
+    /// Whether the sender has finished what it had; false if it breaks off.
+    package var isOrderly: Bool {
+        switch Reason(rawValue: reason) {
+        case .shutdown, .replaced, .idle: true
+        case .violation, .version, .limit, .internalError, nil: false
+        }
+    }
+
     package init(reason: UInt64, text: String, lastWritten: UInt64, handledMark: UInt64) {
         self.reason = reason
         self.text = text
@@ -233,7 +241,7 @@ package struct Goodbye: Sendable, Hashable {
     }
 }
 
-/// Every frame but an event.
+/// Every frame except events, placed events and gaps.
 package enum ControlMessage: Sendable, Hashable {
     case hello(Hello)
     case welcome(Welcome)
@@ -249,7 +257,7 @@ package enum ControlMessage: Sendable, Hashable {
     case receipt(Receipt)
     /// A sign of life.
     case heartbeat
-    /// Asks the peer to take no more events, finish those that it has and say goodbye within so many milliseconds.
+    /// Asks the peer to take no more events, to finish those that it has, and to say goodbye within this time.
     case drain(graceMilliseconds: UntrustedNumber)
     case goodbye(Goodbye)
 }

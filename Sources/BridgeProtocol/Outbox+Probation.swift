@@ -2,7 +2,7 @@ package import DomainEvents
 
 /// What a crash of the receiver means for the events that it had.
 extension Outbox {
-    /// The receiver has crashed before it had finished these events.
+    /// The receiver crashed before it finished these events.
     ///
     /// Events that are settled by now are left out.
     package mutating func receiverCrashed(suspects: [EventID], because reason: String) -> Probation.Finding {

@@ -1,10 +1,10 @@
 package import DomainEvents
 import Synchronization
 
-/// The sending side of a link: every accepted event, as an encoded frame, until the peer has acknowledged it.
+/// The sending side of a link: every event with a link sequence, as an encoded frame, until the peer acknowledges it.
 ///
-/// A pure data structure. Its events survive the receiver: after a crash the unacknowledged frames are encoded anew for
-/// the next incarnation, in their order and ahead of newer events.
+/// A pure data structure. Its events survive the receiver: after a crash the unsettled events are encoded anew for the
+/// next incarnation, in their order and ahead of newer events.
 package struct Outbox: ~Copyable {
     /// One event in the outbox.
     private struct Record {
@@ -84,8 +84,8 @@ package struct Outbox: ~Copyable {
 
     /// Charged bytes of all that is kept.
     package private(set) var chargedBytes = 0
-    /// Charged bytes of the events that the receiver has handled: these stay until what their handlers published has
-    /// arrived, or lies in shared memory.
+    /// Charged bytes of the handled events that are kept: until what their handlers published has arrived, or lies in
+    /// shared memory, and until all events before them are freed.
     package private(set) var creditedBytes = 0
     private var inFlightBytes = 0
     private var inFlightEvents = 0
@@ -102,11 +102,11 @@ package struct Outbox: ~Copyable {
     package private(set) var refusedEvents: UInt64 = 0
     /// How many of the acknowledged events found no handler, as the receiver says.
     package private(set) var unwantedEvents: UInt64 = 0
-    /// How many bytes the frames of all events that were handed out for writing had together.
+    /// The total length, in bytes, of the frames of all events that were handed out for writing.
     package private(set) var composedBytes: UInt64 = 0
     /// How many unsettled events are kept.
     package var unsettledEvents: UInt64 { lastSequence - gaps.count - acknowledgedEvents - refusedEvents }
-    /// How many gaps were put in between the events, and the sequence of the newest.
+    /// How many gaps were put in between the events, and the sequence of the newest gap.
     private var gaps: (count: UInt64, newest: UInt64) = (0, 0)
     package var endsWithGap: Bool { !isEmpty && gaps.newest == lastSequence }
 
@@ -115,7 +115,7 @@ package struct Outbox: ~Copyable {
     /// The frames that name the large events of the batch that is being written.
     private var placements = PlacedFrames()
 
-    /// The settled events of which a journal has to hear.
+    /// The settled events that a journal has to hear of.
     package internal(set) var untold = UntoldEvents()
 
     private var sources = KeptSources()
@@ -123,7 +123,7 @@ package struct Outbox: ~Copyable {
     /// An atomic has an address, and so has every value that contains one: the compiler passes the outbox, and the
     /// state that the outbox is part of, by their addresses.
     ///
-    /// Without it, each call of a method that only reads would first copy all of the state to the stack.
+    /// Without the atomic, each call of a method that only reads would first copy all of the state to the stack.
     private let hasAddress = Atomic(true)
 
     package init(limits: LinkLimits, memory: ChunkMemory = .heap) {
@@ -160,9 +160,9 @@ package struct Outbox: ~Copyable {
     package var unhandledBytes: Int { chargedBytes - creditedBytes }
     package var count: Int { Int(lastSequence &+ 1 &- firstSequence) }
     package var isEmpty: Bool { lastSequence &+ 1 == firstSequence }
-    /// Whether the receiver holds nothing that it has not acknowledged.
+    /// Whether the receiver has acknowledged all events that were handed out for writing.
     package var hasNothingInFlight: Bool { inFlightEvents == 0 }
-    /// Whether an event is left that the window lets out.
+    /// Whether the window lets out another event that lies here.
     package var hasWritable: Bool { lastComposed < lastSequence && isNextAllowed }
 
     private func place(of sequence: UInt64) -> UnsafeMutablePointer<Record> {
@@ -219,9 +219,10 @@ package struct Outbox: ~Copyable {
         store.region?.accepted(lastSequence, frameLength: frameLength)
     }
 
-    /// A journal has to hear of events that come to this outbox, or had to hear of events in an outbox before it.
+    /// From now on the peer is never told which events it may forget, as some may come again: those of which a journal
+    /// has to hear, here or in an outbox before this one, and those that have become dead letters.
     ///
-    /// Called before the first of them is appended; the peer is then never told which events it may forget.
+    /// Called before the first event is appended of which a journal has to hear.
     package mutating func willOwe() { untold.use() }
 
     /// A journal counts the newest event as owed to the receiver, and has to hear when the event is settled.
@@ -260,7 +261,7 @@ package struct Outbox: ~Copyable {
         return probation.isEmpty && inFlightEvents < windowEvents && inFlightBytes + next.pointee.charge <= windowBytes
     }
 
-    /// Whether the window would let out one more event with this charge, after all that lies here.
+    /// Whether the window would let out all that lies here, and one more event with this charge.
     package func hasWindow(for charge: Int) -> Bool {
         guard lastSequence &+ 1 <= LinkLimits.lastSequence(afterMark: mark, windowEvents: windowEvents) else {
             return false
@@ -275,7 +276,7 @@ package struct Outbox: ~Copyable {
     ///
     /// - Parameters:
     ///   - pieces: receives the pieces.
-    ///   - maximumBytes: about how many bytes are handed out; at least one frame is.
+    ///   - maximumBytes: about how many bytes are handed out, but at least one frame.
     ///   - last: the newest event that may leave now.
     package mutating func compose(
         into pieces: inout [UnsafeRawBufferPointer],
@@ -343,9 +344,9 @@ package struct Outbox: ~Copyable {
         return checked
     }
 
-    /// Gives back the window credit of all that was handed out to a peer that acknowledges nothing.
+    /// Gives back the window credit of all events that were handed out to a peer that acknowledges nothing.
     ///
-    /// - Returns: An acknowledgement of all that, for ``settle(_:)``.
+    /// - Returns: An acknowledgement of these events, for ``settle(_:)``.
     package mutating func creditAll() -> CheckedAcknowledgement {
         let all = CheckedAcknowledgement(mark: lastComposed)
         credit(all)
@@ -353,7 +354,7 @@ package struct Outbox: ~Copyable {
     }
 
     private mutating func credit(_ checked: CheckedAcknowledgement) {
-        // Everything below `mark` was credited before.
+        // Everything up to `mark` was credited before.
         if checked.mark > mark { credit(mark &+ 1, checked.mark) }
         for range in checked.ranges { credit(range.lowerBound, range.upperBound) }
         mark = max(mark, checked.mark)
@@ -377,8 +378,8 @@ package struct Outbox: ~Copyable {
     /// The first event from `first` to `last` that has not reached the stage; an event after `last` if all have reached
     /// it.
     ///
-    /// The event `first` must still be kept. The search joins the steps that it passes over into longer steps. So it
-    /// takes few steps, whatever ranges a peer announces, and however often.
+    /// The event `first` must still be kept. The search joins the steps that it takes into longer steps. So later
+    /// searches take few steps, whatever ranges a peer announces, and however often.
     private mutating func next(not stage: Stage, from first: UInt64, through last: UInt64) -> UInt64 {
         var sequence = first
         while sequence <= last, let record = record(sequence), case let known = record.pointee[stage], known > 0 {
@@ -392,7 +393,7 @@ package struct Outbox: ~Copyable {
 
     /// Settles the events of an acknowledgement, and frees those that are not needed any more.
     ///
-    /// - Returns: How many events this has settled.
+    /// - Returns: How many events this call has settled.
     package mutating func settle(_ acknowledgement: CheckedAcknowledgement) -> Int {
         var settled = 0
         let after = acknowledgement.after
@@ -431,7 +432,7 @@ package struct Outbox: ~Copyable {
         package let owed: EventID?
     }
 
-    /// Settles an event that the peer refuses; ``refusalWasTold(settled:)`` has to follow.
+    /// Settles an event that the peer refuses; the caller then has to call ``refusalWasTold(settled:)``.
     ///
     /// - Returns: The event; nil if it is settled already.
     package mutating func refuse(_ refused: UntrustedNumber) throws(LinkViolation) -> Refused? {
@@ -477,21 +478,24 @@ package struct Outbox: ~Copyable {
         if capacity > Self.keptRecords { makeRing(of: Self.fewRecords) }
     }
 
-    /// Takes out the settled events of which a journal may hear, now that the events from the receiver up to
-    /// `sequence` are recorded.
+    /// Takes out the settled events that the journal may hear of, now that it has recorded the receiver's events up to
+    /// `sequence`.
     package mutating func takeUntold(recordedThrough sequence: UInt64) -> [EventID] {
         untold.take(recordedThrough: sequence)
     }
 
     // MARK: - What the receiver may forget
 
-    /// The lowest number of an unsettled event of `source`; nil if all its events are settled.
+    /// The lowest number of an event of `source` that may come again; nil if none may.
+    ///
+    /// A refused event counts until it is acknowledged: it may be about to become a dead letter.
     package func lowestNumber(of source: EventSource) -> UInt64? {
         var lowest: UInt64?
         var sequence = firstSequence
         while sequence <= lastSequence {
             let record = place(of: sequence).pointee
-            if !record.isSettled, !record.isGap, record.source._withUnsafeGuaranteedRef({ $0 == source }) {
+            let isOver = record.isSettled && record.isCredited
+            if !isOver, !record.isGap, record.source._withUnsafeGuaranteedRef({ $0 == source }) {
                 lowest = min(lowest ?? record.number, record.number)
             }
             sequence += 1

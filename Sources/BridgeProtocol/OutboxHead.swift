@@ -54,12 +54,12 @@ package struct OutboxHead: @unchecked Sendable {
         return (OutboxLayout.Field.open + index / 64 * 8, 1 << UInt64(index % 64))
     }
 
-    /// The reading thread enters the handlers of an event.
+    /// A thread enters the inline handlers of an event.
     package func handlingBegan(_ sequence: UInt64) {
         store(sequence, at: OutboxLayout.Field.handlingBegun)
     }
 
-    /// The reading thread has left the handlers of an event.
+    /// The thread has left the inline handlers of the event.
     package func handlingFinished(_ sequence: UInt64) {
         store(sequence, at: OutboxLayout.Field.handlingFinished)
     }

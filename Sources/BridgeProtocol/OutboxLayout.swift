@@ -22,13 +22,13 @@ package enum OutboxLayout {
         package static let begun = 16
         /// The newest event whose frame is whole: as sequences count from 1, this is also the number of whole frames.
         package static let accepted = 24
-        /// The lengths of all whole frames together.
+        /// The total length of all whole frames, in bytes.
         package static let acceptedBytes = 32
         /// How many heartbeats the worker has counted here instead of sending them.
         package static let heartbeats = 40
-        /// The newest received event that the reading thread has begun to handle.
+        /// The newest received event whose inline handlers have begun.
         package static let handlingBegun = 64
-        /// The newest received event that the reading thread has finished handling.
+        /// The newest received event whose inline handlers have returned.
         package static let handlingFinished = 72
         /// The received events that were begun and not finished: bit `sequence mod openEvents`.
         package static let open = 2_048
@@ -40,10 +40,10 @@ package enum OutboxLayout {
     /// The number that marks an outbox: the text `evoutbx1` in memory.
     package static let mark = UInt64(littleEndian: 0x3178_6274_756F_7665)
 
-    /// How long the file must be to hold so many bytes of events, however they lie.
+    /// How long the file must be, in bytes, to hold `outboxBytes` of events, however they lie.
     ///
-    /// A frame never straddles two chunks, so up to a half of each chunk may be empty; and gaps may lie between the
-    /// chunks in use. The file takes memory only where it was written, so its length costs nothing.
+    /// A frame never straddles two chunks, so up to a half of each chunk may be empty; and unused slots may lie between
+    /// the chunks in use. The file takes memory only where it was written, so its length costs nothing.
     package static func fileBytes(outboxBytes: Int, frameBytes: Int) -> Int {
         let slots = (outboxBytes + frameBytes) / slotBytes + 2
         return headBytes + 4 * slots * slotBytes

@@ -2,8 +2,8 @@ import Synchronization
 
 /// How far a living worker has got with its shared outbox: the host reads words of the head page in place.
 ///
-/// The host cannot check the numbers. The worker writes them after the frames that they count, so that they are true
-/// whenever an honest worker is killed.
+/// The host cannot check the numbers. A worker writes them after the frames that they count, so the numbers of an
+/// honest worker are true whenever it is killed.
 package struct OutboxProgress: @unchecked Sendable {
     // Sendable: the words are atomic, and the memory stays for as long as this value holds it.
     private let memory: any OutboxMemory
@@ -20,7 +20,7 @@ package struct OutboxProgress: @unchecked Sendable {
     /// The newest event whose frame is whole: that event outlives the worker.
     package var accepted: UntrustedNumber { load(OutboxLayout.Field.accepted) }
 
-    /// How many bytes the frames of all events up to ``accepted`` have together.
+    /// The total length, in bytes, of the frames of all events up to ``accepted``.
     package var acceptedBytes: UntrustedNumber { load(OutboxLayout.Field.acceptedBytes) }
 
     /// How many heartbeats the worker has counted.

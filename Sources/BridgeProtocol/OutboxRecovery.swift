@@ -29,11 +29,11 @@ package struct OutboxRecovery: ~Copyable {
     private var allowance: Int
     private let allowed: Int
 
-    /// How many bytes the records are charged at most: twice what any worker keeps before it drops, whatever its host
-    /// keeps.
+    /// How many bytes the records are charged at most: twice what a worker keeps before it drops events, which is the
+    /// same for all workers, whatever limits their hosts have.
     ///
-    /// The file is larger, because large frames leave room empty. A file full of the smallest events would keep the
-    /// host busy for more than a minute.
+    /// The file is larger, because large frames leave room empty. Reading a file full of the smallest events would keep
+    /// the host busy for more than a minute.
     package static let allowedBytes = 2 * LinkLimits().outboxHardBytes
 
     /// - Parameter allowed: how many bytes may be charged for all records that are visited.
@@ -66,8 +66,8 @@ package struct OutboxRecovery: ~Copyable {
         }
     }
 
-    /// Visits the records after `received`, oldest first, each with its link sequence; a record is valid during the
-    /// call only.
+    /// Visits the records after event `received`, oldest first, each with its link sequence; a record is valid during
+    /// the call only.
     ///
     /// - Throws: ``OutboxDamage`` if the outbox cannot be read to its end, or what `body` throws. What `body` did
     ///   before is not undone.
@@ -90,7 +90,7 @@ package struct OutboxRecovery: ~Copyable {
                 allowance -= LinkLimits.charge(forFrameOf: length)
                 guard allowance >= 0 else {
                     throw OutboxDamage(
-                        "behind event \(last ?? received) lies more than a worker may keep, \(allowed) bytes"
+                        "more follows event \(last ?? received) than the \(allowed) bytes that a worker may keep"
                     )
                 }
                 try body(sequence, record)

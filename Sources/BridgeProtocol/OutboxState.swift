@@ -1,6 +1,6 @@
-/// What the head page of a shared outbox said at one moment: a copy, from the side of the host.
+/// The host's copy of the head page of a shared outbox.
 ///
-/// The numbers are the worker's, and are not checked.
+/// The numbers are not checked, and a living worker may change them while they are copied.
 package struct OutboxState: Sendable {
     package let firstChunk: UntrustedNumber
     /// The newest event whose frame the worker began to write.
@@ -32,7 +32,7 @@ package struct OutboxState: Sendable {
     /// Whether the worker was writing a frame that never became whole.
     package var isTorn: Bool { begun > accepted }
 
-    /// The event whose handlers the reading thread was in; nil if it was in no handlers.
+    /// The event whose inline handlers ran; nil if none ran.
     package var handledNow: UntrustedNumber? { handlingBegun == handlingFinished ? nil : handlingBegun }
 
     /// Whether an event was open in the worker: its handlers had it, and not all of them had returned.

@@ -1,6 +1,6 @@
 package import DomainEvents
 
-/// What waits before the outbox of a link: events that policies may still drop, and gaps where events were dropped.
+/// What waits before a link's outbox: events, some of which policies may drop, and gaps where events were dropped.
 ///
 /// A pure data structure. An event in the outbox has a link sequence and stays; an event in the queue has no sequence
 /// yet.
@@ -14,6 +14,8 @@ package struct OverflowQueue: Sendable {
         package let wantsReceipt: Bool
         /// Whether a journal has to hear what becomes of the event.
         package let isOwed: Bool
+        /// Whether the event was a dead letter, which is gone now that the event waits.
+        package let wasLetter: Bool
         package let payload: [UInt8]
 
         package init(
@@ -22,6 +24,7 @@ package struct OverflowQueue: Sendable {
             attempt: UInt64,
             wantsReceipt: Bool,
             isOwed: Bool = false,
+            wasLetter: Bool = false,
             payload: UnsafeRawBufferPointer
         ) {
             self.name = name
@@ -29,13 +32,15 @@ package struct OverflowQueue: Sendable {
             self.attempt = attempt
             self.wantsReceipt = wantsReceipt
             self.isOwed = isOwed
+            self.wasLetter = wasLetter
             self.payload = Array(payload)
         }
 
         package var charge: Int { OverflowQueue.charge(forPayloadOf: payload.count) }
 
-        /// Whether the policy of its name may take the event out; a replayed event has waited for its room.
-        fileprivate var isEvictable: Bool { !context.isReplay }
+        /// Whether the policy of its name may take the event out: not a replayed event, which has waited for its room,
+        /// nor the event of a dead letter, because an operator was told that it is accepted.
+        fileprivate var isEvictable: Bool { !context.isReplay && !wasLetter }
     }
 
     package enum Entry: Sendable {
@@ -64,7 +69,7 @@ package struct OverflowQueue: Sendable {
         let value: [UInt8]
     }
 
-    /// The places of one name's events, oldest first; a search passes over places whose event has left.
+    /// The places of one name's events, oldest first; a search skips places whose event has left.
     private struct Line: Sendable {
         var places: [(index: Int, ticket: UInt64)] = []
         var first = 0
@@ -98,7 +103,7 @@ package struct OverflowQueue: Sendable {
     /// heads of the payloads' arrays.
     package var bookkeepingBytes: Int { count * (MemoryLayout<Node?>.stride + 48) }
 
-    /// Whether nothing waits; inlined, because each event asks for it and a call would copy the queue.
+    /// Whether nothing waits; inlined, because it is read for each event, and a call would copy the queue.
     @inlinable package var isEmpty: Bool { count == 0 }
 
     // MARK: - In
@@ -106,7 +111,7 @@ package struct OverflowQueue: Sendable {
     /// Puts an event at the end.
     ///
     /// - Parameters:
-    ///   - key: the encoded value by which a later event takes the place of this event.
+    ///   - key: the encoded value of the field by which a later event with the same value replaces this event.
     ///   - isHeld: whether the event stays until ``release(_:)``.
     /// - Returns: The ticket of the event, for ``release(_:)``.
     package mutating func append(_ event: Waiting, key: [UInt8]? = nil, isHeld: Bool = false) -> UInt64 {
@@ -141,15 +146,14 @@ package struct OverflowQueue: Sendable {
     /// Lets a held event leave.
     package mutating func release(_ ticket: UInt64) { held.removeAll { $0 == ticket } }
 
-    /// Lets all that is held leave.
     package mutating func releaseAll() { held = [] }
 
     // MARK: - Policies
 
-    /// How many bytes the events of a name are charged.
+    /// How many bytes the evictable events of a name are charged.
     package func chargedBytes(of name: String) -> Int { lines[EventName(name)]?.chargedBytes ?? 0 }
 
-    /// Takes out the oldest event of a name, and leaves a gap; nil if no event of the name waits.
+    /// Takes out the oldest evictable event of a name, and leaves a gap; nil if there is none.
     package mutating func dropOldest(of name: String) -> Waiting? {
         guard let index = oldest(of: name), let event = leave(index) else { return nil }
         nodes[index]?.entry = .gap(Gap(event.context.id, name: name, reason: .policy))
@@ -157,7 +161,7 @@ package struct OverflowQueue: Sendable {
         return event
     }
 
-    /// Takes out the event with this key, for a later event, and leaves no gap; nil if no event has the key.
+    /// Takes out the event with this key, which a later event replaces, and leaves no gap; nil if no event has the key.
     package mutating func supersede(name: String, key: [UInt8]) -> Waiting? {
         guard let index = keys[Key(name: EventName(name), value: key)], let event = leave(index) else { return nil }
         let neighbour = nodes[index]?.previous ?? nodes[index]?.next

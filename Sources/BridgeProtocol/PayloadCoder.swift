@@ -5,9 +5,9 @@ package import DomainEvents
 ///
 /// The payload of an untyped event is encoded already, and goes out as it is.
 ///
-/// Any thread may use it, each with coders and buffers of its own.
+/// Any thread may use this object, each with encoders, decoders and buffers of its own.
 package final class PayloadCoder<E: DomainEvent>: Sendable {
-    /// The coder of a type that has a layout; this object owns it unmanaged, so that its use counts no reference.
+    /// The coder of a type that has a layout; owned unmanaged, so that using the coder changes no reference count.
     private let layout: Unmanaged<LaidOutCoder<E>>?
     private let isUntyped = E.self == UntypedEvent.self
 
@@ -40,6 +40,6 @@ package final class PayloadCoder<E: DomainEvent>: Sendable {
         return try decoder.decode(E.self, from: payload)
     }
 
-    /// What is wrong with the layout, as far as this event shows it; nil if nothing is wrong or there is no layout.
+    /// What is wrong with the layout, as far as this event shows; nil if nothing is wrong or there is no layout.
     package func mismatch(for event: E) throws -> String? { try layout?.takeUnretainedValue().mismatch(for: event) }
 }

@@ -2,7 +2,7 @@ import CBOR
 
 /// An event whose frame lies in memory that its sender shares: `[16, sequence, offset, length]`.
 ///
-/// In the stream it replaces the event's own frame. In the sequences and in the window it counts as that frame would.
+/// In the stream it replaces the event's own frame, and it counts as that frame in the sequences and in the window.
 package struct PlacedFrame: Sendable, Hashable {
     package let sequence: UntrustedNumber
     /// Where the frame begins, counted from the beginning of the memory.

@@ -1,4 +1,4 @@
-/// The placed frames of the batch that is being written: memory that stays where it is until the batch is written.
+/// The placed frames of the batch that is being written; their memory stays in place until the batch is written.
 struct PlacedFrames: ~Copyable {
     /// How many placed frames fit: twice as many as a default window holds if all of them have the least length.
     private static let capacity = 64

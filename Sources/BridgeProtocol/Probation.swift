@@ -1,7 +1,7 @@
 /// The events of an outbox that their receiver had begun and not finished when it crashed, until each is settled.
 ///
-/// One of them has killed the receiver. As long as an event is on probation, no more than one event is in flight: the
-/// next crash then finds exactly one event, which gets a *strike*.
+/// One of them may have crashed the receiver. As long as an event is on probation, at most one event is in flight. So
+/// the next crash finds at most one event open, which gets a *strike*.
 package struct Probation: Sendable, Hashable {
     /// What a crash says about the events that it found open.
     package enum Finding: Sendable, Hashable {

@@ -3,7 +3,6 @@ package enum ProtocolVersion {
     /// The version described in docs/reference/wire-protocol.md.
     package static let current: UInt64 = 1
 
-    /// All versions that can be spoken.
     package static let supported: ClosedRange<UInt64> = 1...1
 
     /// The highest version that both sides speak; nil if they have none in common.

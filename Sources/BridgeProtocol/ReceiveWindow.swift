@@ -8,9 +8,9 @@ package struct ReceiveWindow: Sendable {
     package enum Urgency: Sendable, Hashable {
         /// There is nothing new to acknowledge.
         case none
-        /// Acknowledge with the next frame, or when the link falls idle.
+        /// Acknowledge with the next frame that leaves, or soon if none does.
         case soon
-        /// A quarter of the window is handled: the sender must not run dry.
+        /// Acknowledge at once: a quarter of the window is handled, or a caller waits until the link is quiet.
         case now
     }
 
@@ -47,9 +47,9 @@ package struct ReceiveWindow: Sendable {
         slots = Array(repeating: Slot(), count: 256)
     }
 
-    /// How many events found no handler when they arrived.
+    /// How many events so far found no handler when they arrived.
     package private(set) var unwantedEvents: UInt64 = 0
-    /// How many bytes the frames of all events had together.
+    /// The total length of the frames of all events and gaps so far, in bytes.
     package private(set) var receivedBytes: UInt64 = 0
 
     /// How many events have arrived and are not handled yet.
@@ -75,7 +75,7 @@ package struct ReceiveWindow: Sendable {
             throw LinkViolation("event with sequence \(announced) arrived where \(sequence) was expected")
         }
         let charge = LinkLimits.charge(forFrameOf: frameLength)
-        // An event larger than the window goes alone.
+        // An event larger than the window may come if no other event is unacknowledged.
         guard openEvents == 0 || (openEvents < windowEvents && openBytes + charge <= windowBytes) else {
             throw LinkViolation(
                 """
@@ -98,8 +98,8 @@ package struct ReceiveWindow: Sendable {
 
     /// Notes the frames of events that have arrived together, one behind the other.
     ///
-    /// - Returns: How many of them were taken: those before the first one that must not come.
-    /// - Throws: What is wrong with the first event, if that one must not come.
+    /// - Returns: How many of them were taken: all before the first that breaks the protocol.
+    /// - Throws: A violation, only if the first of `events` breaks the protocol.
     package mutating func eventsReceived(_ events: UnsafeBufferPointer<ArrivedEvent>) throws(LinkViolation) -> Int {
         var taken = 0
         while taken < events.count {
@@ -157,8 +157,8 @@ package struct ReceiveWindow: Sendable {
     /// How soon to acknowledge what is handled.
     package var urgency: Urgency {
         if unannouncedEvents == 0 { return .none }
-        // Events that did not fit into the ranges can be named only when the oldest holes are filled, so these events
-        // do not count here.
+        // Events that did not fit into the ranges can be named only once older events are handled, so they do not count
+        // here.
         let isMuch =
             (unannouncedEvents - unsaidEvents) * 4 >= windowEvents
             || (unannouncedBytes - unsaidBytes) * 4 >= windowBytes
@@ -178,15 +178,15 @@ package struct ReceiveWindow: Sendable {
 
     package var hasUnannounced: Bool { unannouncedEvents > 0 }
 
-    /// Whether any batch may carry an acknowledgement; false while there are holes, because the search for ranges reads
-    /// the whole window.
+    /// Whether any batch may carry an acknowledgement; false while handled events lie above an unhandled one, because
+    /// the search for their ranges reads the whole window.
     package var mayRide: Bool { unannouncedEvents > 0 && handledAboveMark == 0 }
 
-    /// Takes the acknowledgement of all that is handled, which the caller writes; nil if the peer knows all of it.
+    /// Takes the acknowledgement of what is handled, as far as its ranges have room; nil if it would say nothing new.
     ///
     /// - Parameters:
-    ///   - after: the newest event of this side that lies in the outbox and has not been written; 0 for none.
-    ///   - isRepeated: whether the acknowledgement is written even if the peer knows all of it.
+    ///   - after: the event of this side that must arrive before the acknowledgement counts; 0 for none.
+    ///   - isRepeated: whether an acknowledgement is returned even if it says nothing new.
     package mutating func takeAcknowledgement(after: UInt64, isRepeated: Bool = false) -> Acknowledgement? {
         guard unannouncedEvents > 0 || isRepeated else { return nil }
         var ranges: [ClosedRange<UntrustedNumber>] = []
@@ -206,8 +206,8 @@ package struct ReceiveWindow: Sendable {
         }
         unsaidEvents = left
         unsaidBytes = leftBytes
-        // All 64 ranges were announced before, and what is new lies after them: it waits until the oldest hole is
-        // filled.
+        // All 64 ranges were announced before, and what is new lies after them: it waits until the oldest unhandled
+        // event is handled.
         if left == unannouncedEvents, mark == announcedMark, !isRepeated { return nil }
         openEvents -= unannouncedEvents - left
         openBytes -= unannouncedBytes - leftBytes

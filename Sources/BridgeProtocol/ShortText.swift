@@ -1,5 +1,5 @@
 extension String {
-    /// The beginning of a text that is bound for a frame or a report.
+    /// The beginning of a text that goes into a frame or a report.
     ///
     /// The length is counted in scalars, which have at most four bytes each; a character may have any number of
     /// scalars.

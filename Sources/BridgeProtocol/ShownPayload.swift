@@ -7,7 +7,7 @@ import JSONText
 /// some dozen MiB.
 package enum ShownPayload: Sendable, Hashable {
     case value(CBORValue)
-    /// A payload without such a form: the publisher may send any bytes, and no process on the way looks into them.
+    /// A payload without such a form: the publisher may send any bytes, and no process on the way checks them.
     case bytes([UInt8], because: Reason)
 
     package enum Reason: Sendable, Hashable, CustomStringConvertible {

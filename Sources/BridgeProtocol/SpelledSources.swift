@@ -20,7 +20,7 @@ package final class SpelledSource: @unchecked Sendable {
 
     deinit { bytes.deallocate() }
 
-    /// Whether the bytes begin here.
+    /// Whether the source's bytes lie at `position` in `body`.
     @inline(__always)
     func isSpelled(in body: UnsafeRawBufferPointer, at position: Int) -> Bool {
         guard body.count &- position >= bytes.count else { return false }
@@ -47,9 +47,11 @@ package final class SpelledSource: @unchecked Sendable {
 package struct SpelledSources: Sendable {
     /// How many places there are.
     ///
-    /// Two sources of one place are rare among the few whose events pass over one link.
+    /// The events of few sources pass over one link, and two of these rarely share a place.
     private static let places = 64
-    /// So many look-ups without success give a place to another source: if two take turns, one stays quick.
+    /// Of this many look-ups that find another source in their place, one replaces it.
+    ///
+    /// So if two sources share a place, one of them stays quick.
     private static let patience = 64
 
     /// Each source lies in the place that its incarnation gives, which is random; empty until the first source comes.
@@ -58,7 +60,7 @@ package struct SpelledSources: Sendable {
 
     package init() {}
 
-    /// The source as it is kept; nil if another source has its place, which will be given up only after a while.
+    /// The source as it is kept; nil if another source has its place, and keeps the place for now.
     package mutating func spelled(_ source: EventSource) -> SpelledSource? {
         if sources.isEmpty { sources = Array(repeating: nil, count: Self.places) }
         let place = Self.place(of: source.incarnation)
@@ -72,9 +74,9 @@ package struct SpelledSources: Sendable {
         return new
     }
 
-    /// The source of which `position` is the beginning of an event's identity; nil if the source is not kept.
+    /// The source of the event whose identity begins at `position`; nil if the source is not kept.
     func source(spelledIn body: UnsafeRawBufferPointer, at position: Int) -> SpelledSource? {
-        // A text of less than 256 bytes: its head is a byte, with the length in it, or two.
+        // A name of less than 256 bytes has its length in one byte or two; a longer name is not looked up.
         guard !sources.isEmpty, body.count &- position > 12, body[position] == 0x83 else { return nil }
         var next = position &+ 2
         var length = Int(body[position &+ 1]) &- 0x60

@@ -1,10 +1,10 @@
 import DomainEvents
 
-/// The events that a receiver has settled and of which a journal has not heard, oldest first.
+/// The events that a receiver has settled and that a journal has not heard of, oldest first.
 ///
-/// The journal hears of an event when all is recorded that the receiver's handlers have published for it. An
+/// The journal hears of an event once everything is recorded that the event's handlers have published. An
 /// acknowledgement may count before that: what they have published then lies in memory that outlives the receiver, but
-/// that memory does not outlive a host and a receiver that are killed together.
+/// is lost if host and receiver are killed together.
 package struct UntoldEvents: Sendable {
     /// Events that were settled by acknowledgements which name the same event of the receiver.
     private struct Batch {
@@ -12,26 +12,27 @@ package struct UntoldEvents: Sendable {
         var events: [EventID]
     }
 
-    /// How many events wait at most for what they have caused; those beyond it are never told of, and so stay owed: a
-    /// peer that names an event which never comes fills no memory.
+    /// How many events wait at most, so that a peer that names an event which never comes fills no memory; the journal
+    /// never hears of further events, which stay owed.
     package static let most = 1 << 20
 
     private var batches: [Batch] = []
-    /// Where the batches begin: those before it are taken out, and are removed now and then, not one by one.
+    /// The place of the first batch: those before it were taken out, and are removed now and then, not one by one.
     private var first = 0
     /// How many events wait.
     private var count = 0
-    /// Whether a journal has to hear of any event of the outbox, or had to of one before it.
+    /// Whether a journal has to hear of an event of this outbox or of an outbox before it, or one of these outboxes has
+    /// had an event that became a dead letter.
     ///
     /// The peer is then never told that an event does not come again: after a kill or a power cut, the journal may not
-    /// know that the event was settled.
+    /// know that the event was settled, and a dead letter may be sent again at any time.
     package private(set) var isUsed = false
 
     package var isEmpty: Bool { first == batches.count }
 
     /// An event is settled.
     ///
-    /// - Parameter after: the event of the receiver that has to be recorded before; 0 for none.
+    /// - Parameter after: the event of the receiver that has to be recorded first; 0 for none.
     mutating func append(_ event: EventID, after: UntrustedNumber) {
         guard count < Self.most else { return }
         count += 1
@@ -42,13 +43,13 @@ package struct UntoldEvents: Sendable {
         }
     }
 
-    /// A journal has to hear of an event that comes.
+    /// A journal has to hear of an event that comes, or an event has become a dead letter.
     mutating func use() { isUsed = true }
 
-    /// Takes out the events of which the journal may hear, now that the receiver's up to `sequence` are recorded.
+    /// Takes out the events that the journal may hear of, now that it has the receiver's events up to `sequence`.
     ///
-    /// An event whose turn has not come keeps those behind it. An acknowledged event behind it has no earlier turn, as
-    /// the receiver's events arrive in their order; a refused event waits longer than it has to.
+    /// An event whose turn has not come keeps back those behind it. An acknowledged event behind it has no earlier
+    /// turn, as the receiver's events arrive in their order; a refused event waits longer than it has to.
     mutating func take(recordedThrough sequence: UInt64) -> [EventID] {
         var events: [EventID] = []
         while first < batches.count, batches[first].after <= sequence {

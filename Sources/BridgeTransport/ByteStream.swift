@@ -2,9 +2,9 @@ package import BridgePlatform
 
 /// A two-way stream of bytes: the interface between a link and what carries it.
 ///
-/// Reading blocks, on a thread that does nothing else; writing never blocks. Both ends behave the same over a socket
-/// and in memory: partial writes, a bounded buffer between the two, and an end that is seen when the other side closes
-/// or dies.
+/// Reading blocks, so each link has a thread that reads; writing never blocks. Both ends behave the same over a socket
+/// and in memory: partial writes, a bounded buffer between the two ends, and an end of the stream when the other side
+/// closes or dies.
 package protocol ByteStream: AnyObject, Sendable {
     /// Memory that both ends share besides the stream, for the worker's outbox; nil if there is none.
     var memory: MemoryFile? { get }
@@ -21,7 +21,8 @@ package protocol ByteStream: AnyObject, Sendable {
     /// Writes as much of the pieces as fits at once; one caller at a time.
     func write(_ pieces: [UnsafeRawBufferPointer]) -> IOOutcome
 
-    /// Calls `body` once when writing may go on, or the stream has ended; not on the calling thread.
+    /// Calls `body` once, later and on the poller's thread, when writing may go on or the stream has ended; not if the
+    /// poller is stopped before that.
     func whenWritable(_ body: @escaping @Sendable () -> Void)
 
     /// Says that nothing more will be written; the other side reads to the end.
@@ -40,10 +41,10 @@ extension ByteStream {
     package var finding: StreamFinding? { nil }
 }
 
-/// What a stream that parses its bytes has found there.
+/// Why a stream that parses its own bytes cannot be read further.
 package enum StreamFinding: Sendable, Hashable {
     /// The peer broke the protocol.
     case violation(String)
-    /// The stream ended in the middle of something.
+    /// The stream ended in the middle of a line or a frame.
     case torn(String)
 }

@@ -1,11 +1,10 @@
 package import BridgeProtocol
 package import DomainEvents
 
-/// Events of one source and one name that a link has brought together: the one in hand, and those behind it in the
-/// buffer.
+/// Events of one source and one name that have arrived together: the one in hand, and those behind it in the buffer.
 ///
-/// A run belongs to the call of the thread that reads. A thread that is held up in a slow handler keeps the event that
-/// it has in hand. The thread that reads on takes over the events behind that one, in a run of its own.
+/// A run lasts for one call on the reading thread. A thread that is held up in a slow handler keeps the event that it
+/// has in hand. The thread that reads on takes over the events behind that one, in a run of its own.
 package struct EventRun {
     package let name: WireName
     /// Whether the events are the peer's own.
@@ -25,7 +24,7 @@ package struct EventRun {
     package private(set) var context: BorrowedContext
 
     private let source: Unmanaged<EventSource>
-    /// Has the events, and outlives the run; nil if the run has only one event.
+    /// The reader that has the events, and outlives the run; nil for one event with a head of its own.
     private let reader: Unmanaged<FrameReader>?
     /// The turn to read in which the run began.
     private let turn: Int
@@ -44,7 +43,7 @@ package struct EventRun {
     ///
     /// - Parameters:
     ///   - sequence: the event's sequence, which was checked.
-    ///   - context: lies where it is as long as the run is used.
+    ///   - context: has to stay in place as long as the run is used.
     init(
         of head: borrowing EventHead,
         sequence: UInt64,
@@ -64,7 +63,7 @@ package struct EventRun {
     /// Whether the calling thread still reads: if not, another thread has taken over the events behind the one in hand.
     var isMine: Bool { !strand.isLost(turn) }
 
-    /// How many bytes the frames have that this thread would take in hand after the present one.
+    /// How many bytes the frames behind the one in hand have; 0 if another thread has taken them over.
     var bytesBehind: Int { isMine ? reader?._withUnsafeGuaranteedRef { $0.restBytes } ?? 0 : 0 }
 
     /// Takes the next event in hand, in place of the one before; returns false if there is none for this thread.
@@ -86,7 +85,7 @@ package struct EventRun {
         return true
     }
 
-    /// From now on the event in hand is known by `context`, which lies where it is as long as ``context`` is read.
+    /// Gives the event in hand another context, which has to stay in place as long as ``context`` is read.
     package mutating func bears(_ context: UnsafePointer<EventContext>) { self.context = BorrowedContext(context) }
 
     /// Notes the event in hand as handled and takes the next one; returns false, and does neither, if there is no next

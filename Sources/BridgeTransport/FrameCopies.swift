@@ -5,7 +5,7 @@ import Locks
 /// Takes events from memory that a peer shares: each is copied once, and handled from the copy.
 ///
 /// Whatever the peer does to the memory, the copy stays as it is. If the memory's size is sealed, the copy is made
-/// through a mapping, which is cheaper than a read by the kernel, page by page.
+/// through a mapping, which is cheaper than a read, in which the kernel goes page by page.
 final class FrameCopies: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let memory: MemoryFile
@@ -33,7 +33,7 @@ final class FrameCopies: @unchecked Sendable {
         for spare in spares { spare.deallocate() }
     }
 
-    /// A copy of the frame that was placed; `limit` is the largest body that is accepted.
+    /// A copy of the frame that was placed; `limit` is how many bytes its body may have.
     func take(_ placed: PlacedFrame, limit: Int) throws(LinkViolation) -> FrameCopy {
         let range = try placed.range(in: memory.byteCount, limit: limit)
         let copy = FrameCopy(take(range.count), count: range.count, home: self)

@@ -28,8 +28,8 @@ final class FrameReader: @unchecked Sendable {
     /// The events of the run in hand, and how many there are.
     private let events = UnsafeMutableBufferPointer<ArrivedEvent>.allocate(capacity: 64)
     @exclusivity(unchecked) private var count = 0
-    /// How many events the next run has at most: few where runs were cut short, so that their events are not taken
-    /// apart over and over.
+    /// How many events the next run has at most: fewer after a run was cut short, so that the same events are not
+    /// decoded over and over.
     @exclusivity(unchecked) private var most = 64
     /// How many events of the run are in hand or done with.
     @exclusivity(unchecked) private var taken = 0
@@ -39,7 +39,7 @@ final class FrameReader: @unchecked Sendable {
     @exclusivity(unchecked) private(set) var runName: UInt64 = 0
     /// The source of the run's events; nil if it is the peer.
     @exclusivity(unchecked) private(set) var runSource: EventSource?
-    /// The third processes whose events may come in runs.
+    /// The processes, other than this one and the peer, whose events may come in runs.
     @exclusivity(unchecked) private var sources = SpelledSources()
 
     deinit { events.deallocate() }
@@ -49,8 +49,8 @@ final class FrameReader: @unchecked Sendable {
     /// The events of this source, a third process, may come in runs from now on.
     func takeRuns(of source: EventSource) { _ = sources.spelled(source) }
 
-    /// Takes the plain events of one source and one name at the front of the buffer as a run; none of them is in hand
-    /// yet.
+    /// Takes the plain events (`EventHead.isPlain`) of one source and one name at the front of the buffer as a run;
+    /// none of them is in hand yet.
     ///
     /// - Returns: The events; empty if there is another frame in front, or no whole one.
     func takeRun() -> UnsafeBufferPointer<ArrivedEvent> {
@@ -77,7 +77,7 @@ final class FrameReader: @unchecked Sendable {
     /// The last event of the run that was taken in hand.
     var inHand: ArrivedEvent { events[taken - 1] }
 
-    /// How many bytes the frames of the events have that are not in hand yet.
+    /// How many bytes the frames of the events that are not in hand yet have.
     var restBytes: Int { events[count - 1].end - inHand.end }
 
     /// Takes the run's next event in hand; nil if there is none.

@@ -19,14 +19,20 @@ final class LinesStream: ByteStream, @unchecked Sendable {
     private let changed: Condition
     private var translator: LinesTranslator
     private var found: StreamFinding?
-    /// Whether nothing is acknowledged any more: only what has arrived by then is still handed on.
+    /// Whether nothing is acknowledged any more; what has arrived is then handed on without waiting for room.
     private var isOver = false
+    /// Whether the host does not take the worker.
+    private var isRejected = false
 
     // The thread that reads.
     private var lines = ReceiveBuffer()
     private var decoder: LineDecoder
     private let frames = CBORBuffer(minimumCapacity: 4_096)
     private var framesRead = 0
+    /// How many of the frames' bytes are the hello, until the host has judged it; nil before and after that.
+    private var helloBytes: Int?
+    /// Whether what the worker writes is dropped: it was rejected.
+    private var isDropping = false
     /// An event for which there is no room yet.
     private var waiting: LineMessage?
 
@@ -37,7 +43,7 @@ final class LinesStream: ByteStream, @unchecked Sendable {
     /// Bytes of a batch that was taken whole but not reported as written, because not all of its lines were written.
     private var unreported = 0
 
-    /// From this many bytes on, the frames are handed on before more lines are read.
+    /// From this many bytes of frames on, the frames are handed on before more lines are read.
     private static let batchBytes = 64 << 10
 
     /// - Parameter begun: the bytes of the stream that have been read already.
@@ -60,10 +66,15 @@ final class LinesStream: ByteStream, @unchecked Sendable {
 
     func read(into buffer: UnsafeMutableRawBufferPointer) -> IOOutcome {
         while true {
+            if let helloBytes, framesRead == helloBytes { helloWasJudged() }
             if framesRead < frames.count { return takeFrames(into: buffer) }
             guard finding == nil else { return .endOfStream }
             do throws(LinkViolation) {
-                if try translateLines() { continue }
+                if isDropping {
+                    lines.consume(lines.readable.count)
+                } else if try translateLines() {
+                    continue
+                }
             } catch {
                 // The lines before the error count.
                 fail(.violation(error.description))
@@ -80,7 +91,7 @@ final class LinesStream: ByteStream, @unchecked Sendable {
     }
 
     private func takeFrames(into buffer: UnsafeMutableRawBufferPointer) -> IOOutcome {
-        let count = min(buffer.count, frames.count - framesRead)
+        let count = min(buffer.count, (helloBytes ?? frames.count) - framesRead)
         buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: frames.bytes[framesRead..<framesRead + count]))
         framesRead += count
         if framesRead == frames.count {
@@ -88,6 +99,18 @@ final class LinesStream: ByteStream, @unchecked Sendable {
             framesRead = 0
         }
         return .transferred(count)
+    }
+
+    /// The link reads on, so it has acted upon the hello.
+    ///
+    /// What follows is for a worker that was accepted. A rejected worker may have written it before it could read the
+    /// reject, so it is dropped, and is no breach of the protocol.
+    private func helloWasJudged() {
+        helloBytes = nil
+        isDropping = lock.withLock { isRejected }
+        guard isDropping else { return }
+        frames.removeAll()
+        framesRead = 0
     }
 
     /// Makes frames of the lines that have been read; false if more bytes must be read first.
@@ -101,7 +124,12 @@ final class LinesStream: ByteStream, @unchecked Sendable {
                 try translator.received(message, at: WallClock.now(), into: frames)
             }
             // How long the lines after the hello may be is known only once the host has read the hello.
-            if case .hello = message { return true }
+            if case .hello = message {
+                if case .frame(let length)? = try? FrameDecoder(limit: frames.count).next(in: frames.bytes) {
+                    helloBytes = length
+                }
+                return true
+            }
         }
         return !frames.isEmpty
     }
@@ -206,6 +234,9 @@ final class LinesStream: ByteStream, @unchecked Sendable {
     }
 
     // MARK: - The end
+
+    /// The host does not take the worker; what follows the hello is dropped.
+    func peerWasRejected() { lock.withLock { isRejected = true } }
 
     func finishWriting() {
         end()

@@ -4,7 +4,7 @@ package import DomainEvents
 import Locks
 import Synchronization
 
-/// What becomes of the peer's events on this side, when the peer is told, and what it says of this side's events.
+/// What becomes of the peer's events here, when the peer hears of that, and what the peer says of this side's events.
 extension Link {
     /// Notes that the last handler of an event has returned.
     package func eventHandled(_ sequence: UInt64, wasUnwanted: Bool = false) {
@@ -22,7 +22,7 @@ extension Link {
     package func refuse(_ sequence: UInt64, _ reason: Refusal.Reason, text: String) {
         let urgency = lock.withLock {
             let refusal = Refusal(sequence: sequence, reason: reason.rawValue, text: text.shortened())
-            // If the peer is gone, no writer would take the refusal out again.
+            // After the stream's end, no writer would take the refusal out again.
             if !ending.isReadToEnd { batch.queue(.refuse(refusal)) }
             return noted(sequence, receiving.refused(sequence, isQuietAwaited: waiters.isQuietAwaited))
         }
@@ -30,7 +30,7 @@ extension Link {
         pump()
     }
 
-    /// With the lock held; `urgency` says how soon to tell the peer.
+    /// Marks an event as closed on the shared page, with the lock held; `urgency` says how soon to tell the peer.
     func noted(_ sequence: UInt64, _ urgency: ReceiveWindow.Urgency) -> ReceiveWindow.Urgency {
         sharedHead?.closed(sequence)
         return watched(urgency)
@@ -77,7 +77,7 @@ extension Link {
         if mayWrite { pump() }
     }
 
-    /// Settles the events of acknowledgements that waited for events of the peer which have arrived by now.
+    /// Applies the acknowledgements that waited for an event of the peer, if that event has arrived by now.
     ///
     /// With the lock held.
     func settlePending() -> [@Sendable () -> Void] {
@@ -116,7 +116,7 @@ extension Link {
             )
         }
         let woken = lock.withLock {
-            // A note behind that of the letter might find the event put back, and owed again.
+            // A dead letter has its own note. A second note might follow after the event was put back, and settle it.
             sending.refusalWasTold(settled: becameLetter == true ? nil : owed)
             noteSettled()
             return takeWoken()
@@ -137,9 +137,9 @@ extension Link {
     /// Tells the sink which events the peer has settled, if a journal has to hear of any, and if the sink has got all
     /// that their handlers have published.
     ///
-    /// Called without the lock by the thread whose turn it is to read, when the sink has got all that has arrived. Any
-    /// other thread could come between an event's arrival and its record: a kill would then lose the event, and the
-    /// note would keep its cause from coming again.
+    /// Called without the lock by the thread whose turn it is to read, when the sink has got all that has arrived. A
+    /// call by another thread could come between an event's arrival and its record in the journal. A kill just then
+    /// would lose that event, and the note would keep its cause from being delivered again.
     @inline(__always)
     func tellJournal() {
         if mustTellJournal.load(ordering: .relaxed) { tellSettled() }
@@ -147,8 +147,8 @@ extension Link {
 
     private func tellSettled() {
         let (events, sink) = lock.withLock {
-            // What has not come by the link's end never comes, as this side has closed the link or the peer has left
-            // damage. Then what it was caused by stays owed: the next host delivers it once more.
+            // An event that has not come by the link's end never comes: this side has closed the link, or the peer has
+            // broken the protocol, or its memory is damaged. The event's cause stays owed: the next host delivers it.
             let events = sending.takeUntold(recordedThrough: receiving.lastArrived)
             mustTellJournal.store(!sending.outbox.untold.isEmpty, ordering: .relaxed)
             return (events, sinks.events)
@@ -195,8 +195,8 @@ extension Link {
         let now = strand.blockingNow
         let (isSlow, starts) = lock.withLock {
             receiving.acknowledgementIsDue()
-            // Before the reading thread notes, under this lock, that an event has arrived, it notes that it no longer
-            // waits for bytes.
+            // The reading thread stores 0 here before it notes, under this lock, that an event has arrived. So it never
+            // seems to wait while it acts on a noted event.
             let isBusy = !ending.isReadToEnd && times.lastRead.load(ordering: .relaxed) == 0
             return watch.look(at: now, isBusy: isBusy)
         }

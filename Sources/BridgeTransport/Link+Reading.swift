@@ -13,7 +13,8 @@ extension Link {
         case handedOver
     }
 
-    /// Reads and handles until the link has ended; after a hand-off, works off the strand and waits for the next turn.
+    /// Reads and handles until the link has ended; after a hand-off of the reading to another thread, runs the handlers
+    /// that wait in the strand, and then waits for its next turn.
     ///
     /// - Parameter turn: the calling thread's turn to read, as the strand counts turns; 0 is the first.
     func read(_ stream: any ByteStream, with reader: FrameReader, turn first: Int = 0) {
@@ -111,7 +112,7 @@ extension Link {
                         return .ended(end)
                     }
                 } else {
-                    // The other thread, which may be in a slow handler, has not told what that event was awaited for.
+                    // The thread that had the turn before may be in a slow handler, and not have told the journal.
                     tellJournal()
                     return nil
                 }
@@ -180,7 +181,7 @@ extension Link {
 
     // MARK: - Frames
 
-    /// - Parameter isHandling: becomes true if the frame was of an event.
+    /// - Parameter isHandling: becomes true if the frame carried an event.
     private func frameReceived(
         _ frame: UnsafeRawBufferPointer,
         by reader: FrameReader,
@@ -231,13 +232,13 @@ extension Link {
 
     // MARK: - Events
 
-    /// Notes that events have arrived, as a run.
+    /// Notes the arrival of a run of events.
     ///
-    /// - Returns: How many of them were taken; the others have not arrived yet.
+    /// - Returns: How many of them were taken; the caller passes the others again later.
     private func eventsArrived(_ events: UnsafeBufferPointer<ArrivedEvent>) throws(LinkViolation) -> Int {
         let (count, settled, starts, urgency) = try lock.withLock {
             () throws(LinkViolation) -> (Int, [@Sendable () -> Void]?, Bool, ReceiveWindow.Urgency) in
-            // Each arrival may end a wait, and an event of a run arrives only in its turn.
+            // A wait for an event must not end before the events ahead of it are handled: so one event at a time.
             let isAwaited = mayOthersGoOn
             let urgency = receiving.urgency(isQuietAwaited: waiters.isQuietAwaited)
             let arriving = isAwaited ? UnsafeBufferPointer(rebasing: events[..<1]) : events
@@ -251,7 +252,7 @@ extension Link {
         return count
     }
 
-    /// Hands the events of a run to the sink that are not in hand yet.
+    /// Hands to the sink those events of a run that are not in hand yet.
     private func handleRun(of reader: FrameReader, _ turn: Int) throws {
         // Without a source or a sink the link is being torn down, and the events stay unacknowledged.
         guard let source = reader.runSource ?? parties.peer, let sink = sinks.events else {
@@ -259,7 +260,7 @@ extension Link {
             return
         }
         var run = EventRun(of: reader, from: .passUnretained(source), strand: strand, turn: turn)
-        // The reader has a source for its own run only, and another thread may read the next one meanwhile.
+        // The reader keeps the source only until its next run, which another thread may take meanwhile.
         try withExtendedLifetime(source) {
             while run.takeNext() { try handle(&run, with: sink) }
         }
@@ -273,7 +274,7 @@ extension Link {
         } catch {
             let isMine = run.isMine
             lock.withLock {
-                // Another thread handles the events behind this one, if it has taken them over.
+                // If another thread has taken over the events behind this one, that thread handles them.
                 receiving.eventBroke(isMine ? run.sequence : receiving.lastReceived, frameBytes: run.bytesBehind)
             }
             throw error
@@ -300,7 +301,7 @@ extension Link {
         guard let context = parties.received(head), let sink = sinks.events else {
             return lock.withLock { receiving.isPending(sequence) }
         }
-        // A host looks at each event that is not its worker's own, and takes its settled mark away.
+        // Only a worker takes events of another process in runs: a host has to remove the settled mark of each.
         if role == .worker, head.isPlain, case .other = head.id { reader.takeRuns(of: context.id.source) }
         strand.eventArrived(sequence)
         try withUnsafePointer(to: context) { context in
@@ -337,15 +338,14 @@ extension Link {
         act(on: urgency)
     }
 
-    /// Whether an acknowledgement from the peer waits for one of the peer's events, or a caller waits for something;
-    /// the event that has just arrived may end the wait.
+    /// Whether an event's arrival may end a wait: of an acknowledgement that names the event, or of a caller.
     ///
     /// With the lock held.
     private var mayOthersGoOn: Bool { receiving.hasPending || !waiters.isEmpty }
 
     // MARK: - The end
 
-    /// Ends the link from this side; the reading thread reports it.
+    /// Ends the link from this side; the reading thread reports the end.
     package func close() {
         let stream = lock.withLock {
             ending.closedHere()

@@ -7,8 +7,8 @@ import Locks
 extension Link {
     /// Takes no more events of these names: the peer is about to go, and other processes have taken its place.
     ///
-    /// A thread may look up which peers get an event, and then be held up. That thread gets the answer `Enqueued.left`,
-    /// so that its event does not come too late.
+    /// A thread may have looked up the peers of an event before this call and enqueue the event after it. That thread
+    /// gets the answer `Enqueued.left`, so that its event does not come too late.
     package func leave(_ names: LeftNames) { lock.withLock { sending.takeNoMore(of: names) } }
 
     /// Puts an event into the outbox; ``flush(at:isGathered:)`` then writes it.
@@ -18,8 +18,8 @@ extension Link {
     ///   - isHeld: whether the event stays until ``release(_:at:)``. Such an event goes to other links as well. It must
     ///     lie in all their outboxes before a byte of it is written to any: a quick peer could answer before the others
     ///     have it.
-    ///   - isAccepted: whether a worker has accepted the event for this peer: the hard limit then does not keep it out.
-    ///     The windows of the workers that send such events bound their number.
+    ///   - isAccepted: whether a worker has accepted the event for this peer: the hard limit then does not keep the
+    ///     event out. The windows of the sending workers limit the number of such events.
     ///   - isOwed: whether a journal records the event, and has to hear what becomes of it here.
     ///   - reservation: the room that was reserved for the event.
     ///   - evicted: receives the events that a policy takes out for this event, or this event itself if it is dropped.
@@ -39,7 +39,7 @@ extension Link {
         lock.lock()
         defer { lock.unlock() }
         if let closed { return closed }
-        // After the goodbye the peer sends no receipt.
+        // After this side's goodbye the peer sends no receipt.
         if wantsReceipt, farewell.hasLeft { return .finished }
         let outcome = sending.take(
             context,
@@ -60,8 +60,8 @@ extension Link {
         return .accepted(sequence: sequence, isCrowded: true)
     }
 
-    /// Puts an event that goes to no other link into the outbox and writes it; only on a link whose policies are all to
-    /// wait.
+    /// Puts an event that goes to no other link into the outbox and writes it; only for a link whose overflow policies
+    /// are all `wait`.
     ///
     /// - Parameters:
     ///   - number: this process's number for the name.
@@ -92,10 +92,10 @@ extension Link {
         return .accepted(sequence: sequence, isCrowded: false)
     }
 
-    /// Puts a journal's event that is sent again to this peer alone into the outbox, if there is room; ``pump()`` then
+    /// Puts an event that a journal replays to this peer alone into the outbox, if there is room; ``pump()`` then
     /// writes it.
     ///
-    /// The caller has waited for its turn (``waitForRoom(_:)``), so it does not matter whether others wait.
+    /// The caller has waited for its turn (``waitForRoom(_:)``), so it does not matter whether other publishers wait.
     package func replay(
         _ context: EventContext,
         name: String,
@@ -106,6 +106,26 @@ extension Link {
             if let closed { return closed }
             guard sending.keptBytes < limits.outboxBytes, !isBackedUp else { return .crowded }
             let outcome = sending.takeReplayed(context, name: name, number: number, payload: payload)
+            if trace != nil { traceSteps() }
+            return outcome
+        }
+    }
+
+    /// Puts the event of a dead letter into the outbox again, if there is room; ``pump()`` then writes it.
+    ///
+    /// No overflow policy acts on the event.
+    ///
+    /// - Parameter isOwed: whether a journal records the event, and has to hear what becomes of it here.
+    package func redeliver(
+        _ context: EventContext,
+        name: String,
+        attempt: UInt64,
+        isOwed: Bool,
+        payload: UnsafeRawBufferPointer
+    ) -> Enqueued {
+        lock.withLock {
+            if let closed { return closed }
+            let outcome = sending.takeLetter(context, name: name, attempt: attempt, isOwed: isOwed, payload: payload)
             if trace != nil { traceSteps() }
             return outcome
         }
@@ -136,11 +156,11 @@ extension Link {
 
     private func waits(_ name: String) -> Bool { limits.overflow.policy(of: name) == .wait }
 
-    /// Whether so many of the peer's own events pile up in the peer that it is given no more to do.
+    /// Whether so many of the peer's own events pile up in its outbox that publishers of events for it have to wait.
     ///
-    /// The peer's handlers publish without waiting for room. What they publish piles up in the peer's own outbox if its
-    /// receivers are slow. So publishers are slowed if their events cause that. A peer that itself waits for room stays
-    /// below this limit.
+    /// The peer's handlers publish without waiting for room. If the receivers of those events are slow, the events pile
+    /// up in the peer's own outbox. So the publishers whose events cause that are slowed down. A peer that itself waits
+    /// for room stays below this limit.
     ///
     /// With the lock held.
     var isBackedUp: Bool { backlogBytes >= 2 * limits.outboxBytes }
@@ -151,7 +171,7 @@ extension Link {
     /// events have arrived.
     private var backlogBytes: Int {
         guard let outbox = peerMemory.outbox else { return sending.outbox.creditedBytes }
-        // More events or bytes than this are too much, whatever the peer says.
+        // The peer's numbers are capped: any more events or bytes are too much anyway.
         let (limit, arrived) = (UInt64(limits.outboxBytes) * 4, receiving.lastArrived)
         let events = outbox.accepted.clamped(to: arrived + limit)
         if events <= arrived { return 0 }
@@ -177,9 +197,18 @@ extension Link {
     package var isHolding: Bool { lock.withLock { sending.gate.isHolding } }
 
     /// Lets events leave from now on: the peer has said what it wants.
+    ///
+    /// If an event that waits is larger than the peer takes, none leaves: the link is broken off, and ``unfinished``
+    /// has this event.
     package func releaseEvents() {
-        lock.withLock { sending.peerIsReady() }
+        let brokenStream = lock.withLock { () -> (any ByteStream)? in
+            guard let problem = sending.peerIsReady() else { return nil }
+            ending.breakOff(problem)
+            return stream
+        }
         pump()
+        // The reading thread first finds what has arrived before, and then that the link is broken off.
+        brokenStream?.finishReading()
     }
 
     /// Lets no event leave any more, if the link is quiet, and has been quiet since ``activity`` was read.
@@ -202,7 +231,7 @@ extension Link {
     package func keepEvents() {
         lock.withLock {
             sending.keep()
-            // An acknowledgement that waits for an event which does not leave any more would never count.
+            // The last acknowledgement may wait for an event that never leaves now: the next batch repeats it.
             receiving.lastAcknowledgementMayNeverStand()
         }
         pump()
@@ -210,7 +239,11 @@ extension Link {
 
     /// Keeps events from leaving, or lets them leave again; ``pauseChanged()`` then acts on it.
     package func setPaused(_ isPaused: Bool) {
-        lock.withLock { sending.setPaused(isPaused) }
+        lock.withLock {
+            sending.setPaused(isPaused)
+            // The last acknowledgement may wait for an event that stays: the peer's publishers must not wait with it.
+            if isPaused { receiving.lastAcknowledgementMayNeverStand() }
+        }
     }
 
     /// Writes what may leave now, and wakes the callers that wait for the link to be quiet.
@@ -254,7 +287,7 @@ extension Link {
 
     // MARK: - Tracing
 
-    /// Begins to note the steps of events, or ceases to; `recorder` is nil to cease.
+    /// Notes the steps of events in `recorder` from now on; nil ends that.
     package func setTrace(_ recorder: SpanRecorder?) {
         lock.withLock {
             trace = recorder.map { trace ?? LinkTrace(recorder: $0, peer: peerName) }

@@ -6,14 +6,14 @@ import Locks
 /// From one incarnation of the peer to the next: what is sent again, what the peer may have died of, what it leaves
 /// behind.
 extension Link {
-    /// Moves what the peer has not acknowledged into the outbox of the next incarnation's link, oldest first.
+    /// Moves what the peer has not settled into the outbox of the next incarnation's link, oldest first.
     ///
-    /// Only after this link has ended, and before an event has been put into the other link.
+    /// Call this only after this link has ended, and before an event has been put into the other link.
     package func moveUnsettled(to next: Link) {
         lock.withLock { _ = move(to: next, without: nil) }
     }
 
-    /// Ends a link that was never attached, and moves everything, or everything but one event, to the link that takes
+    /// Ends a link that was never started, and moves everything, or everything but one event, to the link that takes
     /// its place.
     ///
     /// The caller has to wake the waiters of this link afterwards.
@@ -26,8 +26,8 @@ extension Link {
         }
     }
 
-    /// Ends a link that was never attached, and takes out every event that lies in it, oldest first: no other link
-    /// takes its place.
+    /// Ends a link that was never started, and takes out every event that lies in it, oldest first: no other link takes
+    /// its place.
     ///
     /// The caller has to wake the waiters of this link afterwards. Gaps are left out.
     package func retireForGood() -> [UndeliveredEvent] {
@@ -45,14 +45,15 @@ extension Link {
         }
     }
 
-    /// Whether the peer has got events of which a journal has to hear, over this link or one whose events it took on.
+    /// Whether this link, or one whose events it took on, has had events for the peer of which a journal has to hear,
+    /// or which have become dead letters.
     package var hasOwed: Bool { lock.withLock { sending.outbox.untold.isUsed } }
 
-    /// The peer may know events of which a journal has to hear, though it did not get them over this link; only before
-    /// the first event.
+    /// Notes that events which the peer has had, over this link or an earlier one, may come again: from now on the peer
+    /// is not told which events it may forget.
     package func willOwe() { lock.withLock { sending.willOwe() } }
 
-    /// Takes an event that an earlier host has left; only before the link is attached.
+    /// Takes an event that an earlier host has left; only before the link is started.
     ///
     /// - Parameter strikes: the reasons of the event's strikes; empty for none.
     package func restore(
@@ -85,19 +86,20 @@ extension Link {
 
     /// The events that the peer had begun and not finished when the link ended.
     ///
-    /// Without a recovered outbox: all events that had left for the peer and are not settled.
+    /// Without a recovered outbox: all events that had left for the peer and are not settled. If no event left because
+    /// one was larger than the peer takes, that event.
     package var unfinished: [EventID] {
         lock.withLock { peerMemory.found?.suspects.map(\.id) ?? sending.unfinished }
     }
 
     /// The previous incarnation has crashed with these events open; the events lie in this outbox now.
     ///
-    /// Only before the link is attached.
+    /// Only before the link is started.
     package func predecessorCrashed(suspects: [EventID], because reason: String) -> Probation.Finding {
         lock.withLock { sending.receiverCrashed(suspects: suspects, because: reason) }
     }
 
-    /// Why each incarnation that crashed over this event ended; the event has not left the outbox yet.
+    /// The reasons of this event's strikes, one for each incarnation that crashed over it; the event has not left yet.
     package func strikes(of sequence: UInt64) -> [String] { lock.withLock { sending.strikes(of: sequence) } }
 
     // MARK: - What a living peer is doing
@@ -112,7 +114,7 @@ extension Link {
 
     /// What the peer's head page says of its handlers; nil if the peer shares no memory, or has not begun to use it.
     ///
-    /// The page is not checked, and may change while it is copied: only what several readings agree on counts.
+    /// The page is not checked, and may change while it is copied: rely only on what several readings agree on.
     package var peerWork: PeerWork? {
         guard let memory = lock.withLock({ stream })?.memory, let state = OutboxState(memory) else { return nil }
         let (sent, last) = lock.withLock { (sending.sentSequences, sending.outbox.lastComposed) }
@@ -127,8 +129,8 @@ extension Link {
 
     // MARK: - What a worker leaves behind
 
-    /// The length of the shortest event frame: its length, the array, kind, sequence, identity, time and name, and a
-    /// byte of payload.
+    /// No event frame has fewer bytes than this: length field, array, kind, sequence, identity, time, name and one byte
+    /// of payload.
     private static let leastEventFrame = 11
 
     /// Ends the writing: the peer reads no more, and what is queued from now on is for the next incarnation.
@@ -161,8 +163,8 @@ extension Link {
             }
         } catch {
             found.damage = String(describing: error)
-            // No more events are found than were counted. The count may be less than what had come before, or more than
-            // there is room for.
+            // The recovery finds no more records than the peer counted, so this subtraction cannot fail. The count
+            // itself may be wrong: below what had come before, or above what the memory has room for.
             let room = UInt64(memory.byteCount / Self.leastEventFrame)
             if let accepted = state.accepted.within(received...(received + room)), accepted > received {
                 found.missing = accepted - received - UInt64(found.events) - gaps
@@ -205,7 +207,7 @@ extension Link {
 
     /// What is known of the events that a peer had accepted and that never came.
     package struct Loss: Sendable, Hashable {
-        /// How many of the peer's events had come: as sequences count from 1, this is also the newest of them.
+        /// How many of the peer's events had come; gaps that came over the stream count too.
         package let arrived: UInt64
         /// How many events are gone; nil if the number is unknown, and may be 0.
         package let count: UInt64?
@@ -246,10 +248,7 @@ extension LinkEnd {
         switch self {
         case .orderly(let goodbye):
             // A peer says goodbye after its last event, unless it breaks off.
-            switch Goodbye.Reason(rawValue: goodbye.reason) {
-            case .shutdown, .replaced, .idle: nil
-            default: "it broke off (\(goodbye.text)), and shared no outbox"
-            }
+            goodbye.isOrderly ? nil : "it broke off (\(goodbye.text)), and shared no outbox"
         case .endOfStream, .failed: "it ended without a goodbye, and shared no outbox"
         case .violation: "it broke the protocol, and what it had not sent was not read"
         // This side closed the link, and expects no loss.

@@ -59,7 +59,7 @@ extension Link {
 
     // MARK: - Waiting for room
 
-    /// Returns when there is room and it is the caller's turn, or when the link has ended.
+    /// Returns when it is the caller's turn and there is room, or waiting is useless; throws if the task is cancelled.
     ///
     /// Turns are given in the order of waiting, so that a caller that has waited takes the room before a caller that
     /// comes just then.
@@ -99,7 +99,7 @@ extension Link {
     /// Whether what the peer has published piles up in the peer's own outbox.
     package var hasBacklog: Bool { lock.withLock { !ending.hasEnded && isBackedUp } }
 
-    /// Calls `body` once, when what the peer has published gets through again, or the link has ended.
+    /// Calls `body` once, when the peer's own events no longer pile up in its outbox, or the link has ended.
     ///
     /// - Returns: False, without a call of `body`, if there is nothing to wait for.
     package func whenNotBackedUp(_ body: @escaping @Sendable () -> Void) -> Bool {
@@ -147,7 +147,7 @@ extension Link {
     /// Calls `body` once, when the outbox holds something that may leave, or the link has ended; at once if either is
     /// true already.
     ///
-    /// For a link without a stream: its peer is down. `body` replaces the body that waited before.
+    /// For a link without a stream: its peer is down. A later call replaces `body`, and the link's start forgets it.
     package func whenDemanded(_ body: @escaping @Sendable () -> Void) {
         let isDemanded = lock.withLock {
             if ending.hasEnded || isDemandedNow { return true }
@@ -160,7 +160,7 @@ extension Link {
     /// With the lock held.
     private var isDemandedNow: Bool { !sending.isEmpty && !sending.gate.isPaused }
 
-    /// Starts the peer if its start waits for something that lies here.
+    /// Starts the peer if its start waits for an event that may leave, and the outbox holds one.
     func demandArose() {
         let waiter = lock.withLock { isDemandedNow ? waiters.takeDemand() : nil }
         waiter?()

@@ -73,7 +73,10 @@ extension Link {
         let brokenStream = lock.withLock { () -> (any ByteStream)? in
             guard ending.takesMessages, !farewell.hasLeft else { return nil }
             let waiting = batch.queue(message)
-            if case .reject = message { receiving.peerWasRejected() }
+            if case .reject = message {
+                receiving.peerWasRejected()
+                (stream as? LinesStream)?.peerWasRejected()
+            }
             guard waiting > LinkLimits.waitingControlBytes else { return nil }
             ending.breakOff(
                 """

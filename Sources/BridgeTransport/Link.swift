@@ -4,14 +4,14 @@ package import DomainEvents
 import Locks
 import Synchronization
 
-/// One connection between the host and one incarnation of a worker: the outbox on the way out, frames on the way in.
+/// One connection between a host and one incarnation of a worker or client, with the outbox of the events that leave.
 ///
-/// A link may be made before there is a stream: events that are put into its outbox leave once it is attached. A link
-/// ends once. The next incarnation's link can take on what the peer had not acknowledged when the link ended.
+/// A link may be made before there is a stream: events put into its outbox leave once it is started on a stream. A link
+/// ends once. The next incarnation's link can take on what the peer had not settled when the link ended.
 ///
-/// A link has two halves. Writing, here and in `Link+Writing.swift`, runs on whatever thread has something to say.
-/// Reading, in `Link+Reading.swift`, runs on a thread of its own. `lock` guards all of it and is held neither during a
-/// system call nor during a call out.
+/// A link has two halves. Writing, here and in `Link+Writing.swift`, runs on any thread that has something to send.
+/// Reading, in `Link+Reading.swift`, runs on a thread of its own. `lock` guards both halves. It is held neither during
+/// a system call that can block nor during a call of a sink or a waiter.
 package final class Link: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`, or belongs to the reading thread (`Link+Reading.swift`).
 
@@ -25,7 +25,7 @@ package final class Link: @unchecked Sendable {
     /// What was accepted for the peer, and what becomes of it.
     @exclusivity(unchecked) var sending: SendState
     @exclusivity(unchecked) private var received: ReceiveState
-    /// What the peer sends, and what becomes of it; each look at it first notes what the reading thread has handled.
+    /// What the peer sends, and what becomes of it; each access first notes what the reading thread has handled.
     var receiving: ReceiveState {
         _read {
             received.handled(through: strand.handledThrough)
@@ -50,7 +50,7 @@ package final class Link: @unchecked Sendable {
     @exclusivity(unchecked) private(set) var sharedHead: OutboxHead?
     /// Where the inline handlers of the peer's events run.
     package let strand = LinkStrand()
-    /// Where everything goes that the link brings.
+    /// The receivers of everything that the link brings.
     @exclusivity(unchecked) var sinks = LinkSinks()
 
     /// Whether the peer speaks in lines: see `LinesStream`.
@@ -69,7 +69,7 @@ package final class Link: @unchecked Sendable {
     /// The callers that wait for something here.
     @exclusivity(unchecked) var waiters = LinkWaiters()
 
-    /// When the reading thread read.
+    /// When the reading thread began its last read, and when an unfinished frame last made progress.
     let times = ReadingTimes()
 
     /// Whether a journal has to hear of events that the peer has settled.
@@ -97,8 +97,8 @@ package final class Link: @unchecked Sendable {
     ///
     /// A worker's outbox lies in the stream's memory, if the stream has any.
     ///
-    /// - Parameter recoversOutbox: whether to wait after the stream's end until ``peerIsGone()`` is called, and to
-    ///   recover then what the peer has left in the stream's memory.
+    /// - Parameter recoversOutbox: whether to wait after the stream's end until ``peerIsGone()`` is called, and then to
+    ///   recover what the peer has left in the stream's memory.
     package func start(
         over stream: any ByteStream,
         control: any LinkControlSink,
@@ -111,7 +111,7 @@ package final class Link: @unchecked Sendable {
             self.stream = stream
             sinks.control = control
             waiters.forgetDemand()
-            // A worker's first byte shows in which encoding to answer.
+            // A host writes nothing yet: the worker's first byte shows in which encoding to answer.
             writer.streamCame(peerSpeaksFirst: isHost)
             peerMemory.streamCame(
                 events: memoryOfPeer(stream),
@@ -138,9 +138,9 @@ package final class Link: @unchecked Sendable {
         pump()
     }
 
-    /// From now on brings the peer's events, and what the peer says of this side's events, to `sink`.
+    /// Brings the peer's events, and what the peer says of this side's events, to `sink` from now on.
     ///
-    /// Before the peer's first event may come: in the handshake at the latest, on the reading thread.
+    /// Call this before the peer's first event can come: in the handshake at the latest, on the reading thread.
     package func bringEvents(to sink: any LinkEventSink) {
         lock.withLock { sinks.events = sink }
     }
@@ -160,7 +160,7 @@ package final class Link: @unchecked Sendable {
     ) {
         lock.withLock {
             parties.established(own: ownSource, peer: peerSource, ownIncarnation: ownIncarnation)
-            // The peer has spoken, or this side knows the peer although it has not spoken.
+            // From now on this side may write: the peer has spoken, or is known although it has not spoken.
             writer.streamTakesMore()
             sending.established(
                 parties,
@@ -173,7 +173,7 @@ package final class Link: @unchecked Sendable {
         pump()
     }
 
-    /// What the peer has left in the memory that it shared; nil before the link's end, and nil if it shared none.
+    /// What was found in the memory that the peer shared; nil unless that memory has been read.
     package var recoveredOutbox: RecoveredOutbox? { lock.withLock { peerMemory.found } }
 
     /// Whether the stream was read to its end: no acknowledgement comes any more.
@@ -185,7 +185,7 @@ package final class Link: @unchecked Sendable {
 
     package var speaksLines: Bool { lock.withLock { isInLines } }
 
-    /// The optional features of this side over the stream that the link is attached to.
+    /// The optional features of this side over the stream on which the link was started.
     package var features: LinkFeatures {
         lock.withLock {
             guard let stream else { return [] }
@@ -246,7 +246,7 @@ package final class Link: @unchecked Sendable {
             tally.arrived = receiving.receivedEvents + peerMemory.foundEvents
             tally.arrivedUnwanted = receiving.unwantedEvents
             tally.arrivedRefused = receiving.refusedEvents + receiving.brokenEvents
-            // Recovered events count as handled: they were routed like all others, and no peer waits to hear of them.
+            // Recovered events count as handled, even refused ones: no peer waits to hear of them.
             tally.arrivedHandled = tally.arrived
                 .saturating(minus: UInt64(receiving.openEvents))
                 .saturating(minus: receiving.unwantedEvents + receiving.refusedEvents)

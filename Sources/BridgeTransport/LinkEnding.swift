@@ -2,8 +2,8 @@ package import BridgeProtocol
 
 /// Which steps towards its end a link has taken.
 ///
-/// This side closes the link, the peer's process ends, and the stream comes to its end, in any order. After that, what
-/// the peer has left in memory may be read. Then the link has ended. No step is taken back.
+/// This side may close the link, the peer's process may end, and the stream comes to its end, in any order. After that,
+/// what the peer has left in memory may be read. Then the link has ended. No step is taken back.
 package struct LinkEnding: Sendable, Hashable {
     /// How the link has ended; nil until it has ended.
     package private(set) var end: LinkEnd?
@@ -22,8 +22,8 @@ package struct LinkEnding: Sendable, Hashable {
     /// The peer's process has ended, whichever process still holds its socket.
     package mutating func peerWent() { isPeerGone = true }
 
-    /// The link is broken off, and the reading thread is to report it: the peer reads nothing, or a thread in slow
-    /// handlers has found a breach of the protocol.
+    /// The link is broken off, which the reading thread will report: the peer reads nothing, an event is too large for
+    /// the peer, or a thread in slow handlers has found a breach of the protocol.
     package mutating func breakOff(_ text: String) { brokenOff = text }
 
     /// The stream has come to its end: what is queued now is for the next incarnation.
@@ -43,7 +43,7 @@ package struct LinkEnding: Sendable, Hashable {
     /// Whether the end of the peer's process is awaited: until it comes, the process may still write to its memory.
     package var awaitsPeersEnd: Bool { !isPeerGone && !isClosedHere }
 
-    /// What the end of the stream means; nil if the stream ended by itself.
+    /// Why this side ends the link; nil if it does not.
     package var cause: Cause? {
         if isClosedHere { return .closedHere }
         return brokenOff.map { .brokenOff($0) }
@@ -57,13 +57,13 @@ package struct LinkEnding: Sendable, Hashable {
 
 /// Why a link has ended.
 package enum LinkEnd: Sendable, Hashable {
-    /// The peer said goodbye first.
+    /// The peer said goodbye.
     case orderly(Goodbye)
     /// The stream ended without a goodbye: the peer has crashed, or is gone.
     case endOfStream
-    /// The peer broke the protocol.
+    /// The peer broke the protocol, or this side broke the link off for another reason.
     case violation(String)
-    /// The operating system failed.
+    /// The operating system failed, or the stream ended inside a frame or a line.
     case failed(String)
     /// This side closed the link.
     case closed

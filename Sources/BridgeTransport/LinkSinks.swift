@@ -14,8 +14,9 @@ package enum EventDisposition {
 
 /// Takes the events that a link brings, and what the peer says of this side's events.
 ///
-/// All calls come without a lock held, one after the other, on the link's reading thread. But for a peer that
-/// acknowledges nothing, `sawSettled` and `leftUnconfirmed` come on the thread that writes.
+/// All calls come without a lock held, on the thread that reads the link. They come one after the other; but while a
+/// call is in slow handlers, another thread reads on and makes the next calls. For a peer that acknowledges nothing,
+/// `sawSettled` and `leftUnconfirmed` come on the thread that has written the events, or that reads at the link's end.
 package protocol LinkEventSink: AnyObject, Sendable {
     /// Events arrived; one of them is in hand.
     ///
@@ -35,7 +36,8 @@ package protocol LinkEventSink: AnyObject, Sendable {
     /// - Parameters:
     ///   - payload: valid during the call only.
     ///   - isOwed: whether a journal has to hear what becomes of the event.
-    /// - Returns: Whether the event has become a dead letter; if so, the letter's note says what became of it.
+    /// - Returns: Whether the event has become a dead letter; if so, the letter's note tells the journal what became of
+    ///   it.
     func link(
         _ link: Link,
         wasRefused head: EventHead,
@@ -46,13 +48,10 @@ package protocol LinkEventSink: AnyObject, Sendable {
 
     /// The peer has settled these events, of which a journal has to hear.
     ///
-    /// Whatever the peer's handlers have published for them was received before, unless it is lost. If the peer
-    /// acknowledges nothing, this call comes on the thread that has written the events.
+    /// Whatever the peer's handlers have published for them was received before, unless it is lost.
     func link(_ link: Link, sawSettled events: [EventID])
 
     /// These events have been written for a peer that acknowledges nothing, and a publisher waits to hear of them.
-    ///
-    /// This call comes on the thread that has written the events.
     func link(_ link: Link, leftUnconfirmed events: [EventID])
 
     /// The peer has acknowledged these events of a replay, whether it has sent receipts for them or not.
@@ -63,12 +62,11 @@ extension LinkEventSink {
     package func link(_ link: Link, sawReplaysSettled events: [EventID]) {}
 }
 
-/// Takes what a link brings of its peer: the handshake, what the peer wants and does, and the end.
+/// Takes what a link brings about its peer: the handshake, what the peer wants and does, and the end.
 ///
 /// All calls come one after the other on the link's reading thread, without a lock held.
 package protocol LinkControlSink: AnyObject, Sendable {
-    /// A message arrived that is of no event: neither an event, a gap or a receipt, nor an acknowledgement or a
-    /// refusal.
+    /// A message arrived that concerns no event: no event, gap or receipt, and no acknowledgement or refusal.
     func link(_ link: Link, received message: ControlMessage) throws
 
     /// The stream was read to its end. What the peer has left in memory may follow, once the peer's process is gone.

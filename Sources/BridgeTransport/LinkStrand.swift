@@ -8,8 +8,8 @@ import Synchronization
 ///
 /// The thread that has read an event runs its handlers, which saves a switch of threads for each event. When a handler
 /// takes long, the reading is handed to another thread, so that acknowledgements, answers and events for others go on.
-/// An event with handlers in the strand queues behind the slow handler. The slow thread works that queue off and gives
-/// the strand up when the queue is empty. Then it waits for its turn to read. There are two such threads at the most.
+/// An event with handlers in the strand queues behind the slow handler. The thread in that handler then works off the
+/// queue, gives the strand up, and waits for its turn to read. At most two threads take such turns.
 package final class LinkStrand: InlineStrand, @unchecked Sendable {
     // Sendable: guarded by `lock`, except what only the reading thread or only the strand's owner touches; the
     // comments there say so.
@@ -23,18 +23,18 @@ package final class LinkStrand: InlineStrand, @unchecked Sendable {
     private let lock = Lock()
     private let changed: Condition
 
-    /// The event whose handlers run, with ``handedOverBit`` once another thread reads; 0 between events.
+    /// The sequence of the event whose handlers run, with ``handedOverBit`` once another thread reads; 0 if none run.
     private let current = Atomic<UInt64>(0)
     private static let handedOverBit: UInt64 = 1 << 63
 
     /// The name of the event whose handlers run, as a number; 0 between events.
     private let currentName = Atomic<UInt64>(0)
-    /// The name of the event in hand, as a number; the reading thread's own.
+    /// The name of the event in hand, as a number; only the reading thread uses it.
     @exclusivity(unchecked) var arrivedName: UInt64 = 0
 
-    /// The event in hand; the reading thread's own.
+    /// The sequence of the event in hand, the one passed to its handlers; only the reading thread uses it.
     @exclusivity(unchecked) private var arrived: UInt64 = 0
-    /// Whether the head page says that handlers may get the event in hand; the reading thread's own.
+    /// Whether the page in `head` says that handlers may get the event in hand; only the reading thread uses it.
     @exclusivity(unchecked) private var isTouched = false
     /// The page on which a worker shows its host what it is doing.
     ///
@@ -43,7 +43,7 @@ package final class LinkStrand: InlineStrand, @unchecked Sendable {
     /// The turn to read: counts how often the reading was handed over.
     ///
     /// The turn changes with the lock held. The thread that has just left the strand reads the turn without the lock.
-    /// As long as the reading is not handed over, no thread changes the turn; after a hand-over, ``leave()`` has waited
+    /// As long as the reading is not handed over, no thread changes the turn; after a hand-off, ``leave()`` has waited
     /// for the change.
     @exclusivity(unchecked) private(set) var turn = 0
 
@@ -96,8 +96,8 @@ package final class LinkStrand: InlineStrand, @unchecked Sendable {
         handled.store(sequence, ordering: .releasing)
     }
 
-    /// The newest event that was handled in its turn: so were those before it in its run, but for those of which the
-    /// link was told otherwise.
+    /// The newest event that was handled in its turn; the events before it in its run were handled too, unless the link
+    /// was told otherwise.
     var handledThrough: UInt64 { handled.load(ordering: .acquiring) }
 
     package func touch() {
@@ -106,7 +106,7 @@ package final class LinkStrand: InlineStrand, @unchecked Sendable {
         head?.opened(arrived)
     }
 
-    /// Whether no other thread is in slow handlers; if there is none, none comes before ``enter()``.
+    /// Whether no other thread is in slow handlers; if so, this stays true until this thread calls ``enter()``.
     package var isFree: Bool { !isHandedOver.load(ordering: .acquiring) }
 
     package func enter() -> Bool {
@@ -121,7 +121,7 @@ package final class LinkStrand: InlineStrand, @unchecked Sendable {
         head?.handlingFinished(handledNow)
         currentName.store(0, ordering: .relaxed)
         let isHandedOver = current.exchange(0, ordering: .acquiringAndReleasing) & Self.handedOverBit != 0
-        // The thread that has just taken the turn still holds the lock, and has not counted it yet.
+        // The thread that has just taken the turn may still hold the lock, and not have counted the turn yet.
         if isHandedOver { lock.withLock {} }
     }
 
@@ -205,7 +205,7 @@ package final class LinkStrand: InlineStrand, @unchecked Sendable {
         }
     }
 
-    /// With the lock held.
+    /// Takes the turn to read if the handlers of the overdue event still run; with the lock held.
     private func takeTurn() -> Bool {
         let sequence = overdue
         overdue = 0
@@ -230,7 +230,7 @@ package final class LinkStrand: InlineStrand, @unchecked Sendable {
         case told
         /// There is no spare thread; the caller starts one that begins with ``waitForTurn()``.
         case needsThread
-        /// The reading has ended, or goes on already.
+        /// The reading has ended, or another thread reads already.
         case none
     }
 

@@ -12,7 +12,7 @@ extension MemoryFile: OutboxSource {
     /// A file for the outbox of a worker whose host takes frames within `limits`; nil if the system cannot make one:
     /// the worker then keeps its outbox in its own memory.
     package static func forOutbox(_ limits: LinkLimits) -> MemoryFile? {
-        // The limit of what a worker keeps is the same for all workers, whatever its host keeps for it.
+        // A worker's own outbox has the same limit in all workers, whatever the limit of the host's outbox for it.
         let hardLimit = LinkLimits().outboxHardBytes
         return try? make(
             byteCount: OutboxLayout.fileBytes(outboxBytes: hardLimit, frameBytes: limits.frameBytes)
@@ -21,8 +21,8 @@ extension MemoryFile: OutboxSource {
 
     /// How many bytes of memory a host shares with a worker for its large events to that worker.
     ///
-    /// These are twice the default limit of an outbox, because large frames leave room empty. Memory that was written
-    /// once is kept until the worker ends.
+    /// These are twice the default limit of an outbox, because large frames leave gaps. Memory that was written once is
+    /// kept until the worker ends.
     private static let shelfBytes = 8 << 20
 
     /// A file for the large events of a host to one worker; nil if the system cannot make one that only the host writes

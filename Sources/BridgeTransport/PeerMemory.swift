@@ -1,8 +1,8 @@
 import BridgePlatform
 import BridgeProtocol
 
-/// What a peer shares with this side in memory, as far as this side reads it: large events while the link lives, and
-/// the outbox that a worker has left when its process has ended.
+/// What a peer shares with this side in memory, as far as this side reads it: large events and counts while the link
+/// lives, and the outbox that a worker has left when its process has ended.
 ///
 /// It changes on the thread that begins the link and then on the reading thread alone, with the link's lock held. So
 /// the reading thread reads it without the lock.
@@ -36,6 +36,6 @@ struct PeerMemory {
     /// How many events the peer has accepted, as its memory says; nil if the peer shares no outbox.
     var accepted: UntrustedNumber? { outbox?.accepted }
 
-    /// How many events were found in the outbox that the stream had not brought.
+    /// How many events the recovered outbox held that the stream had not brought.
     var foundEvents: UInt64 { UInt64(found?.events ?? 0) }
 }

@@ -89,7 +89,7 @@ package final class SpanRecorder: @unchecked Sendable {
         }
     }
 
-    /// Counts spans for which there was no room outside the recorder.
+    /// Counts spans that a caller of the recorder had no room for.
     package func drop(_ count: Int) {
         lock.withLock { notes.dropped &+= UInt64(count) }
     }

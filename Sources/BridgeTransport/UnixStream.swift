@@ -4,7 +4,7 @@ import Synchronization
 
 /// A stream over a connected Unix domain socket.
 package final class UnixStream: ByteStream, @unchecked Sendable {
-    // Sendable: what is mutable is guarded by `lock`, the rest is constant.
+    // Sendable: what is mutable is atomic or guarded by `lock`; the rest is constant.
     private let descriptor: SharedDescriptor
     private let poller: Poller
     private let lock = Lock()
@@ -69,7 +69,7 @@ package final class UnixStream: ByteStream, @unchecked Sendable {
     /// Registers with the poller at the first call, so only a link whose writes would block enters the poller.
     package func whenWritable(_ body: @escaping @Sendable () -> Void) {
         do {
-            // The registration is known here before it can fire: what it calls may come back at once and wait again.
+            // The registration is stored before it can fire: the body that it calls may at once wait again.
             let known = try lock.withLock { () throws(SystemError) in
                 waiting = body
                 if let registration { return registration }
@@ -83,7 +83,7 @@ package final class UnixStream: ByteStream, @unchecked Sendable {
         } catch {
             // No room in the poller: end the stream rather than stall it. The reader sees the end and reports it.
             close()
-            becameWritable()
+            poller.perform { [self] in becameWritable() }
         }
     }
 

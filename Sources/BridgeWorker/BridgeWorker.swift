@@ -24,7 +24,7 @@ public enum BridgeWorker {
     /// started by hand, 70 for every other failure.
     ///
     /// - Parameter body: subscribes, and returns the subscriptions to keep. The worker is ready when `body` has
-    ///   returned.
+    ///   returned and no `ReadinessHold` is left.
     public static func main(_ body: @escaping @Sendable (EventPublisher) async throws -> [Subscription]) async {
         await end { try await run(body) }
     }
@@ -38,7 +38,7 @@ public enum BridgeWorker {
 
     /// Runs a worker until the supervisor stops it; the throwing form of `main(_:)`.
     ///
-    /// - Throws: ``WorkerError``, or what `body` throws.
+    /// - Throws: ``WorkerError``, what `body` throws, or the system's error if it gives no thread or descriptor.
     public static func run(_ body: @escaping @Sendable (EventPublisher) async throws -> [Subscription]) async throws {
         let session = try takeSession()
         let subscriptions = KeptSubscriptions()
@@ -48,7 +48,7 @@ public enum BridgeWorker {
 
     /// Runs a worker made of loops until the supervisor stops it.
     ///
-    /// - Throws: ``WorkerError``, or what `body` throws.
+    /// - Throws: ``WorkerError``, what `body` throws, or the system's error if it gives no thread or descriptor.
     public static func run(_ body: @escaping @Sendable (EventPublisher) async throws -> Void) async throws {
         try await takeSession().run(body)
     }
@@ -68,7 +68,7 @@ public enum BridgeWorker {
 
     private static func takeSession() throws -> ProcessSession {
         let inherited = try InheritedLink.take()
-        // The program's output leaves line by line, so that a crash loses none of it.
+        // The program's output leaves line by line, so that a crash loses no finished line.
         CurrentProcess.printByLine()
         return try ProcessSession(inherited)
     }

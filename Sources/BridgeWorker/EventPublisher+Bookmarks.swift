@@ -13,15 +13,15 @@ public import DomainEvents
 extension EventPublisher {
     /// Whether the host keeps the bookmarks of this worker's events.
     ///
-    /// False outside a worker, and in a worker whose host has no journal. Events then go without their bookmarks, and
-    /// the worker has to keep its place itself.
+    /// False outside a worker, and in a worker whose host has no journal that takes events. Events then go without
+    /// their bookmarks, and the worker has to keep its place itself.
     public var keepsBookmarks: Bool { WorkerSession.of(self)?.keptBookmark ?? .notKept != .notKept }
 
-    /// The bookmark of the last event of this worker's former starts that the host's journal has, also if the host was
-    /// killed since; nil if there is none, or if ``keepsBookmarks`` is false.
+    /// The last bookmark that the host's journal has from this worker's former starts; nil if there is none, or if
+    /// ``keepsBookmarks`` is false.
     ///
-    /// The value stays the same as long as the worker runs. An event is only kept if the journal records events of its
-    /// name; the bookmarks of other events are not kept.
+    /// The journal keeps it even if the host is killed. The value stays the same as long as the worker runs. A
+    /// bookmark is kept only if the journal records events of its event's name.
     public var lastBookmark: EventBookmark? {
         guard case .last(let bookmark) = WorkerSession.of(self)?.keptBookmark else { return nil }
         return bookmark

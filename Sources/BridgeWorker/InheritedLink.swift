@@ -3,8 +3,8 @@ import BridgePlatform
 /// The values that the supervisor has put into a worker's environment: the descriptors of link, outbox and shelf, and
 /// the worker's name and cookie.
 ///
-/// The worker reads these variables once, before anything else runs, and erases them, so that a program which the
-/// worker starts does not take them for its own.
+/// The worker reads these variables once, before its session begins, and erases them, so that a program which the
+/// worker starts later does not take them for its own.
 struct InheritedLink: ~Copyable {
     enum Variable {
         static let descriptor = "EVENT_BRIDGE_FD"
@@ -60,7 +60,7 @@ struct InheritedLink: ~Copyable {
 
     /// The memory whose descriptor a variable names; nil if there is none.
     ///
-    /// Without memory for the outbox, events that the worker has published and not sent are lost at the worker's end.
+    /// Without memory for the outbox, events that the worker has published and not sent are lost if the worker dies.
     /// Without memory for large events, these come over the link.
     private static func takeMemory(_ variable: String) -> MemoryFile? {
         guard let number = CurrentProcess.environment(variable).flatMap({ CInt($0) }), number > 2,

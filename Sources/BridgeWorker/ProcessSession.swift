@@ -18,7 +18,7 @@ struct ProcessSession: Sendable {
         let poller = try Poller(name: "bridge")
         let parent = CurrentProcess.parentIdentifier
         // On every system the end of the link shows that the host is gone. The poller sees that even while a handler
-        // blocks the reading thread. The kernel's own signal, where there is one, also ends a worker after a SIGSTOP.
+        // blocks the reading thread. Where the kernel sends a signal too, that ends even a worker stopped by SIGSTOP.
         if try ParentDeathSignal.arm(Self.killSignal, expectedParent: parent) == .parentIsGone {
             CurrentProcess.exitImmediately(0)
         }

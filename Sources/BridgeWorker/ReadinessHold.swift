@@ -15,7 +15,7 @@ public final class ReadinessHold: Sendable {
         release()
     }
 
-    /// Ends this hold; the worker is ready once no hold is left and its body has said so.
+    /// Ends this hold; the worker is ready once no hold is left and its body has returned or called `serve()`.
     public func release() {
         if !isReleased.exchange(true, ordering: .acquiringAndReleasing) { end() }
     }

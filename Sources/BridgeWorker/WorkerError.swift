@@ -15,7 +15,7 @@ public struct WorkerError: Error, Sendable, CustomStringConvertible {
         case unusableLink
         /// The supervisor does not accept this worker.
         case rejected
-        /// The link ended before the worker was asked to stop.
+        /// The link ended before the worker was asked to stop, or because one side broke the protocol.
         case linkEnded
     }
 

@@ -40,16 +40,20 @@ final class WorkerSessions: @unchecked Sendable {
 
     /// The session with this publisher; nil if there is none.
     ///
-    /// A session keeps its publisher, so that no other publisher can have the identity while the session exists.
+    /// A session keeps its publisher, so no other publisher can have the same identifier while the session exists.
     subscript(publisher: EventPublisher) -> WorkerSession? {
         lock.withLock { entries[ObjectIdentifier(publisher)]?.session }
     }
 
     func add(_ session: WorkerSession, of publisher: EventPublisher) {
-        lock.withLock {
+        let living = lock.withLock {
+            let living = entries.values.compactMap(\.session)
             entries = entries.filter { $0.value.session != nil }
             entries[ObjectIdentifier(publisher)] = Entry(session: session)
+            return living
         }
+        // These may be the last references. A session's deinit stops its router, so it runs without the lock.
+        withExtendedLifetime(living) {}
     }
 
     func remove(_ publisher: EventPublisher) {

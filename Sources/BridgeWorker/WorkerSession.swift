@@ -7,7 +7,7 @@ import Locks
 
 /// A worker over its one link: its publisher, its readiness, and its end.
 ///
-/// The session is the same in a worker process and in memory; only the stream differs.
+/// The session is the same in a worker process and in a test's memory; only the stream differs.
 package final class WorkerSession: GuestSession.Owner, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
@@ -16,7 +16,7 @@ package final class WorkerSession: GuestSession.Owner, @unchecked Sendable {
 
     /// How a worker's link came to its end.
     package enum End: Sendable {
-        /// The worker has finished, as the host asked it to.
+        /// The link has ended after the host had asked the worker to finish.
         case drained
         case failed(WorkerError)
     }
@@ -55,6 +55,8 @@ package final class WorkerSession: GuestSession.Owner, @unchecked Sendable {
         // The host may ask for every name that any of its workers has made up, and for all events at once.
         var limits = limits
         limits.interestNames = EventRouter.maximumNames + 1
+        // The host's limit for this worker bounds the frames of both directions. A frame takes memory only as it comes.
+        limits.frameBytes = LinkLimits.greatestFrameBytes
         self.limits = limits
         self.poller = poller
         // The origin of the worker's events is complete only when the host has given out the incarnation.
@@ -127,7 +129,7 @@ package final class WorkerSession: GuestSession.Owner, @unchecked Sendable {
         link.close()
     }
 
-    /// What the host has said in its welcome of this worker's bookmarks.
+    /// What the host's welcome says of this worker's bookmarks.
     var keptBookmark: KeptBookmark {
         guard let welcome = lock.withLock({ guest })?.welcome, welcome.features.contains(.bookmarks) else {
             return .notKept

@@ -46,7 +46,7 @@ void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *memory, size_t size);
 void *__libc_memalign(size_t alignment, size_t size);
 
-// A load from a cache line that no thread writes. While nothing is counted, it costs the measured code nothing.
+// While nothing is counted, this loads from a cache line that no thread writes, which costs next to nothing.
 static inline void count_one(void) {
     if (__builtin_expect(atomic_load_explicit(&is_counting, memory_order_relaxed), 0))
         atomic_fetch_add_explicit(&total, 1, memory_order_relaxed);

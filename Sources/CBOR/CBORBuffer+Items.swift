@@ -124,8 +124,8 @@ extension CBORBuffer.Storage {
         guard address.pointee.isContiguousUTF8 else { return text(address.pointee) }
         withUnsafeTemporaryAllocation(of: String.self, capacity: 1) { place in
             guard let lent = place.baseAddress else { return }
-            // Counts no reference, as a view of the text would: the event holds the text, and `lent` is never
-            // destroyed. `withUTF8` may write, though not to such text, and other threads may read the event.
+            // `withUTF8` is mutating, and other threads may read the event, so it gets a bitwise copy. The copy needs
+            // no reference count, unlike `utf8`: the event keeps the text alive, and `lent` is never destroyed.
             UnsafeMutableRawPointer(lent).copyMemory(from: address, byteCount: MemoryLayout<String>.size)
             lent.pointee.withUTF8 { text(utf8: UnsafeRawBufferPointer($0)) }
         }
@@ -159,7 +159,7 @@ extension CBORBuffer.Storage {
         append(value)
     }
 
-    /// Copies fewer than 32 bytes: copying two words that may overlap is quicker than a call.
+    /// Copies fewer than 32 bytes, by words that may overlap: that is quicker than a call.
     @inlinable
     @inline(__always)
     package static func copyShort(_ source: UnsafeRawPointer, _ size: Int, to target: UnsafeMutableRawPointer) {

@@ -4,8 +4,8 @@
 ///
 /// Not thread-safe: one writer at a time.
 package final class CBORBuffer {
-    // The fields live behind a pointer, not in the object: Swift checks every access to a stored property of a class
-    // visible to other modules for exclusivity at run time. An item touches these fields several times.
+    // The fields are behind a pointer, not in the object: if other modules see a class, Swift checks each access to its
+    // stored properties for exclusivity at run time. Writing one item accesses these fields several times.
     package struct Storage {
         package internal(set) var bytes: UnsafeMutableRawPointer
         package var count: Int

@@ -1,6 +1,6 @@
 /// Reads `Decodable` values from CBOR in place.
 ///
-/// The decoder builds no tree, and copies text only into the strings that the value keeps.
+/// The decoder builds no tree, and copies most text straight into the strings that the value keeps.
 ///
 /// It first checks all the bytes (well-formed, UTF-8, no key twice, within the limits). So it refuses a bad field even
 /// if the value does not ask for that field. Unknown keys are ignored, and a missing optional is nil. Keep the decoder
@@ -40,7 +40,7 @@ package final class CBORDecoder {
     }
 
     package func decode<T: Decodable>(_ type: T.Type, from bytes: [UInt8]) throws(CBORError) -> T {
-        // The compiler does not infer the closure's error type as CBORError, hence the detour.
+        // By way of a `Result`, because the compiler does not infer the closure's error type as `CBORError`.
         let result: Result<T, CBORError> = bytes.withUnsafeBytes { raw in
             do throws(CBORError) {
                 return .success(try decode(type, from: raw))

@@ -3,8 +3,8 @@
 /// Keyed containers become maps with text keys, unkeyed ones arrays. Keep the encoder for further values: it uses its
 /// working memory again. It is not thread-safe, but a value's `encode(to:)` may use it again.
 ///
-/// If a value writes to a nested container after it has gone on with the parent, the encoder encodes the value a second
-/// time, with each nested container in a buffer of its own. So `encode(to:)` must write the same both times.
+/// If a value writes to a nested container after it has written to the parent again, the encoder encodes the value a
+/// second time, with each nested container in a buffer of its own. So `encode(to:)` must write the same both times.
 package final class CBOREncoder {
     private let limits: CBORLimits
     let session: EncodingSession

@@ -11,8 +11,8 @@ extension CBORError {
 
     /// The ``field`` that an error's ``sentenceOfValue`` names; nil for any other text.
     ///
-    /// A refusal from another process has only the sentence. A path with a space in it is not found, and neither is a
-    /// path after the reason that a type's own code gave, because a word of the reason could be taken for a path.
+    /// A refusal from another process has only the sentence. A path with a space in it is not found. Nor is a path
+    /// after a reason that a type's own code gave: a word of the reason could be taken for a path.
     package static func field(named sentence: String) -> String? {
         guard sentence.hasSuffix("."), sentence.utf8.count <= longestSentence,
             let kind = kinds.first(where: { sentence.hasPrefix($0.begin) })

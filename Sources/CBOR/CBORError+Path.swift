@@ -15,7 +15,7 @@ extension CBORError {
 struct CBORPath: CustomStringConvertible {
     private(set) var steps: [CBORPathStep] = []
 
-    /// Walks to `offset`; the bytes before it have to be well-formed, the bytes after it need not be.
+    /// Walks to `offset`; only the bytes before it have to be well-formed.
     init(to offset: Int, in bytes: UnsafeRawBufferPointer, limits: CBORLimits) {
         var reader = CBORReader(bytes, limits: limits)
         for _ in 0..<limits.maximumDepth {
@@ -58,7 +58,7 @@ struct CBORPath: CustomStringConvertible {
     private static func descendIntoPair(at offset: Int, _ reader: inout CBORReader) -> String? {
         let first = reader
         guard let index = descend(to: offset, &reader) else { return nil }
-        // Find the key again: the item before this one, or this item if the key itself is wrong.
+        // The key is the item before this one, or this item if the key itself is wrong.
         let wanted = index / 2 * 2
         var keyReader = first
         for _ in 0..<wanted {

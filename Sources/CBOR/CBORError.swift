@@ -33,7 +33,7 @@ package struct CBORError: Error, Sendable, Hashable {
 
     package var code: Code
 
-    /// The offset of the byte at which the mistake starts; when encoding, how many bytes the value had filled by then.
+    /// The offset of the byte at which the mistake starts; when encoding, how many bytes the buffer held by then.
     package var offset: Int
 
     /// Where in the value the mistake is, such as `items[3].title`; empty at the outermost item.
@@ -52,12 +52,12 @@ extension CBORError: CustomStringConvertible {
         return "\(code) \(place)."
     }
 
-    /// ``sentenceOfValue`` of an error of this type; any other error's own description.
+    /// The ``sentenceOfValue`` of an error of this type; for any other error, its own description.
     package static func sentence(of error: any Error) -> String {
         (error as? CBORError)?.sentenceOfValue ?? String(describing: error)
     }
 
-    /// The sentence for a person who has seen the value and not its bytes.
+    /// The sentence for a person who knows the value but not its bytes.
     ///
     /// For a mistake in the value the sentence has only the path. For a mistake in the bytes themselves it has the
     /// offset, as in ``description``.

@@ -1,6 +1,6 @@
 /// Passing over the most frequent form of an event: a small map of short keys and plain values.
 extension CBORReader {
-    /// Passes over the map that begins here if `skipFlatPairs` knows it; else returns false, and may move the position.
+    /// Passes over the map here if `skipFlatPairs` accepts it; else returns false, and may have moved the position.
     @inline(__always)
     mutating func skipFlatMap() -> Bool {
         guard position < bytes.count else { return false }
@@ -11,7 +11,7 @@ extension CBORReader {
         return skipFlatPairs(count, itemsLeft: &itemsLeft)
     }
 
-    /// The most pairs of such a map: with more keys, too many keys would find their bits already set in both filters.
+    /// The most pairs of such a map: with more, a new key's bit would too often be set in both filters already.
     static let flatPairs = 16
 
     /// Passes over the pairs of a map if they are well-formed and of the most frequent forms; returns whether it did.

@@ -1,12 +1,11 @@
 extension CBORReader {
-    /// Appends the next item as `CBORValue` writes it: in the shortest spelling, with a length for every item that has
-    /// one.
+    /// Appends the next item as `CBORValue` writes it: in the shortest spelling and with definite lengths.
     ///
-    /// Two items are the same if these bytes are the same, however the items are spelled. Each level of nesting takes
-    /// time and memory at most in proportion to the item's size. This does not look for keys that come twice.
+    /// Two items are the same if their bytes here are the same, however they were spelled. Each level of nesting takes
+    /// time and memory at most in proportion to the item's size. A key that comes twice is no error here.
     ///
-    /// The input must be one that `skipItem()` has checked. If another process has changed the bytes since then, they
-    /// may be another item, but never lead outside the input.
+    /// The input must be one that `skipItem()` has checked. If another process has changed the bytes since then, the
+    /// result may be another item, but the reader never leaves the input.
     mutating func copyShortest(to buffer: CBORBuffer, levelsLeft: Int) throws(CBORError) {
         let start = position
         let head = try readHead()

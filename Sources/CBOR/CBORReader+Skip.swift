@@ -3,7 +3,8 @@ extension CBORReader {
     /// Passes over the next item and checks it to the last byte: lengths, chunks, breaks, reserved and simple values,
     /// UTF-8, nesting, the number of items, and that no map has a key twice (``MapKey`` says which keys are the same).
     ///
-    /// This allocates memory only for maps of more than sixteen pairs, and for keys that are chunked or contain items.
+    /// This allocates memory only for maps of more than 16 pairs, and for keys that are chunked strings, arrays, maps
+    /// or tagged items.
     package mutating func skipItem() throws(CBORError) {
         var itemsLeft = limits.maximumItems
         try skipItem(levelsLeft: limits.maximumDepth, itemsLeft: &itemsLeft)
@@ -74,10 +75,10 @@ extension CBORReader {
         }
     }
 
-    /// Passes over the next item and checks only that it lies within the bytes.
+    /// Passes over the next item with fewer checks than `skipItem()`.
     ///
-    /// The input must be one that `skipItem()` has checked. If another process has changed the bytes since then, they
-    /// may lead to another place, but never outside the input.
+    /// The input must be one that `skipItem()` has checked. If another process has changed the bytes since then, the
+    /// reader may come to another place, but it never leaves the input.
     mutating func skipCheckedItem(levelsLeft: Int) throws(CBORError) {
         let start = position
         let head = try readHead()

@@ -62,7 +62,7 @@ extension CBORReader {
         }
         var collected: [UInt8] = []
         while let chunk = try nextChunk(of: major) {
-            // Each chunk has to hold only whole characters (RFC 8949 section 3.2.3).
+            // Each chunk must consist of whole characters (RFC 8949 section 3.2.3).
             if major == .text { try validate(chunk, endingAt: position, start: position) }
             collected.append(contentsOf: chunk)
         }

@@ -1,7 +1,7 @@
-/// A cursor over the bytes of CBOR items: it reads head by head, allocates nothing and trusts no byte.
+/// A cursor over the bytes of CBOR items; it reads head by head and trusts no byte.
 ///
-/// Every read checks how many bytes are left. A read that throws leaves the position where it was, so the caller can
-/// say where the trouble began. The bytes must outlive the reader.
+/// Every read checks how many bytes are left. If a read of one head or of one unchunked string throws, the position is
+/// again where that item begins. The bytes must outlive the reader.
 package struct CBORReader {
     package let bytes: UnsafeRawBufferPointer
     package let limits: CBORLimits

@@ -76,7 +76,7 @@ extension CBORValue {
 }
 
 extension CBORReader {
-    /// Checks that the bytes from here to their end are exactly one item.
+    /// Checks that all the bytes are exactly one item; the reader must still be at their beginning.
     mutating func skipWholeInput() throws(CBORError) {
         if skipFlatMap(), isAtEnd { return }
         position = 0
@@ -86,7 +86,7 @@ extension CBORReader {
 
     /// Reads the next item as a tree.
     ///
-    /// The depth is checked again, because another process may have changed shared memory since the first check.
+    /// This checks the depth again: another process may have changed shared memory since the first check.
     fileprivate mutating func buildValue(levelsLeft: Int) throws(CBORError) -> CBORValue {
         let start = position
         let head = try readHead()

@@ -1,7 +1,7 @@
-/// Any CBOR item as a tree, for items that have no Swift type here: for showing, translating and testing.
+/// Any CBOR item as a tree: to show, translate and test items whose Swift type this process does not have.
 ///
-/// Two values are equal when they are the same item. Maps compare with their order, and floating-point numbers by their
-/// bits: NaN equals the same NaN, and zero differs from negative zero.
+/// Two values are equal when they are the same item. Maps are equal only with the same order, and floating-point
+/// numbers only with the same bits: NaN equals the same NaN, and zero differs from negative zero.
 package enum CBORValue: Sendable {
     case unsigned(UInt64)
     /// The value is -1 minus the number.
@@ -40,7 +40,7 @@ extension CBORValue: Hashable {
         case (.unsigned(let one), .unsigned(let other)): one == other
         case (.negative(let one), .negative(let other)): one == other
         case (.bytes(let one), .bytes(let other)): one == other
-        // String's own equality would fold canonically equivalent spellings.
+        // `==` of `String` would take canonically equivalent texts as equal.
         case (.text(let one), .text(let other)): one.utf8.elementsEqual(other.utf8)
         case (.array(let one), .array(let other)): one == other
         case (.map(let one), .map(let other)): one == other

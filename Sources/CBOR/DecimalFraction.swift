@@ -11,13 +11,13 @@ struct DecimalFraction {
     let exponent: Int
     let isNegative: Bool
 
-    /// The absolute mantissa, most significant byte first, without leading zeros: at most sixteen bytes.
+    /// The mantissa's absolute value, most significant byte first, without leading zeros: at most sixteen bytes.
     private let magnitude: [UInt8]
 
     /// Splits a decimal into its parts; nil for a decimal that is not a number.
     init?(_ decimal: Decimal) {
         guard !decimal.isNaN else { return nil }
-        // A zero made from text such as "0.0" has an exponent, a zero made from its parts has none; both are the same.
+        // A zero from text such as "0.0" has an exponent, a zero made from its parts has none; both are written alike.
         exponent = decimal.isZero ? 0 : decimal.exponent
         isNegative = decimal.isSignMinus && !decimal.isZero
         var magnitude: [UInt8] = []

@@ -36,8 +36,8 @@ protocol KeyedReader: KeyedDecodingContainerProtocol {
 
 /// A reader that the session keeps; it uses the cursor of its slot.
 ///
-/// The standard library copies the container for each value that a caller asks for. So the reader's reference to the
-/// session is not counted. The session outlives the readers that it keeps (`DecodingSession.retire()`).
+/// The standard library copies the container for each value that a caller asks for. To keep these copies cheap, the
+/// reader does not retain the session. The session outlives the readers that it keeps (`DecodingSession.retire()`).
 struct KeptReader<Key: CodingKey>: KeyedReader {
     let input: DecodingInput
     let cursor: UnsafeMutablePointer<MapCursor>

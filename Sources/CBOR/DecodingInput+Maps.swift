@@ -1,6 +1,6 @@
 /// Finding the values of keys in maps.
 extension DecodingInput {
-    /// The most keys that a search compares one by one before it builds a table.
+    /// A search that has compared more keys than this one by one builds a table.
     private static let linearLimit = 16
 
     @inline(__always)
@@ -83,7 +83,7 @@ extension DecodingInput {
         try reader.skipCheckedItem(levelsLeft: limits.maximumDepth)
     }
 
-    /// The offset after a key; nil if the key is not this text.
+    /// The offset of the value after a key; nil if the key is not this text.
     @inline(__always)
     private func value(ofKeyAt offset: Int, ifEqualTo key: String) throws(CBORError) -> Int? {
         let size = key.utf8.count

@@ -1,4 +1,4 @@
-/// Reading the plain types at an offset; each returns the value and where it ends.
+/// Reading the plain types at an offset; a function that returns a value also returns where the value ends.
 extension DecodingInput {
     @inline(__always)
     func isNull(at offset: Int) -> Bool {
@@ -72,7 +72,7 @@ extension DecodingInput {
         }
     }
 
-    /// Reads text, with or without a tag that says what the text means.
+    /// Reads text, with or without tags that say what the text means.
     @inline(__always)
     func string(at offset: Int) throws(CBORError) -> (value: String, end: Int) {
         let left = count &- offset
@@ -164,7 +164,7 @@ struct IntegerRead: BitwiseCopyable {
     @inline(__always)
     var isInteger: Bool { sign != .none }
 
-    /// The number as this type; the type must be able to hold it.
+    /// The number as this type; throws if the type cannot hold it, or if the item is not an integer.
     @inline(__always)
     func value<T: FixedWidthInteger>(in input: DecodingInput) throws(CBORError) -> T {
         switch sign {

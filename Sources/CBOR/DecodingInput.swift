@@ -1,6 +1,6 @@
 /// The bytes of one decoding, and what the decoding has found out about them so far.
 ///
-/// It is only a pointer, which costs nothing to copy. Its holder keeps alive the session that owns the memory.
+/// This is only a pointer, which costs nothing to copy. Its user must keep alive the session, which owns the memory.
 struct DecodingInput: BitwiseCopyable {
     struct State {
         /// The bytes being read; while `count` is 0, nothing reads what this points to.
@@ -51,10 +51,10 @@ struct DecodingInput: BitwiseCopyable {
         return reader.position
     }
 
-    /// Where the content of an item begins, past a tag that says nothing about the type.
+    /// Where the content of an item begins, after tag 55799 if there is one; the tag only marks the bytes as CBOR.
     @inline(__always)
     func skippingSelfDescription(at offset: Int) throws(CBORError) -> Int {
-        // 55799 takes the three bytes D9 D9 F7.
+        // Tag 55799 is the three bytes D9 D9 F7.
         guard offset < count, bytes[offset] == 0xD9 else { return offset }
         var reader = reader(at: offset)
         let tag = try reader.readTag()

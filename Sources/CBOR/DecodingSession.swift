@@ -1,8 +1,8 @@
 /// The working memory of one decoding: the bytes, and the cursors into the maps being read.
 ///
-/// The containers that the session keeps have a cursor each. Any other container knows where it begins and what it
-/// holds. Such containers share one cursor for each level of recursion, only to make searches shorter. A container
-/// whose cursor another container has taken sets the cursor up anew. So containers may be kept and read in any order.
+/// Each container that the session keeps has a cursor of its own. All other containers of one level of recursion share
+/// one cursor, which only makes searches shorter: a container whose cursor another container has used since sets the
+/// cursor up anew. So a caller may hold several containers and read them in any order.
 final class DecodingSession {
     let input: DecodingInput
     @exclusivity(unchecked) private(set) var isBusy = false
@@ -10,7 +10,7 @@ final class DecodingSession {
     /// How many values are being decoded inside each other.
     @exclusivity(unchecked) private(set) var level = 0
 
-    /// A cursor for each level, for containers that have no slot.
+    /// A cursor for each level, for the containers that the session does not keep.
     private let cursors: UnsafeMutablePointer<MapCursor>
     private let cursorCount: Int
     @exclusivity(unchecked) private var highestCursor = -1
@@ -69,8 +69,8 @@ final class DecodingSession {
 
     /// Releases the kept containers.
     ///
-    /// Their references to the session are not counted. If one of them is still in use, the session is never freed: a
-    /// leak is better than a reference to freed memory. No ordinary `init(from:)` causes that.
+    /// A kept container does not retain the session. If a container is still in use, the session is never freed: a leak
+    /// is better than a reference to freed memory. No ordinary `init(from:)` causes that.
     func retire() {
         guard let kept else { return }
         if !kept.areAllIdle { _ = Unmanaged.passRetained(self) }
@@ -107,7 +107,7 @@ final class DecodingSession {
         for index in 0..<KeptContainers.count { slotCursors[index].table = nil }
     }
 
-    /// The cursor of a container without a slot, set up anew if another container has used the cursor since.
+    /// The cursor of a container that is not kept, set up anew if another container has used the cursor since.
     func cursor(of map: MapPlace) -> UnsafeMutablePointer<MapCursor> {
         let index = min(map.level, cursorCount &- 1)
         if index > highestCursor { highestCursor = index }
@@ -116,7 +116,7 @@ final class DecodingSession {
         return cursor
     }
 
-    /// Decodes the value at an offset by its type's own `init(from:)`, or, for a special type, from this module's form.
+    /// Decodes the value at an offset: a plain or special type directly, any other type by its own `init(from:)`.
     func decode<T: Decodable>(_ type: T.Type, at offset: Int) throws -> T {
         if PlainType.isPlain(type) {
             var end = offset
@@ -194,7 +194,7 @@ extension DecodingSession {
     }()
 }
 
-/// Turns what a type's own `init(from:)` throws into this module's error.
+/// Turns an error of a type's own `init(from:)` into this module's error.
 extension DecodingSession {
     @inline(never)
     func described(_ error: any Error, at offset: Int) -> CBORError {

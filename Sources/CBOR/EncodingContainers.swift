@@ -179,7 +179,7 @@ struct SingleValueWriter: SingleValueEncodingContainer {
     }
 }
 
-/// A step of a path where `Codable` wants a key.
+/// A step of a path as the key that `Codable` wants.
 struct PathKey: CodingKey {
     let stringValue: String
     let intValue: Int?

@@ -17,7 +17,7 @@ struct EncodingFrame {
     /// Unique in the life of a session; a container with an old serial number is closed.
     var serial: UInt64 = 0
     var kind = Kind.undecided
-    /// Whether the level belongs to a value whose `encode(to:)` is running; otherwise to a nested container.
+    /// Whether the level is that of a value that is being encoded; else of a nested container or super encoder.
     var isValue = false
 }
 
@@ -34,7 +34,7 @@ struct EncodingLevel: BitwiseCopyable {
 struct EncodingPlace {
     let session: EncodingSession
     private let serial: UInt64
-    /// The complement of a slot where the session keeps the level, or the index of the level itself.
+    /// The level's index; if negative, the complement of the slot in which the session keeps the level.
     private let index: Int
 
     @inline(__always)

@@ -35,7 +35,7 @@ extension EncodingSession {
 
 /// Writing plain values without keys: the elements of arrays, and values that stand alone.
 extension EncodingSession {
-    /// The place of a value without a key: an element of an array, or a value that stands alone.
+    /// Where a value without a key goes: into an array as an element, or alone.
     enum Position {
         case element
         case single

@@ -1,9 +1,9 @@
 /// The working memory of one encoding: a stack of open levels over the buffer that is being written.
 ///
-/// As long as containers are used in order, the session writes everything in place. It reserves one byte for a head,
-/// and fills in the head when it closes the container: when the parent goes on. It notices a write to a closed
-/// container by the container's serial number. The encoder then starts over with `separatesChildren`: each nested
-/// container and super encoder gets a session of its own, whose bytes are spliced in at the end.
+/// As long as containers are used in order, the session writes everything in place. It reserves one byte for a
+/// container's head, and fills it in when it closes the container, as the parent is written again or ends. A closed
+/// container is known by its old serial number. If it is written to, the encoder starts over with `separatesChildren`:
+/// each nested container and super encoder gets a session of its own, whose bytes are spliced in at the end.
 final class EncodingSession {
     struct Splice {
         var offset: Int
@@ -16,7 +16,7 @@ final class EncodingSession {
 
     /// The memory of the buffer being written; the caller of the encoder keeps the buffer alive until `end()`.
     @exclusivity(unchecked) private(set) var output: UnsafeMutablePointer<CBORBuffer.Storage>
-    /// The output before and after a value, always empty; containers and encoders that outlive their value see it.
+    /// The output before and after a value, always empty, for containers and encoders that outlive their value.
     private let noOutput: UnsafeMutablePointer<CBORBuffer.Storage>
 
     private let frames: UnsafeMutablePointer<EncodingFrame>
@@ -29,7 +29,7 @@ final class EncodingSession {
     /// Which levels the kept containers write to.
     let slotLevels: UnsafeMutablePointer<EncodingLevel>
 
-    /// Whether any property below was changed; while all goes well, only this flag is read.
+    /// Whether `misuse` or `splices` was changed; while neither was, most functions read only this flag.
     @exclusivity(unchecked) var isUnusual = false
     @exclusivity(unchecked) var misuse: CBORError?
 
@@ -71,7 +71,7 @@ final class EncodingSession {
 
     /// Begins to write; the caller keeps the buffer alive until `end()`.
     func begin(writingInto buffer: CBORBuffer, separatingChildren: Bool = false) {
-        // Containers that were used after their value has ended leave errors behind.
+        // A container that is used after the end of its value leaves an error behind.
         if isUnusual { forgetUnusual() }
         output = buffer.storage
         separatesChildren = separatingChildren
@@ -140,7 +140,7 @@ final class EncodingSession {
     @inline(__always)
     private func finish(_ level: EncodingLevel) throws(CBORError) {
         let frame = frames + level.index
-        // Usually no level above is open any more.
+        // Usually all levels above this one are closed already.
         guard top == level.index, frame.pointee.serial == level.serial, frame.pointee.kind != .undecided else {
             return try finishUnusual(level)
         }
@@ -289,7 +289,7 @@ final class EncodingSession {
         for index in splices.indices where splices[index].offset > frame.pointee.head { splices[index].offset += gap }
     }
 
-    /// Gives a level the shape that its encoder is asked for; a second request for the same shape changes nothing.
+    /// Gives a level the shape that its encoder is asked for; a second request for the same container changes nothing.
     @inline(__always)
     func open(_ level: EncodingLevel, as kind: EncodingFrame.Kind) throws(CBORError) {
         let frame = try enter(level)
@@ -316,7 +316,7 @@ final class EncodingSession {
 
     @inline(never)
     private func refusal(of level: EncodingLevel) -> CBORError {
-        // Serial 0 was given out because of an error that is still to be thrown.
+        // A level with serial 0 stands for an error that `closedPlace` has kept.
         if level.serial == 0, let misuse { return misuse }
         isUnusual = true
         wasUsedOutOfOrder = true

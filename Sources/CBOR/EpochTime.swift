@@ -20,7 +20,7 @@ enum EpochTime: Equatable {
     case nanoseconds(Int64, Int64)
     /// Tag 1001: the nearest double of seconds since 1970, and the exact seconds since 2001.
     ///
-    /// Within 97 days of 2001, the next possible date may be less than a nanosecond away.
+    /// Within 97 days of 2001, dates may be less than a nanosecond apart, so nanoseconds do not distinguish them.
     case exact(since1970: Double, since2001: Double)
 
     /// Seconds from 1970 to 2001, where Foundation counts from.

@@ -1,6 +1,6 @@
 /// The content of tag 1001 (RFC 9581), as far as this module reads it: a time since 1970, and its finer part.
 ///
-/// An unknown key is refused, not passed over: it may shift the time, as the key for a time scale does.
+/// A map with an unknown key is refused: the key might shift the time, as the key for a time scale does.
 package struct ExtendedTime: Equatable {
     package enum Base: Equatable {
         case seconds(Int64)
@@ -67,7 +67,7 @@ package struct ExtendedTime: Equatable {
 
     /// Reads the content of the tag; nil if it has another form.
     package init?(_ value: CBORValue) {
-        // A value that is no number is refused here, before anything is copied.
+        // A map with values other than numbers is refused here, before anything is copied.
         guard case .map(let pairs) = value, pairs.count <= 2, pairs.allSatisfy({ $0.value.isNumber }),
             let bytes = try? value.encoded()
         else { return nil }
@@ -88,8 +88,8 @@ package struct ExtendedTime: Equatable {
         return seconds
     }
 
-    /// Whole seconds since 1970, and the nearest count of nanoseconds after them; nil beyond 2^62 seconds, and where
-    /// the time is a double of seconds since 1970.
+    /// Whole seconds since 1970, and the nearest count of nanoseconds after them; nil for a double beyond 2^62 seconds,
+    /// and if the time is only a double of seconds since 1970.
     package var secondsAndNanoseconds: (Int64, Int64)? {
         if let since2001 { return EpochTime.split(since2001) }
         if case .seconds(let seconds) = base { return (seconds, nanoseconds ?? 0) }

@@ -20,7 +20,7 @@ struct FieldCodec: @unchecked Sendable {
     let levels: Int
     /// Whether `write` uses the session; the session must then have been begun.
     var needsSession = false
-    /// The type, if it is so frequent that its values are written and read without a call.
+    /// The type, if it is so common that the field table writes and reads it without calling the codec.
     var kind = Kind.other
 
     enum Kind {
@@ -32,7 +32,7 @@ struct FieldCodec: @unchecked Sendable {
 
 /// A key in the form in which it is written, and as text.
 struct FieldKey: @unchecked Sendable {
-    // @unchecked: the bytes are written before the first use and never again; the layout's coder owns them.
+    // @unchecked: the bytes are written before the first use and never again; the `FieldTable` owns them.
     let bytes: UnsafeRawPointer
     let size: Int
     let name: String
@@ -198,7 +198,7 @@ extension FieldCodec {
                 let count = try reader.readArrayHead()
                 var position = reader.position
                 var elements: [Value] = []
-                // The bytes left can hold `count` elements, but an element takes more memory than its bytes do.
+                // `count` was checked against the bytes left, but elements take more room in memory, so reserve few.
                 if let count { elements.reserveCapacity(min(count, 1_024)) }
                 while true {
                     if let count {
@@ -223,7 +223,7 @@ extension FieldCodec {
 
     // MARK: Everything else
 
-    /// Values that are coded by their own `Codable` conformance, or that have a special form.
+    /// The codec for values that are coded by their own `Codable` conformance, or that have a special form.
     static func general<Value: Codable>(_ type: Value.Type) -> FieldCodec {
         FieldCodec(
             write: { value, key, writing in

@@ -1,9 +1,9 @@
 extension FieldTable {
-    /// Reads an unchecked input if it is only a small map of the fields in order, with plain values; returns whether it
-    /// did.
+    /// Reads an unchecked input if it is a small map with only the layout's fields, in their order and with plain
+    /// values; returns whether it did.
     ///
-    /// If this returns false, no argument holds a value, and a check and `read(into:in:)` tell whether the input is
-    /// wrong. No key can come twice, because each key is met at its own place.
+    /// If this returns false, no argument holds a value. The caller then checks the input and calls `read(into:in:)`,
+    /// which either reads it or throws. No key can come twice, because each key is met at its own place.
     func readExactly(into arguments: UnsafeMutableRawPointer, in session: DecodingSession) -> Bool {
         let input = session.input
         guard input.count > 0 else { return false }

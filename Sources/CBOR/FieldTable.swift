@@ -88,7 +88,7 @@ final class FieldTable: @unchecked Sendable {
             try writeMap(value, FieldWriting(output: buffer.storage, session: .passUnretained(session)))
             if !session.isUnusual { return true }
         } catch {
-            // Encoding through `Codable` meets the error again, and says where.
+            // The caller then encodes through `Codable`, which meets the error again and says where.
         }
         buffer.truncate(to: min(start, buffer.count))
         return false

@@ -2,9 +2,9 @@
 ///
 /// Making a container costs an allocation and several look-ups of generic types in the Swift runtime. That is most of
 /// the cost of coding a small value. The table hands out a container again when only the table still refers to it. The
-/// container finds its place in the value through its slot here, where the session writes the new place.
+/// container reads its place in the value from its slot, where the session has written the new place.
 ///
-/// The containers refer to their session. The user of the session breaks that cycle by destroying the table.
+/// The containers refer to their session, and the session to this table; `destroy()` breaks the cycle.
 struct KeptContainers {
     private struct Slot {
         /// The container itself, which is only this reference; the first property, so that the address of a slot is
@@ -51,8 +51,8 @@ struct KeptContainers {
     /// The container in a slot that `freeSlot(for:)` returned for its key type.
     @inline(__always)
     func container<Container>(in slot: Int, loader: ContainerLoader<Container>.Type) -> Container {
-        // A table belongs to a session for reading or to one for writing. So the key type alone says which type `keep`
-        // was given, and the loader is of that type.
+        // A table belongs either to a decoding or to an encoding session. So for one key type, `keep` always got the
+        // same type of container, and stored a loader of that type.
         let loader = unsafeBitCast(slots[slot].loader, to: ContainerLoader<Container>.self)
         return loader.load(from: slots + slot)
     }

@@ -28,7 +28,7 @@ extension LaidOutCoder {
         }
         for (one, other) in zip(found, expected) where one != other {
             guard one.key == other.key else { return "the field \(name(one)) where Codable has \(name(other))" }
-            return "the field \(name(one)) otherwise than Codable"
+            return "the field \(name(one)) differently from Codable"
         }
         return "\(found.count) fields where Codable has \(expected.count)"
     }

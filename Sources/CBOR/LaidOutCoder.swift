@@ -9,7 +9,7 @@ package final class LaidOutCoder<Event: Codable>: Sendable {
     private let argumentAlignment: Int
     private let make: @Sendable (_ arguments: UnsafeMutableRawPointer) throws -> Event
 
-    /// A field: its key, its place in an event, its place among the arguments that make an event, and its codec.
+    /// A field: its key, its place in an event, its place among the arguments that make an event, and its type.
     package struct Field {
         let name: String
         let offset: Int
@@ -26,7 +26,7 @@ package final class LaidOutCoder<Event: Codable>: Sendable {
 
     /// - Parameters:
     ///   - argumentBytes: How much memory the arguments of `make` take.
-    ///   - make: Makes an event of arguments; it takes the arguments out of their memory even when it throws.
+    ///   - make: Makes an event of the arguments, and moves them out of their memory, even when it throws.
     package init(
         _ fields: [Field],
         argumentBytes: Int,
@@ -51,7 +51,7 @@ package final class LaidOutCoder<Event: Codable>: Sendable {
     /// Appends the event; the encoder is for fields that only `Codable` can write, and for errors.
     package func encode(_ event: Event, into buffer: CBORBuffer, with encoder: CBOREncoder) throws {
         let isWritten = withUnsafePointer(to: event) { fields.write($0, into: buffer, with: encoder.session) }
-        // `Codable` then either writes the event or throws the error that says what is wrong.
+        // Then `Codable` either writes the event or throws the error that says what is wrong.
         if !isWritten { try encoder.encode(event, into: buffer) }
     }
 

@@ -1,4 +1,4 @@
-/// How far the reading of one map has come: a key that comes next in the bytes is found at once.
+/// How far the reading of one map has come, so that a key that comes next in the bytes is found at once.
 struct MapCursor {
     /// The offset of the map's head; -1 while the cursor is free.
     var map = -1
@@ -10,7 +10,7 @@ struct MapCursor {
     var position = 0
     /// How many entries lie before `position`.
     var entry = 0
-    /// The table of keys, made when a large map is read out of order.
+    /// The table of keys, made by a search that has compared many keys.
     var table: KeyTable?
 
     /// Goes to the first key of a map.
@@ -31,7 +31,7 @@ struct MapPlace: BitwiseCopyable {
     let first: Int
     /// How many pairs the map declares; -1 for indefinite length.
     let count: Int
-    /// How many values are being decoded around the map.
+    /// How many values and containers around the map are being read.
     let level: Int
 
     /// A map without entries.

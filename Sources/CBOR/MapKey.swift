@@ -1,4 +1,4 @@
-/// A map key in place, compared and hashed independently of its spelling.
+/// A map key, read in place from the bytes; its spelling makes no difference to comparisons and hashes.
 ///
 /// Integers and simple values compare by value; strings by content, chunked or not; floats by the bits of their double.
 /// Arrays, maps and tagged items compare by the bytes of their shortest spelling, and so by what they hold.

@@ -1,4 +1,4 @@
-/// The keys met so far in one map: finds a key that comes twice, in time linear in the number of keys.
+/// The keys met so far in one map; finds a key that comes twice, in time linear in the number of keys.
 ///
 /// The first sixteen keys lie in the value itself. More keys go to a hash table that grows with the keys that are
 /// really there, never with the count that the map declares.
@@ -7,7 +7,7 @@ struct MapKeys {
 
     private let mapOffset: Int
     private var count = 0
-    /// Each slot has half of a key's fingerprint in the high bits and the key's offset in the map in the low bits.
+    /// In each slot, the high 32 bits hold half of a key's fingerprint, and the low 32 bits its offset in the map.
     private var slots = SIMD16<UInt64>()
     /// A bit for each key: a key whose bit is not set is new, and is compared with no other key.
     private var filter: UInt64 = 0
@@ -17,7 +17,7 @@ struct MapKeys {
         self.mapOffset = mapOffset
     }
 
-    /// Notes the well-formed key that starts at an offset.
+    /// Notes the well-formed key that starts at an offset; throws if the map has the key already.
     @inline(__always)
     mutating func insert(
         keyAt offset: Int,
@@ -35,7 +35,7 @@ struct MapKeys {
         let bit = UInt64(1) << (fingerprint >> 58)
         if filter & bit != 0 { try refuseTwin(fingerprint, offset, bytes) }
         filter |= bit
-        // Not by the vector's subscript, which copies the whole vector.
+        // The vector's subscript is avoided, because it would copy the whole vector.
         let slot = fingerprint << 32 | UInt64(relative)
         let position = count
         withUnsafeMutableBytes(of: &slots) { $0.storeBytes(of: slot, toByteOffset: position &* 8, as: UInt64.self) }

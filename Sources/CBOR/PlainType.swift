@@ -2,9 +2,9 @@
 ///
 /// They are coded directly, because their own `Codable` conformance asks for an encoder and a container each time.
 enum PlainType {
-    // Each cast is between a type and itself, which the comparison before the cast proves.
+    // Each cast is between a type and itself, as the comparison before it proves, or for `UInt8` the call of `isPlain`.
 
-    /// Writes a value of a type that `isPlain` knows.
+    /// Writes a value; `isPlain` must be true of its type.
     @inline(__always)
     static func encode<T>(_ value: T, to output: UnsafeMutablePointer<CBORBuffer.Storage>) {
         if T.self == String.self {
@@ -24,7 +24,7 @@ enum PlainType {
         T.self == String.self || T.self == Int.self || T.self == Double.self || T.self == UInt8.self
     }
 
-    /// Reads a plain type and moves the offset past it.
+    /// Reads a value and moves the offset past it; `isPlain` must be true of its type.
     @inline(__always)
     static func decode<T>(_ type: T.Type, at offset: inout Int, in input: DecodingInput) throws(CBORError) -> T {
         if T.self == String.self {

@@ -1,5 +1,4 @@
-/// Dates in the form of RFC 3339, such as `2013-03-21T20:04:00.5Z`: the form is strict, with any offset and any number
-/// of decimals.
+/// Dates in the strict form of RFC 3339, such as `2013-03-21T20:04:00.5Z`, with any offset and any number of decimals.
 package enum RFC3339 {
     /// A point in time that was read from text.
     package struct Time {

@@ -53,10 +53,10 @@ extension SpecialType {
         }
     }
 
-    /// The date that a text means.
+    /// The date that a text stands for.
     ///
     /// Text with at most six decimals is assumed to come from a `Double` of seconds since 1970, and gives that double.
-    /// Text with more decimals is taken exactly.
+    /// Text with more decimals is taken to the nanosecond.
     private static func date(_ time: RFC3339.Time) -> Date? {
         if let seconds = time.doubleSince1970 { return Date(timeIntervalSince1970: seconds) }
         return EpochTime.secondsSince2001(seconds: time.seconds, nanoseconds: time.nanoseconds)
@@ -134,7 +134,7 @@ extension SpecialType {
             return try mantissa(exponent: 0, &reader, start)
         case .simpleOrFloat:
             let number = try reader.readDouble()
-            // The shortest text that means this double, as JSON has it.
+            // By the shortest text that reads back as this double, as in JSON.
             guard number.isFinite, let decimal = Decimal(string: "\(number)") else {
                 throw reader.outOfRange("\(number)", Decimal.self, at: start)
             }

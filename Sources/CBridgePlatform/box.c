@@ -1,5 +1,5 @@
-// The box around a process: what the process may use up and touch. It closes the box before its program begins.
-// Everything that the program starts inherits the box, which is never opened again.
+// The box around a process: what the process may use up and touch. The process closes the box before its program
+// begins. Everything that the program starts inherits the box, which is never opened again.
 
 #define _GNU_SOURCE
 
@@ -12,14 +12,13 @@
 static int resource_of(enum cbp_box_limit limit) {
     switch (limit) {
     // Not RLIMIT_AS: reserved addresses cost nothing, and a Swift program, like any with threads, reserves gigabytes of
-    // them. RLIMIT_DATA counts what can be written and is shared with no other process (since Linux 4.7): heap and
-    // thread stacks alike.
+    // them. Since Linux 4.7 RLIMIT_DATA counts private writable memory: heap and thread stacks alike.
     case cbp_limit_memory: return RLIMIT_DATA;
     // Each process has its own limit. At the limit the kernel sends SIGXCPU, which a program may handle, then SIGKILL.
     case cbp_limit_processor_seconds: return RLIMIT_CPU;
     // The limit is one more than the highest descriptor.
     case cbp_limit_open_files: return RLIMIT_NOFILE;
-    // Counts all of the user's processes and threads, wherever they come from; does not hold for the superuser.
+    // Counts all processes and threads of the user, not only those of the box; does not hold for the superuser.
     case cbp_limit_processes: return RLIMIT_NPROC;
     // A system that pipes cores to a program ignores this limit.
     case cbp_limit_core: return RLIMIT_CORE;
@@ -39,7 +38,7 @@ static cbp_spawn_report set_limit(const cbp_box *box, enum cbp_box_limit limit) 
     if (getrlimit(resource, &value) != 0) return cbp_failed(cbp_stage_limit, errno, (int)limit);
     rlim_t soft = (rlim_t)box->limits[limit];
     rlim_t hard = limit == cbp_limit_processor_seconds ? soft + seconds_after_warning : soft;
-    // A limit that is already lower stays lower: only the superuser may raise it, and more was not asked for.
+    // A hard limit that is already lower stays: only the superuser may raise it, and a box never does.
     if (value.rlim_max == RLIM_INFINITY || hard < value.rlim_max) value.rlim_max = hard;
     value.rlim_cur = soft < value.rlim_max ? soft : value.rlim_max;
     if (setrlimit(resource, &value) != 0) return cbp_failed(cbp_stage_limit, errno, (int)limit);
@@ -57,7 +56,7 @@ cbp_spawn_report cbp_enter_box(const struct launch *launch) {
     for (int limit = 0; found.stage == 0 && limit < cbp_limit_count; limit++) {
         if (box->limits[limit] >= 0) found = set_limit(box, (enum cbp_box_limit)limit);
     }
-    // After the limits, because only the superuser can raise them.
+    // With CAP_SYS_RESOURCE the superuser could raise the limits again.
     if (found.stage == 0 && is_closed) found = cbp_give_up_capabilities();
     if (found.stage == 0 && is_closed) found = cbp_restrict_calls(launch);
     return found;

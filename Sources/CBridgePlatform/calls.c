@@ -1,9 +1,9 @@
-// A filter of system calls for what Landlock has no rule for. It refuses what changes other processes and, where that
-// is asked for, sockets of any kind but the one that connects processes of this machine. A network namespace needs
-// rights that not every user has, and Landlock's rules of the network know TCP alone.
+// A filter of system calls for what Landlock has no rule for. It refuses what changes other processes and, for a box
+// without network, all sockets but Unix sockets. (A network namespace would need rights that not every user has, and
+// Landlock's network rules know TCP alone.)
 //
-// A filter sees numbers, and nothing that a pointer leads to. So it cannot tell a process of the box from one outside.
-// It refuses every call that names a process by its number, except for 0, which is the caller.
+// A filter sees a call's arguments as numbers: it cannot follow pointers, and does not know which processes are in the
+// box. So a call below that changes the process whose number it gets is allowed for 0 alone, which is the caller.
 
 #define _GNU_SOURCE
 
@@ -24,7 +24,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// The machines on which only the system calls for sockets make sockets, and whose byte order the filter expects.
+// The machines that have no `socketcall`, and whose byte order the filter expects.
 #if defined(__x86_64__)
 #define OWN_MACHINE AUDIT_ARCH_X86_64
 #elif defined(__aarch64__)
@@ -72,7 +72,7 @@ static const struct {
     {SYS_semop, ENOSYS},
     {SYS_semtimedop, ENOSYS},
     {SYS_semctl, ENOSYS},
-    // POSIX queues have names, but in no file system that has rules.
+    // POSIX message queues have names, but not in a file system that Landlock has rules for.
     {SYS_mq_open, ENOSYS},
     {SYS_mq_unlink, ENOSYS},
     // The flags of this call lie in memory. Libraries fall back to clone.
@@ -136,7 +136,7 @@ static void allow_only(
     expect_equal(filter, number, (unsigned char)(2 * count + 2));
     for (unsigned char argument = 0; argument < count; argument++) {
         load_argument(filter, indexes[argument]);
-        // The steps to skip: the rest of the arguments, and the allowance.
+        // Skips the steps for the remaining arguments and the step that allows the call.
         expect_equal(filter, values[argument], (unsigned char)(2 * (count - argument - 1) + 1));
     }
     allow(filter);
@@ -193,12 +193,12 @@ static void refuse_changes_outside(struct filter *filter) {
     refuse_limits_of_others(filter);
     refuse_argument(filter, SYS_unshare, 0, BPF_JSET, CLONE_NEWUSER);
     refuse_argument(filter, SYS_clone, 0, BPF_JSET, CLONE_NEWUSER);
-    // This puts text into a terminal's input, where a shell outside would carry it out.
+    // This call puts text into a terminal's input, and a shell outside the box would execute the text.
     refuse_argument(filter, SYS_ioctl, 1, BPF_JEQ, TIOCSTI);
 }
 
 static void refuse_network(struct filter *filter, const cbp_box *box) {
-    // The rings of io_uring make sockets without a system call of that name.
+    // The rings of io_uring make sockets without the system call `socket`.
     expect_equal(filter, SYS_io_uring_setup, 1);
     refuse(filter, ENOSYS);
     if (box->refuses_connections) {
@@ -211,7 +211,7 @@ static void refuse_network(struct filter *filter, const cbp_box *box) {
     load_argument(filter, 0);
     expect_equal(filter, AF_UNIX, 1);
     allow(filter);
-    // The error of a machine that has no such network.
+    // The error of a machine that lacks the network of this family.
     refuse(filter, EAFNOSUPPORT);
 }
 

@@ -26,7 +26,7 @@
 
 // MARK: File systems
 
-// The numbers of linux/magic.h; for kinds that are not there, those of their sources.
+// The numbers are from linux/magic.h, or from the source of a file system that is not listed there.
 enum cbp_file_system cbp_file_system_of_type(uint64_t type) {
     switch (type) {
     case 0xEF53:     // ext2, ext3, ext4

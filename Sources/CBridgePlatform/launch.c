@@ -1,5 +1,5 @@
-// A new process from its first instruction to its program. It is tied to its parent's life before it can do anything
-// that could outlive the parent.
+// A new process from its first instruction to its program. If it is to die with its parent, it is tied to the parent's
+// life before it does anything that could outlive the parent.
 
 #define _GNU_SOURCE
 
@@ -99,13 +99,13 @@ static int number(const char *name) {
     return value;
 }
 
-/// Marks what /proc/self/fd lists; returns false if there is no such list.
+/// Marks as close-on-exec what /proc/self/fd lists from `first` on; returns false if there is no such list.
 static bool mark_listed(int first) {
     int directory = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (directory < 0) return false;
     _Alignas(struct entry) char buffer[1024];
     long size;
-    // Marking, unlike closing, takes nothing out of the list, so the reading skips no entry.
+    // Marking, unlike closing, removes nothing from the list, so the loop skips no entry.
     while ((size = syscall(SYS_getdents64, directory, buffer, sizeof buffer)) > 0) {
         for (long offset = 0; offset < size;) {
             const struct entry *found = (const struct entry *)(buffer + offset);
@@ -149,15 +149,15 @@ static bool send_notice(int guard, const struct msghdr *message, int flags) {
     return count >= 0;
 }
 
-/// Tells the guard of this process group: this process leads it, and all its children will be in it.
+/// Tells the guard of this process's group, in which all of its children begin.
 ///
-/// This is called after the request for the parent-death signal and the check of the parent. So if the parent is gone,
-/// and the guard with it, this process does not get here.
+/// A process that is to die with its parent has asked for that signal, and then checked the parent, before this. If the
+/// parent had gone, and the guard with it, the process does not get here.
 static void tell_guard(int guard) {
     cbp_guard_notice notice = {.process = (int32_t)getpid()};
     struct iovec piece = {.iov_base = &notice, .iov_len = sizeof notice};
     struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1};
-    // A guard that is stopped takes no message, and must not hold up the thread that starts all processes.
+    // A guard that is stopped (by SIGSTOP) takes no message; it must not block the thread that starts all processes.
     int flags = MSG_DONTWAIT;
 #ifdef __linux__
     flags |= MSG_NOSIGNAL;
@@ -165,7 +165,7 @@ static void tell_guard(int guard) {
         char bytes[CMSG_SPACE(sizeof(int))];
         struct cmsghdr aligned;
     } control;
-    // The descriptor names this very process, even when its number has long been given to another process.
+    // The descriptor names this very process, even after its number was given to another process.
     int own = cbp_process_open(getpid());
     if (own >= 0) {
         memset(&control, 0, sizeof control);
@@ -186,7 +186,7 @@ static void tell_guard(int guard) {
     send_notice(guard, &message, flags);
 }
 
-/// Sets the limit that the parent had before it raised its own.
+/// Sets the soft limit of open descriptors that the parent had before it raised its own.
 static void lower_descriptor_limit(int64_t descriptors) {
     struct rlimit limit;
     if (descriptors < 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -198,10 +198,10 @@ static void lower_descriptor_limit(int64_t descriptors) {
 cbp_spawn_report cbp_become_program(const struct launch *launch) {
     const cbp_spawn_request *request = launch->request;
     if (request->dies_with_parent) {
-        // Exec keeps the signal, unless the program changes the user or has capabilities of its own. Where there is no
-        // such signal, only the guard is left.
+        // Exec keeps the signal, unless the program changes the user or has capabilities of its own. Where the system
+        // has no such signal, only the guard kills this process.
         cbp_arm_parent_death_signal(SIGKILL);
-        // After the arming, because a parent that died before it sends no signal.
+        // After the request, because a parent that died before the request causes no signal.
         if (getppid() != launch->parent) return cbp_failed(cbp_stage_parent, ESRCH, 0);
     }
     // The terminal's signals reach this process only until it has left its parent's group.
@@ -216,10 +216,10 @@ cbp_spawn_report cbp_become_program(const struct launch *launch) {
     if (request->directory != NULL && chdir(request->directory) != 0) {
         return cbp_failed(cbp_stage_directory, errno, 0);
     }
-    // Late, because the box could refuse what is above.
+    // Late, because the box could refuse the steps above.
     cbp_spawn_report found = cbp_enter_box(launch);
     if (found.stage != 0) return found;
-    // After the box, whose rules need descriptors: until exec this process has all of its parent's.
+    // After the box, whose rules need descriptors: until exec, this process holds all of its parent's descriptors.
     lower_descriptor_limit(request->descriptors);
     if (request->path == NULL) return cbp_succeeded();
     unblock_signals();

@@ -1,5 +1,5 @@
-// A new process between its start and its program. It shares its parent's memory, so it changes nothing that the parent
-// reads, calls no function that takes a lock or allocates memory, and makes system calls only.
+// A new process between its start and its program. It may share its parent's memory, so it changes nothing that the
+// parent reads, calls no function that takes a lock or allocates memory, and makes system calls only.
 
 #ifndef CBP_LAUNCH_H
 #define CBP_LAUNCH_H
@@ -21,7 +21,7 @@ cbp_spawn_report cbp_succeeded(void);
 
 cbp_spawn_report cbp_failed(int32_t stage, int error, int detail);
 
-/// Says that the system lacks something, and whether the program begins all the same.
+/// Reports what the system lacks and returns success, if the program is to begin all the same; else the failure.
 cbp_spawn_report cbp_lacking(const struct launch *launch, int32_t stage, int error, int detail);
 
 /// Reports to the process that has started this one; may be called several times.
@@ -30,18 +30,18 @@ void cbp_report(const struct launch *launch, cbp_spawn_report found);
 /// Closes the box around this process, for good. Reports what the system lacks as left out, where the box allows that.
 cbp_spawn_report cbp_enter_box(const struct launch *launch);
 
-/// The part of every box that keeps a set-user-ID program's rights from the process. The kernel takes filters and rules
+/// The part of every box that denies the process the rights of set-user-ID programs. The kernel takes filters and rules
 /// only after this part.
 cbp_spawn_report cbp_refuse_new_privileges(const struct launch *launch);
 
-/// The part of a closed box that leaves the superuser only the rights about files and users.
+/// The part of a closed box that leaves the superuser few capabilities, most of them about files and users.
 cbp_spawn_report cbp_give_up_capabilities(void);
 
 /// The part of the box that Landlock enforces: which files the process can touch, and that it looks into no process
 /// outside.
 cbp_spawn_report cbp_restrict_reach(const struct launch *launch);
 
-/// The part of the box that a filter of system calls enforces: no changes outside, and no network.
+/// The part of the box that a filter of system calls enforces: no changes outside and, if the box says so, no network.
 cbp_spawn_report cbp_restrict_calls(const struct launch *launch);
 
 /// Becomes the program. Returns only on failure or without a program, and says how far it came.

@@ -1,5 +1,5 @@
-// What a worker may do beyond what its user may. A worker gains nothing. In a closed box the superuser keeps the rights
-// about files and users, and none about the machine or about other processes.
+// A worker's privileges in a box: none beyond those of its user. In a closed box the superuser keeps only the
+// capabilities in `kept`, most of which are about files and users.
 
 #define _GNU_SOURCE
 
@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/// Capabilities that a worker in a box keeps if it has them.
+/// Capabilities that a worker in a closed box keeps if it has them.
 static const unsigned char kept[] = {
     CAP_CHOWN,
     CAP_DAC_OVERRIDE,
@@ -44,8 +44,8 @@ cbp_spawn_report cbp_give_up_capabilities(void) {
     struct __user_cap_data_struct now[words];
     if (syscall(SYS_capget, &header, now) != 0) return cbp_failed(cbp_stage_privileges, errno, 0);
     for (unsigned long capability = 0; capability < greatest; capability++) {
-        // A drop may fail without harm: a process that may not drop has none that its program could get back, and the
-        // kernel has no capability beyond its last one.
+        // A drop may fail without harm: a process that may not drop capabilities has none that its program could get
+        // back, and a number beyond the kernel's last capability names none.
         if ((left[capability / 32] >> capability % 32 & 1) == 0) prctl(PR_CAPBSET_DROP, capability, 0UL, 0UL, 0UL);
     }
     for (int word = 0; word < words; word++) {

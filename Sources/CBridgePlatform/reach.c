@@ -1,6 +1,6 @@
-// What a worker can reach, by Landlock. Files: rights are given to files and to everything below directories; the
-// kernel refuses all else with EACCES. What is open already, such as the link and the pipes, stays open. Processes: the
-// processes of the box can look into each other, attach debuggers and send signals, and reach no others.
+// What a worker can reach, by Landlock. Files: a box gives rights to single files and to everything below directories;
+// the kernel refuses all else with EACCES. What is open already, such as the link and the pipes, stays open. Processes:
+// those of the box can look into, debug and signal each other, and no others. Before Linux 6.12 signals reach all.
 
 #define _GNU_SOURCE
 
@@ -47,21 +47,21 @@ enum {
 
 static const __u64 reading = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
 
-/// Nothing in a writable place can be executed, and no process makes devices there, not even the superuser's.
+/// A writable place gives no right to execute, and none to make devices, not even to the superuser.
 static const __u64 writing = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_WRITE_FILE
     | LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_DIR
     | LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO
     | LANDLOCK_ACCESS_FS_MAKE_SYM | LANDLOCK_ACCESS_FS_REFER | LANDLOCK_ACCESS_FS_TRUNCATE;
 
-/// The rights that are ruled for a box that does not rule files: the kernel refuses rules that rule nothing, and no
-/// worker makes devices.
+/// The rights that Landlock handles for a box without file rules. The kernel refuses a ruleset that handles no right,
+/// and no worker makes devices.
 static const __u64 making_devices = LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_BLOCK;
 
 /// Rights that a single file can have.
 static const __u64 of_files = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE
     | LANDLOCK_ACCESS_FS_TRUNCATE;
 
-/// What programs of any kind need, and what tells no secrets: the system's programs and libraries, time zones, which
+/// What every program needs, and what tells no secrets: the system's programs and libraries, time zones, which
 /// processes and processors there are. Landlock by itself refuses what /proc says of another process beyond its name
 /// and state.
 static const char *const always_readable[] = {
@@ -73,7 +73,7 @@ static const char *const always_writable[] = {"/dev/null", "/dev/full"};
 
 struct rules {
     int descriptor;
-    /// The rights that are ruled; this kernel knows all of them.
+    /// The rights that the ruleset handles; this kernel knows all of them.
     __u64 handled;
 };
 
@@ -95,8 +95,8 @@ static int landlock_abi(void) {
     return version > 0 ? (int)version : 0;
 }
 
-/// Gives rights to a path that may be missing or closed to this user; returns 0, or the error of a shortage, which a
-/// later start may not meet.
+/// Gives rights to a path that may be missing or closed to this user; returns 0, or the error of a shortage, which may
+/// be over at a later start.
 static int add_if_there(const struct rules *rules, const char *path, __u64 rights) {
     int error = add(rules, path, rights);
     return error == EMFILE || error == ENFILE || error == ENOMEM ? error : 0;
@@ -131,7 +131,7 @@ static cbp_spawn_report add_all(const struct launch *launch, const struct rules 
     return cbp_succeeded();
 }
 
-/// The rights on files that are ruled, as far as this kernel knows them.
+/// The rights on files that the ruleset handles, as far as this kernel knows them.
 static __u64 handled(const struct launch *launch, int abi) {
     if (!launch->request->box->rules_files) return making_devices;
     __u64 rights = reading | writing | making_devices;

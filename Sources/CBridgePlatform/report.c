@@ -1,4 +1,4 @@
-// What this process reports to the process that started it: how far it came, and what it does without.
+// What a new process reports to the process that started it: what failed, and which parts of the box it lacks.
 
 #include "launch.h"
 

@@ -93,6 +93,11 @@ int cbp_pipe(int descriptors[2]) {
 #endif
 }
 
+int cbp_unread_bytes(int descriptor) {
+    int count = 0;
+    return ioctl(descriptor, FIONREAD, &count) == 0 ? count : -1;
+}
+
 int cbp_unix_socket(void) {
 #ifdef __linux__
     return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -222,7 +227,7 @@ int cbp_peer_credentials(int descriptor, int32_t *pid, uint32_t *uid, uint32_t *
 }
 
 int cbp_directory_open(int directory, const char *name) {
-    // A user who may pass through a directory need not be allowed to list it.
+    // Not O_RDONLY: a user may be allowed to pass through a directory, but not to list it.
 #if defined(O_PATH)
     int access = O_PATH;
 #elif defined(O_SEARCH)
@@ -288,7 +293,7 @@ void *cbp_memory_file_map(int descriptor, size_t size) {
     void *address = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
     if (address == MAP_FAILED) return NULL;
 #ifdef __linux__
-    // A dump would fill the pages that were never written, and a forked child could write into its parent's file.
+    // A core dump would allocate untouched pages, and a forked child could write into its parent's file.
     madvise(address, size, MADV_DONTDUMP);
     madvise(address, size, MADV_DONTFORK);
 #else
@@ -361,6 +366,15 @@ void cbp_memory_file_give_back(void *address, size_t size) {
 #endif
 }
 
+void cbp_memory_file_populate(void *address, size_t size) {
+#if defined(__linux__) && defined(MADV_POPULATE_WRITE)
+    // Kernels before 5.14 do not know this advice and refuse; nothing depends on it.
+    madvise(address, size, MADV_POPULATE_WRITE);
+#else
+    (void)address, (void)size;
+#endif
+}
+
 int64_t cbp_raise_descriptor_limit(void) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max) return -1;
@@ -424,7 +438,7 @@ static void *run_thread(void *argument) {
     return NULL;
 }
 
-// The signals of a thread's own faults stay open: if blocked, they would kill the process past every crash reporter.
+// Signals of a thread's own faults stay unblocked: if blocked, they would kill the process past every crash reporter.
 static void fill_with_foreign_signals(sigset_t *set) {
     static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGXFSZ};
     sigfillset(set);
@@ -452,8 +466,8 @@ int cbp_thread_start(size_t stack_size, int detached, void (*body)(void *), void
         result = pthread_attr_setstacksize(&attributes, (stack_size + page - 1) / page * page);
     }
     if (result == 0) {
-        // A thread inherits its creator's mask. The mask is set before the thread starts, so no signal can land in it.
-        // The mask is replaced and not extended, because a creator in a pool of threads blocks the faults as well.
+        // A thread inherits its creator's mask, so it is set before the start: no signal can arrive in between. It is
+        // replaced, not extended, because a creator in a pool of threads blocks the fault signals, too.
         sigset_t blocked, previous;
         fill_with_foreign_signals(&blocked);
         pthread_sigmask(SIG_SETMASK, &blocked, &previous);
@@ -511,7 +525,7 @@ int cbp_thread_name(char *buffer, size_t size) { return pthread_getname_np(pthre
 
 // MARK: Signals
 
-// The writing end for each caught signal plus one, so that zero means none.
+// For each caught signal, the descriptor to write to plus one, so that 0 means none.
 static _Atomic int signal_writers[NSIG];
 static struct sigaction previous_actions[NSIG];
 
@@ -520,7 +534,7 @@ static void write_signal(int signal) {
     int writer = atomic_load(&signal_writers[signal]);
     if (writer > 0) {
         unsigned char byte = (unsigned char)signal;
-        // A full pipe means that thousands of the same signal wait already: one less changes nothing for the reader.
+        // A full pipe holds thousands of arrivals of the same signal already: one less changes nothing for the reader.
         ssize_t written = write(writer - 1, &byte, 1);
         (void)written;
     }
@@ -627,7 +641,7 @@ int cbp_process_wait(int descriptor, int32_t pid, int reap, cbp_exit *exit) {
     memset(&usage, 0, sizeof usage);
 #ifdef __linux__
     (void)pid;
-    // The system call has a fifth parameter that the function of the C library hides.
+    // The system call has a fifth parameter, the usage, which the function of the C library hides.
     do result = (int)syscall(SYS_waitid, P_PIDFD, descriptor, &information, options, &usage);
     while (result != 0 && errno == EINTR);
 #else
@@ -651,7 +665,7 @@ int cbp_process_wait(int descriptor, int32_t pid, int reap, cbp_exit *exit) {
 
 #ifdef __linux__
 static char *read_environment(int32_t pid, size_t *length) {
-    // More than the kernel takes for an environment by default.
+    // More than the kernel allows for an environment by default.
     static const size_t largest = 8 << 20;
     char path[40];
     snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
@@ -837,15 +851,16 @@ int cbp_epoll_change(int queue, int descriptor, uint32_t flags, uint64_t token) 
 int cbp_epoll_remove(int queue, int descriptor) { return control(queue, EPOLL_CTL_DEL, descriptor, 0, 0); }
 
 static int wait_precisely(int queue, struct epoll_event *events, int64_t nanoseconds) {
-    // Kernels before 5.11 lack the call with a nanosecond timeout.
+    // Kernels before 5.11 lack the call with a nanosecond timeout, and a sandbox that does not know the call may refuse
+    // it with any error. If the error is about the wait itself, the older call below says so again.
     static atomic_bool lacks_nanoseconds = false;
     if (!atomic_load_explicit(&lacks_nanoseconds, memory_order_relaxed)) {
         struct timespec timeout = {.tv_sec = nanoseconds / 1000000000, .tv_nsec = nanoseconds % 1000000000};
         int count = epoll_pwait2(queue, events, cbp_epoll_batch, nanoseconds < 0 ? NULL : &timeout, NULL);
-        if (count >= 0 || errno != ENOSYS) return count;
+        if (count >= 0 || errno == EINTR) return count;
         atomic_store_explicit(&lacks_nanoseconds, true, memory_order_relaxed);
     }
-    // Rounded up: waking a moment late is allowed, spinning until the moment comes is not.
+    // Rounded up: the caller may wake a moment late, but must not spin until the moment comes.
     int64_t milliseconds = nanoseconds < 0 ? -1 : nanoseconds / 1000000 + (nanoseconds % 1000000 != 0);
     return epoll_wait(queue, events, cbp_epoll_batch, milliseconds > INT_MAX ? INT_MAX : (int)milliseconds);
 }
@@ -924,7 +939,7 @@ static const char *own_function(uintptr_t offset) {
 #endif
 
 int cbp_function_name(void *address, char *buffer, size_t size) {
-    // From the run-time library, whose header is not installed.
+    // A function of Swift's run-time library, which installs no header for it.
     typedef char *(*demangler)(const char *, size_t, char *, size_t *, uint32_t);
     Dl_info info;
     if (size == 0 || dladdr(address, &info) == 0) return 1;

@@ -1,6 +1,6 @@
-// The start of a process. Between vfork and exec the child shares the memory of this process, whose calling thread
-// waits; so a start costs the same however large this process is. vfork(2) and the sources of posix_spawn in the C
-// libraries say what such a child may do.
+// The start of a process. On Linux, between vfork and exec, the child shares the memory of this process, whose calling
+// thread waits; so a start costs the same however large this process is. vfork(2) and the sources of posix_spawn in the
+// C libraries say what such a child may do.
 
 #define _GNU_SOURCE
 

@@ -1,7 +1,7 @@
 import Locks
 
-/// Takes the answers to one request on the thread that publishes or receives them, ahead of the inline handlers; so a
-/// handler, too, can wait for an answer.
+/// Takes the answers to one request on the thread that publishes or receives them, ahead of the inline handlers; so
+/// even a handler can wait for an answer.
 final class AnswerSubscriber<Answer: DomainEvent>: DeferredSubscriber, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private var arrived: [(event: Answer, isCaused: Bool)] = []
@@ -25,7 +25,7 @@ final class AnswerSubscriber<Answer: DomainEvent>: DeferredSubscriber, @unchecke
         _ event: RawEvent,
         _ stamp: EventStamp,
         _ tracker: HandlingTracker?,
-        key: AnyHashable?
+        _ preparation: EventPreparation
     ) -> AppendOutcome {
         // A fresh event has no cause.
         let isCaused: Bool
@@ -44,7 +44,7 @@ final class AnswerSubscriber<Answer: DomainEvent>: DeferredSubscriber, @unchecke
     /// One of these events may be the answer: a handler may have published it in a task or on a thread that it made.
     var uncaused: String? {
         let count = lock.withLock { uncausedCount }
-        return count == 0 ? nil : "\(count) \(Answer.eventName) came that nothing had caused"
+        return count == 0 ? nil : "\(count) \(Answer.eventName) came without a cause"
     }
 
     override func settle(_ outcome: AppendOutcome) {

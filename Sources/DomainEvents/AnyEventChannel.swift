@@ -1,12 +1,12 @@
 import Locks
 public import Synchronization
 
-/// The events of one type at one publisher: their subscribers, and the forwarders that carry them to other processes.
+/// The events of one name at one publisher: their subscribers, and the forwarders that carry them to other processes.
 ///
-/// A publishing thread reads `current` without a lock and without counting a reference; it writes the list that it uses
-/// into its ``DeliverySlot``. A change puts a new list in the place of the old one, and keeps the old one until no slot
-/// names it. A thread that leaves a replaced list releases the lists that no slot names any more. So a removed
-/// handler's captures are released as soon as no call uses them.
+/// A publishing thread reads `current` without a lock, and writes the list that it uses into its ``DeliverySlot``. A
+/// change puts a new list in the place of the old one, and keeps the old one until no slot names it. A thread that
+/// leaves a replaced list releases the lists that no slot names any more. So a removed handler's captures are released
+/// as soon as no call and no link's run of events uses the old list.
 @usableFromInline
 package class AnyEventChannel: @unchecked Sendable {
     // Sendable: `current` is atomic, `subscribers` and `retired` are guarded by `lock`; a list itself never changes.
@@ -27,7 +27,7 @@ package class AnyEventChannel: @unchecked Sendable {
     /// Reusable places in which events that handlers publish wait for their turn.
     let spares = DeferredPublishPool()
 
-    /// True if no handler is ever called: tests use channels of this kind in place of real ones.
+    /// True if no handler is ever called, as at a publisher that only stands in for a real one in a test.
     private let isMuted: Bool
 
     init(name: String, eventType: any DomainEvent.Type, forwarders: [any EventForwarder], isMuted: Bool) {
@@ -56,8 +56,7 @@ package class AnyEventChannel: @unchecked Sendable {
     /// its memory.
     func callInline(_ event: RawEvent, at destinations: Destinations, on thread: DeliveryThread) {}
 
-    /// Reports to consumers of sequences, at the place of the loss, that events of this channel were lost on the way
-    /// from another process.
+    /// Reports to consumers of sequences, at the place of the loss, events that did not arrive from another process.
     ///
     /// The loss keeps its order among the events that the calling thread hands over.
     package func eventsWereMissed(_ count: Int) {
@@ -85,7 +84,7 @@ package class AnyEventChannel: @unchecked Sendable {
     func currentSubscribers() -> SubscriberList? {
         if current.load(ordering: .sequentiallyConsistent) == 0 { return nil }
         let slot = DeliveryThread.unmanaged._withUnsafeGuaranteedRef { $0.slot }
-        // The code that uses the list which the slot names has published another event.
+        // The slot names a list already: the code that uses that list has published another event.
         if slot.pointee.isBorrowing { return lock.withLock { subscribers.isEmpty ? nil : subscribers } }
         guard let lent = lendList(to: slot) else { return nil }
         defer { takeBack(lent, from: slot) }
@@ -94,7 +93,7 @@ package class AnyEventChannel: @unchecked Sendable {
 
     /// Calls `body` with the present list, if a forwarder is the only receiver; counts no reference.
     ///
-    /// - Returns: What `body` returns; nil if `body` was not called, and ``currentSubscribers()`` has to be asked.
+    /// - Returns: What `body` returns; nil if `body` was not called: then the caller uses ``currentSubscribers()``.
     func withOneForwarder<R>(_ body: (SubscriberList) -> R) -> R? {
         let slot = DeliveryThread.unmanaged._withUnsafeGuaranteedRef { $0.slot }
         guard !slot.pointee.isBorrowing, let lent = lendList(to: slot) else { return nil }
@@ -102,14 +101,14 @@ package class AnyEventChannel: @unchecked Sendable {
         return lent._withUnsafeGuaranteedRef { $0.isForwardedAlone ? body($0) : nil }
     }
 
-    /// The present list, which is not released before the slot gives it back; nil if nothing gets the events.
+    /// The present list, which is not released as long as the slot names it; nil if nothing gets the events.
     private func lendList(to slot: UnsafeMutablePointer<DeliverySlot>) -> Unmanaged<SubscriberList>? {
         var address = current.load(ordering: .sequentiallyConsistent)
         while let pointer = UnsafeRawPointer(bitPattern: address) {
             slot.pointee.setBorrowed(address)
             let now = current.load(ordering: .sequentiallyConsistent)
             if now == address { return .fromOpaque(pointer) }
-            // The list that was named for a moment may have been kept for this thread.
+            // Another thread may have kept the replaced list because this slot named it for a moment.
             slot.pointee.setBorrowed(0)
             sweep()
             address = now
@@ -122,9 +121,9 @@ package class AnyEventChannel: @unchecked Sendable {
         if current.load(ordering: .sequentiallyConsistent) != UInt(bitPattern: lent.toOpaque()) { sweep() }
     }
 
-    /// The present subscribers, if all of them are handlers on the delivering thread; nil otherwise.
-    package func inlineSubscribers() -> SubscriberList? {
-        guard let present = currentSubscribers(), present.isInlineOnly, present.inlineCount > 0 else { return nil }
+    /// The present subscribers, if they can handle a run (events that a link brings together) on arrival; else nil.
+    package func runSubscribers() -> SubscriberList? {
+        guard let present = currentSubscribers(), present.takesRuns else { return nil }
         return present
     }
 
@@ -134,8 +133,11 @@ package class AnyEventChannel: @unchecked Sendable {
         subscribers.address == current.load(ordering: .sequentiallyConsistent)
     }
 
-    /// Whether a subscriber here, or at a publisher to which this publisher passes the events on, gets the events.
+    /// Whether a subscriber here, or another publisher to which this publisher passes events on, gets the events.
     package var hasSubscribers: Bool { isSubscribed.load(ordering: .sequentiallyConsistent) }
+
+    /// As ``hasSubscribers``, but journals do not count.
+    package var hasHandlers: Bool { currentSubscribers()?.hasHandlers ?? false }
 
     /// Whether any receiver, here or elsewhere, gets the events.
     var isReached: Bool { current.load(ordering: .sequentiallyConsistent) != 0 }
@@ -149,7 +151,8 @@ package class AnyEventChannel: @unchecked Sendable {
             subscribers = make(subscribers)
             current.store(subscribers.isEmpty ? 0 : subscribers.address, ordering: .sequentiallyConsistent)
             isSubscribed.store(subscribers.hasSubscribers, ordering: .sequentiallyConsistent)
-            // Within the lock, so that all retired lists have the fence behind them when another thread looks.
+            // Within the lock, so that the fence has acted on all threads before another thread looks at the retired
+            // list.
             DeliverySlots.fence()
             return takeUnused()
         }

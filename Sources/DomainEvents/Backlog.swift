@@ -1,7 +1,7 @@
-/// The events that wait for one strand, task or consumer: of any type, oldest first, in memory that is used again.
+/// The events that wait for one strand, task or consumer: of any type, oldest first, in memory that is reused.
 ///
-/// The owner's lock guards the backlog. So the backlog releases no event: an event's deinit may publish or cancel. The
-/// owner empties the backlog before releasing it.
+/// The owner's lock guards the backlog, and the deinit of an event may publish or cancel. So the backlog releases no
+/// event: the owner empties the backlog before releasing it.
 struct Backlog: ~Copyable {
     private(set) var first: DeliveryPlace?
     private(set) var last: DeliveryPlace?
@@ -73,19 +73,32 @@ struct Backlog: ~Copyable {
         }
     }
 
-    /// Takes the oldest event out and leaves a gap in its place, or adds it to the gap before it.
+    /// Takes the oldest event out and leaves a gap in its place, which becomes one with the gaps before and behind it.
+    ///
+    /// So two gaps never lie side by side, and what lies behind a gap is an event.
     mutating func missOldest() -> DeliveryPlace? {
         guard let first else { return nil }
         if first.isGap {
             guard let oldest = first.pointee.next else { return nil }
             remove(oldest)
             first.growGap(by: 1)
+            joinNextGap(to: first)
             return oldest
         }
         let gap = makeGap()
         gap.pointee.next = first.pointee.next
         relink(around: first, next: gap, previous: gap)
+        joinNextGap(to: gap)
         return first
+    }
+
+    private mutating func joinNextGap(to gap: DeliveryPlace) {
+        guard let next = gap.pointee.next, next.isGap else { return }
+        gap.growGap(by: next.pointee.number, droppedOnTheWay: next.pointee.nanosecondsSinceEpoch)
+        remove(next)
+        // A gap holds no event and no context, so this runs no code of others under the owner's lock.
+        next.release()
+        giveBack(next)
     }
 
     private mutating func makeGap(_ count: UInt64 = 1, droppedOnTheWay: UInt64 = 0) -> DeliveryPlace {
@@ -122,7 +135,7 @@ struct Backlog: ~Copyable {
 
     // MARK: - Out
 
-    /// Takes out the oldest events, or only the first if that has to be taken alone; ``giveBack(_:)`` has to follow.
+    /// Takes out the oldest events, or the first if it has to be taken alone; the caller then uses ``giveBack(_:)``.
     mutating func take(atMost limit: Int) -> DeliveryBatch {
         guard let first else { return DeliveryBatch() }
         var last = first
@@ -142,7 +155,7 @@ struct Backlog: ~Copyable {
         return DeliveryBatch(first: first, count: count)
     }
 
-    /// Takes out the events of one owner, or all events; ``giveBack(_:)`` has to follow.
+    /// Takes out the events of one owner, or all events; the caller then uses ``giveBack(_:)``.
     mutating func takeAll(of owner: DeferredSubscriber? = nil) -> DeliveryBatch {
         var taken: DeliveryPlace?
         var lastTaken: DeliveryPlace?
@@ -160,7 +173,7 @@ struct Backlog: ~Copyable {
         return taken.map { DeliveryBatch(first: $0, count: count) } ?? DeliveryBatch()
     }
 
-    /// Takes back the memory of places whose content has been released, to use it again.
+    /// Takes back the memory of places whose content has been released, to reuse it.
     mutating func giveBack(_ batch: DeliveryBatch) {
         var next = batch.first
         for left in stride(from: batch.count, to: 0, by: -1) {
@@ -171,7 +184,7 @@ struct Backlog: ~Copyable {
         }
     }
 
-    /// Takes back the memory of one place whose content has been released, to use it again.
+    /// Takes back the memory of one place whose content has been released, to reuse it.
     mutating func giveBack(_ place: DeliveryPlace) {
         let chunk = place.pointee.chunk
         chunk.pointee.live -= 1

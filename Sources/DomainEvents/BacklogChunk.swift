@@ -1,4 +1,4 @@
-/// A piece of memory in which events wait; it is used again when all its events are gone.
+/// A piece of memory in which events wait; it is reused or freed when all its events are gone.
 struct BacklogChunk {
     var next: UnsafeMutablePointer<BacklogChunk>?
     let capacity: Int

@@ -1,8 +1,8 @@
 /// What is known about an event, in a form that costs no references to copy.
 ///
-/// Nearly always it is a few numbers, and the context is made of them only if something asks for it: a handler, for an
-/// event from another process; a journal, a trace or an error, for an event that leaves this process. The maker of
-/// the value keeps what it refers to as long as it is used.
+/// Nearly always this is a few numbers, and a context is made of them only for code that needs one: the handler of an
+/// event from another process, or a journal, a trace or an error of an event that leaves this process. The code that
+/// makes this value keeps alive what the value refers to, as long as the value is used.
 @usableFromInline
 package struct BorrowedContext: BitwiseCopyable {
     /// The event's origin.
@@ -10,7 +10,7 @@ package struct BorrowedContext: BitwiseCopyable {
     package let number: UInt64
     package let nanosecondsSinceEpoch: UInt64
     private let settledBelow: UInt64?
-    /// The context of an event with causes, a trace or an earlier attempt; nil for other events.
+    /// The whole context, for an event with causes, a trace or an earlier attempt; nil if the numbers are enough.
     package let full: UnsafePointer<EventContext>?
 
     /// An event without causes, sent for the first time.
@@ -29,7 +29,7 @@ package struct BorrowedContext: BitwiseCopyable {
         full = nil
     }
 
-    /// - Parameter context: lies where it is as long as this value is used.
+    /// - Parameter context: stays at its address as long as this value is used.
     package init(_ context: UnsafePointer<EventContext>) {
         source = .passUnretained(context.pointee.id.source)
         number = context.pointee.id.number
@@ -48,6 +48,15 @@ package struct BorrowedContext: BitwiseCopyable {
 
     /// As in ``EventContext/attempt``.
     package var attempt: UInt64 { full.map { UInt64(clamping: $0.pointee.attempt) } ?? 1 }
+
+    /// As in ``EventContext/isReplay``.
+    package var isReplay: Bool { full.map { $0.pointee.isReplay } ?? false }
+
+    /// As in ``EventContext/isRecorded``.
+    package var isRecorded: Bool { full.map { $0.pointee.isRecorded } ?? false }
+
+    /// The event's bookmark; nil in most events.
+    package var bookmark: WorkerBookmark? { full.flatMap { $0.pointee.bookmark } }
 
     /// Whether nothing caused the event.
     package var hasNoCause: Bool { full.map { $0.pointee.cause == nil } ?? true }

@@ -8,8 +8,8 @@ public import Synchronization
 /// that runs. So no handler begins after `cancel()` has returned. A flag that a thread checks before it calls the
 /// handler would not guarantee that.
 ///
-/// Calls on the publishing thread keep their state in the thread's ``DeliverySlot``, which costs no traffic between
-/// threads. All other calls are counted here.
+/// A call on the publishing thread keeps its state in the thread's ``DeliverySlot``, which costs no traffic between
+/// threads, unless the slot names an outer call. All other calls are counted here.
 ///
 /// A subscription holds the gate and not the subscriber, so a cancelled subscription keeps nothing that the handler has
 /// captured.
@@ -66,7 +66,7 @@ package final class CallGate: @unchecked Sendable {
 
     /// Returns when no call is being entered any more; only after ``close()``.
     func waitUntilEntered() {
-        // After the fence, a thread that entered before shows the gate in its slot, and any other sees the gate closed.
+        // After the fence, a thread that entered before shows the gate in its slot; others see that the gate is closed.
         DeliverySlots.fence()
         while state.load(ordering: .sequentiallyConsistent) & Self.enteringMask != 0
             || DeliverySlots.contains(gate: address)
@@ -76,14 +76,15 @@ package final class CallGate: @unchecked Sendable {
         }
     }
 
-    private var isIdle: Bool {
+    /// Whether no call is being entered or runs.
+    var isIdle: Bool {
         DeliverySlots.fence()
         return isUncounted
             && !DeliverySlots.contains(gate: address)
             && !DeliverySlots.contains(gate: address | DeliverySlot.isRunning)
     }
 
-    /// Called by a thread that has left a call while a task waited for the gate.
+    /// Resumes the waiting tasks if the gate is idle; called when one begins to wait, and after calls while one waits.
     @usableFromInline
     func wakeWaiters() {
         let ready = lock.withLock {

@@ -1,7 +1,7 @@
-/// There is no room for another dead letter; a process that could not handle an event gets no further event until there
+/// There is no room for another dead letter; a worker that could not handle an event gets no further event until there
 /// is room.
 ///
-/// The bridge announces this once for each such process until there is room again.
+/// The bridge announces this once for each such worker until there is room again.
 public struct DeadLettersFull: DomainEvent, SelfReport {
     /// The worker that gets no events for now.
     public let worker: String
@@ -9,7 +9,7 @@ public struct DeadLettersFull: DomainEvent, SelfReport {
     /// How many letters are kept.
     public let letters: Int
 
-    /// How many bytes the kept letters are charged.
+    /// How many bytes the kept letters count towards the limit.
     public let bytes: Int
 
     /// Makes the event.

@@ -11,7 +11,8 @@ struct AppendOutcome: OptionSet {
     static let evicted = AppendOutcome(rawValue: 4)
 }
 
-/// A handler that runs elsewhere: on a queue, in a task, or as the consumer of a sequence.
+/// A subscriber that gets events ahead of the inline handlers: a handler on a queue or in a task, the consumer of a
+/// sequence, a journal, or a request that waits for its answer.
 class DeferredSubscriber: AnySubscriber, @unchecked Sendable {
     // Sendable: subclasses guard their own state with `lock`.
 
@@ -47,29 +48,42 @@ class DeferredSubscriber: AnySubscriber, @unchecked Sendable {
 
     var eventName: String { untypedName ?? eventType.eventName }
 
-    /// Whether the subscriber is the publisher's own journal, which also records what is owed to whom.
+    /// Whether the subscriber is the publisher's own journal, which also records which receivers an event is owed to.
     var isRecorder: Bool { false }
+
+    /// Whether the subscriber is a journal, the publisher's own or another one, and handles no event.
+    var onlyRecords: Bool { false }
 
     /// The journal behind this subscriber, if it makes events safe only some time after it has recorded them.
     var laterRecorder: (any EventRecording)? { nil }
 
-    /// Whether ``key(of:)`` returns keys.
-    var hasKeys: Bool { false }
+    /// Whether ``recordAtOnce(_:_:)`` may be called in place of ``append(_:_:_:_:)``.
+    var recordsAtOnce: Bool { false }
 
-    /// The key by which a younger event replaces an older event; called without any lock held.
-    func key(of event: RawEvent) -> AnyHashable? { nil }
+    /// Records an event of another process, if that needs no wait and makes the event safe at once.
+    ///
+    /// Called without any lock held, before the event's handlers.
+    /// - Parameter payload: the bytes in which the event came.
+    /// - Returns: Whether the event is recorded; if not, the caller appends it as for any subscriber.
+    func recordAtOnce(_ payload: UnsafeRawBufferPointer, _ context: BorrowedContext) -> Bool { false }
+
+    /// Whether ``prepare(_:)`` returns anything.
+    var needsPreparation: Bool { false }
+
+    /// Makes what ``append(_:_:_:_:)`` needs besides the event; called without any lock held.
+    func prepare(_ event: RawEvent) -> EventPreparation { .nothing }
 
     /// Takes a copy of the event.
     ///
-    /// Called with `lock` held; never waits and calls no handler.
+    /// Called with `lock` held; calls no handler, and waits for nothing but a journal's file system.
     func append(
         _ event: RawEvent,
         _ stamp: EventStamp,
         _ tracker: HandlingTracker?,
-        key: AnyHashable?
+        _ preparation: EventPreparation
     ) -> AppendOutcome { [] }
 
-    /// Reports that events of the subscriber's type were lost on their way here; only a sequence's buffer uses this.
+    /// Reports that events of the subscriber's type were dropped on their way here; only a sequence's buffer uses this.
     ///
     /// Called with `lock` held.
     func appendMissed(_ count: Int) -> AppendOutcome { [] }
@@ -94,7 +108,7 @@ class DeferredSubscriber: AnySubscriber, @unchecked Sendable {
         tracker?.handlerReturned(at: site, failure: nil)
     }
 
-    /// The failure of an awaited event that comes when the subscriber has been removed; nil if it counts as handled.
+    /// The failure of an awaited event that comes after the subscriber was removed; nil if the event counts as handled.
     var failureOnceRemoved: ThrownError? { nil }
 
     /// Gives back memory whose content has been released.
@@ -102,26 +116,28 @@ class DeferredSubscriber: AnySubscriber, @unchecked Sendable {
 }
 
 extension [DeferredSubscriber] {
-    /// The event's key for each subscriber.
-    func keys(of event: RawEvent) -> [AnyHashable?] { map { $0.key(of: event) } }
+    /// Makes what each subscriber needs of the event.
+    func prepare(_ event: RawEvent) -> EventPreparations {
+        count == 1 ? .only(self[0].prepare(event)) : .each(map { $0.prepare(event) })
+    }
 
     /// Hands an event to all subscribers in one step, then wakes the subscribers that need it.
     ///
     /// - Parameters:
-    ///   - keys: nil if no subscriber has keys.
     ///   - wasAppended: called when every subscriber has the event, before any is woken.
     func post(
         _ event: RawEvent,
         _ stamp: EventStamp,
         _ tracker: HandlingTracker?,
         lockMask: UInt32,
-        keys: [AnyHashable?]?,
+        _ preparations: EventPreparations,
         wasAppended: () -> Void = {}
     ) {
-        if count == 1, keys == nil {
+        if count == 1 {
             let subscriber = self[0]
+            let preparation = preparations[0]
             subscriber.lock.lockSoon()
-            let outcome = subscriber.append(event, stamp, tracker, key: nil)
+            let outcome = subscriber.append(event, stamp, tracker, preparation)
             subscriber.lock.unlock()
             wasAppended()
             if !outcome.isEmpty { settle(outcome, of: subscriber, tracker) }
@@ -129,7 +145,7 @@ extension [DeferredSubscriber] {
         }
         withUnsafeTemporaryAllocation(of: AppendOutcome.self, capacity: count) { outcomes in
             StrandLocks.lockAll(lockMask)
-            for index in indices { outcomes[index] = self[index].append(event, stamp, tracker, key: keys?[index]) }
+            for index in indices { outcomes[index] = self[index].append(event, stamp, tracker, preparations[index]) }
             StrandLocks.unlockAll(lockMask)
             wasAppended()
             for index in indices where !outcomes[index].isEmpty { settle(outcomes[index], of: self[index], tracker) }

@@ -19,8 +19,8 @@ public struct QueueDelivery: Sendable {
     /// The given queue.
     ///
     /// All deliveries of one publisher on one queue form one strand: handlers run one at a time and in order, also on a
-    /// concurrent queue. A strand belongs to a queue object: `DispatchQueue.global()` returns a new object each time,
-    /// and so makes a new strand.
+    /// concurrent queue. A strand belongs to a queue object: `DispatchQueue.global()` may return a new object each
+    /// time, and so make a new strand.
     public static func queue(_ queue: DispatchQueue) -> QueueDelivery { QueueDelivery(executor: .queue(queue)) }
 }
 

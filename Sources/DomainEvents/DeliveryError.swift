@@ -1,10 +1,10 @@
-/// Why an event could not be sent.
+/// Why an event could not be sent, or was not handled.
 public struct DeliveryError: Error, Sendable, CustomStringConvertible {
     /// The kind of failure.
     public enum Code: Sendable, Hashable {
-        /// An outbox is at its hard limit, and inside a handler the caller may not wait for room.
+        /// An outbox has no room, and the caller may not wait: inside a handler, or by the outbox's overflow policy.
         case outboxFull
-        /// The only process that wants the event was given up, or is shutting down.
+        /// A process that should get the event takes no events: it was given up, is shutting down or has left.
         case workerUnavailable
         /// The bridge is shutting down: it takes only the events that handlers publish.
         ///
@@ -12,7 +12,7 @@ public struct DeliveryError: Error, Sendable, CustomStringConvertible {
         case shuttingDown
         /// Nothing subscribes to the event, here or in another process.
         case noSubscriber
-        /// Another process could not decode the event, found it invalid, or had a handler that threw.
+        /// Another process could not decode the event, found it invalid or forbidden, or had a handler that threw.
         case refused
         /// The event was given up: a process crashed over it too often.
         case deadLettered
@@ -20,13 +20,13 @@ public struct DeliveryError: Error, Sendable, CustomStringConvertible {
         case timedOut
         /// A caller inside a transaction cannot wait: the transaction publishes its events only when it has ended.
         case insideTransaction
-        /// The event could not be encoded.
+        /// The event, its name, its identity or its bookmark could not be encoded.
         case notEncodable
         /// The event is larger than a frame may be.
         case eventTooLarge
-        /// An untyped event has a name that belongs to a Swift type of the publisher.
+        /// An untyped event has a name that belongs to a Swift type of the publisher or of the bridge.
         case nameHasType
-        /// The event is one of another machine, and this process may not import events.
+        /// The event comes from another machine, and this process may not import events.
         case mayNotImport
     }
 
@@ -64,10 +64,10 @@ public struct DeliveryError: Error, Sendable, CustomStringConvertible {
     /// The kind of failure.
     public var code: Code { report.code }
 
-    /// The name of the event that could not be sent.
+    /// The name of the event.
     public var event: String { report.event }
 
-    /// The event's identity, even if the event was not published; nil if only the call or the name was at fault.
+    /// The event's identity, even if the event was not published; nil if only the call, name or bookmark was at fault.
     public var id: EventID? { report.id }
 
     /// The process that could not take or handle the event; nil for this process, or if no single process failed.
@@ -80,7 +80,7 @@ public struct DeliveryError: Error, Sendable, CustomStringConvertible {
     /// word that sentence differently.
     public var field: String? { report.field }
 
-    /// A sentence that names the event, the process, what was found and what was allowed.
+    /// A sentence that names the event and the process at fault, if there is one, and says what went wrong.
     public var description: String { report.description }
 
     /// How far the event had got when the caller's time was over; nil if the caller waited for no other process.

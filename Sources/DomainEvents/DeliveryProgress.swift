@@ -2,7 +2,7 @@
 package struct DeliveryProgress: Sendable, Hashable {
     /// The other processes that have handled the event, sorted by name.
     package let handled: [String]
-    /// The other processes that got the event and have not sent a receipt yet, sorted by name.
+    /// The other processes whose receipts are missing, sorted by name.
     package let unheard: [String]
 
     package init(handled: [String], unheard: [String]) {

@@ -3,7 +3,7 @@ public struct DeliveryReceipt: Sendable, Hashable {
     /// The event's identity.
     public let id: EventID
 
-    /// How many handlers the event had in each process, by the process's name.
+    /// How many handlers the event had, by the name of each process that was waited for and has any.
     public let handlers: [String: Int]
 }
 

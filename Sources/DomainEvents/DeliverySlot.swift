@@ -3,14 +3,14 @@ public import Synchronization
 
 /// What one thread is doing with subscribers at this moment, for other threads to read.
 ///
-/// A publishing thread counts no references and takes no lock: it writes down here what it uses. A thread that removes
+/// To keep a list alive without a lock, a publishing thread writes down here what it uses. A thread that removes
 /// a subscriber checks here whether another thread still uses the old list (hazard pointers; M. Michael, "Hazard
 /// Pointers: Safe Memory Reclamation for Lock-Free Objects", IEEE TPDS 15(6), 2004). Each slot has cache lines of its
 /// own, and only its own thread writes to it.
 ///
-/// After each word that the thread writes here it reads a word of other threads: whether the list is still the present
-/// one, whether the gate is closed, whether a caller waits for the gate. The two need a fence between them, which
-/// ``DeliverySlots`` bears where it can.
+/// After the thread has set a word with `set`, it reads a word that other threads write: whether the list is still the
+/// present one, whether the gate is closed, whether a caller waits for the gate. A fence has to lie between the two;
+/// where the system allows it, ``DeliverySlots`` makes that fence for the thread.
 @usableFromInline
 struct DeliverySlot: ~Copyable {
     /// The list whose inline handlers the thread calls; 0 for none.
@@ -35,7 +35,7 @@ struct DeliverySlot: ~Copyable {
     /// The bit of ``gate`` that is set while the handler runs.
     @usableFromInline static var isRunning: UInt { 1 }
 
-    /// Whether ``DeliverySlots`` bears the fences.
+    /// Whether ``DeliverySlots`` makes the fences, so that this thread makes none.
     @usableFromInline let isFenceElsewhere = AsymmetricFence.isAvailable
 
     init() {}
@@ -49,13 +49,12 @@ struct DeliverySlot: ~Copyable {
     /// Whether ``setBorrowed(_:)`` has named a list; only for the slot's own thread.
     var isBorrowing: Bool { borrowed.load(ordering: .relaxed) != 0 }
 
-    /// Writes a word, behind all that the thread has done with what the word named, and ahead of all that it reads
-    /// next.
+    /// Writes a word: after all that the thread has done with what the word named, and before all that it reads next.
     @inlinable
     func set(_ word: borrowing Atomic<UInt>, to value: UInt) {
         if isFenceElsewhere {
-            // The fences also keep the optimizer from moving the counting of a reference past the store: it may do that
-            // even with an atomic store.
+            // The fences also keep the optimizer from moving a reference count past the store, which it may do even if
+            // the store is atomic.
             AsymmetricFence.light()
             word.store(value, ordering: .releasing)
             AsymmetricFence.light()
@@ -70,11 +69,10 @@ struct DeliverySlot: ~Copyable {
     }
 }
 
-/// The slots of all threads that have ever published and still live.
+/// The slots of all living threads that have a `DeliveryThread`.
 ///
-/// A thread that looks at them has changed something before: the present list, a gate's state. Between the two it calls
-/// ``fence()`` in the name of all threads. So each thread's slot shows what the thread uses, or the thread sees the
-/// change.
+/// A change of the present list or of a gate's state comes first, then ``fence()``, which acts on all threads, then the
+/// look at the slots. So each other thread shows in its slot what it uses, or sees the change.
 enum DeliverySlots {
     private static let lock = Lock()
     // Guarded by `lock`: the compiler cannot see that.
@@ -93,7 +91,7 @@ enum DeliverySlots {
         UnsafeMutableRawPointer(slot).deallocate()
     }
 
-    /// Makes what threads have written into their slots visible to the caller, and what the caller has changed to them.
+    /// Shows the caller what other threads have written into their slots, and shows them what the caller has changed.
     static func fence() {
         // A thread that makes its slot later sees the change, because it takes the lock.
         if lock.withLock({ all.isEmpty }) { return }

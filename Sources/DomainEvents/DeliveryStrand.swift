@@ -22,7 +22,7 @@ package struct StrandExecutor: Sendable {
     }
 
     static func queue(_ queue: DispatchQueue) -> StrandExecutor {
-        // `DispatchQueue.main` is a new object each time; a mark on the underlying queue identifies it.
+        // `DispatchQueue.main` may be a new object each time; a mark on the underlying queue identifies that queue.
         if queue.getSpecific(key: mainQueue.mark) != nil { return .main }
         return StrandExecutor(queue) { work in
             if let thread = Simulation.thread { return thread.perform(on: queue, work) }

@@ -103,8 +103,8 @@ package final class DeliveryThread {
         spare = round
     }
 
-    /// Runs a handler on a queue, as ``run(context:_:)`` does, but makes the event's context only if the handler asks
-    /// for it.
+    /// Runs a handler on a queue, as ``run(context:_:)`` does; unless another delivery is under way, makes the event's
+    /// context only if the handler asks for it.
     func run(_ place: DeliveryPlace, _ body: () -> Void) {
         if isDelivering { return run(context: place.context, body) }
         isDelivering = true
@@ -114,8 +114,8 @@ package final class DeliveryThread {
         finish()
     }
 
-    /// Runs a handler outside any `publish`, on a queue or for an event from elsewhere, with its event's context; the
-    /// events that it publishes are delivered after it has returned.
+    /// Runs a handler, with its event's context, on a queue or for an event from another process; the events that the
+    /// handler publishes are delivered after it has returned.
     ///
     /// If another delivery is under way (a queue may run its block on the publishing thread), that delivery's state is
     /// restored afterwards.

@@ -18,7 +18,7 @@ package final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
         resume()
     }
 
-    /// Called before the event is put into outboxes and strands; the caller waits for nothing until ``hasLeft()``.
+    /// Called before the event is put into outboxes and strands; the wait does not end until ``hasLeft()``.
     ///
     /// - Throws: `CancellationError` if the wait has ended; then the event does not leave.
     package func beginLeaving() throws {
@@ -28,7 +28,7 @@ package final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
         }
     }
 
-    /// Called when the event lies in every outbox and strand that it goes to.
+    /// Called when the event lies in every outbox and strand that it goes to, or will not leave.
     package func hasLeft() {
         lock.withLock { isLeaving = false }
         resume()
@@ -82,16 +82,32 @@ package final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
 /// Which handlers a delivery still waits for; the error's sentence names them.
 final class UnfinishedHandlers: @unchecked Sendable {
     // Sendable: guarded by `lock`.
+
+    /// A plain handler, without what the handler has captured.
+    struct Plain {
+        let gate: CallGate
+        let site: SubscriptionSite
+    }
+
     private let lock = Lock()
     private var tracker: HandlingTracker?
+    /// The plain handlers while they are called, in the order of the calls.
+    private var plain: [Plain] = []
 
     func set(_ tracker: HandlingTracker) {
         lock.withLock { self.tracker = tracker }
     }
 
+    /// Notes the plain handlers that the calling thread calls now; none when they have returned.
+    func set(plain: [Plain]) {
+        lock.withLock { self.plain = plain }
+    }
+
     var text: String {
-        guard let tracker = lock.withLock({ tracker }) else { return "" }
-        let sites = tracker.unfinishedSites
-        return sites.isEmpty ? "" : "; not done: the handler at \(sites.map(\.description).joined(separator: ", at "))"
+        let (tracker, plain) = lock.withLock { (self.tracker, self.plain) }
+        // The handlers before the running one have returned. If one of these runs for another event, it is named too.
+        let running = plain.firstIndex { !$0.gate.isIdle } ?? 0
+        let sites = Set(plain[running...].map(\.site)).union(tracker?.unfinishedSites ?? []).map(\.description).sorted()
+        return sites.isEmpty ? "" : "; not done: the handler at \(sites.joined(separator: ", at "))"
     }
 }

@@ -1,11 +1,11 @@
-/// A publisher that an event passes through, with the subscribers that the publisher has at this moment.
+/// A publisher that delivers an event, with the subscribers that the publisher has at this moment.
 struct Destination {
     let channel: AnyEventChannel
     let subscribers: SubscriberList
     let publisher: EventPublisher
 }
 
-/// All publishers that an event passes through: nearly always one, which needs no allocation.
+/// All publishers that deliver an event: nearly always one, which needs no allocation.
 struct Destinations {
     let first: Destination
     var others: [Destination] = []
@@ -21,15 +21,22 @@ struct Destinations {
         others.reduce(count(first.subscribers)) { $0 + count($1.subscribers) }
     }
 
-    /// How many reports the tracker gets: one from each subscriber in a strand, and one from all inline handlers
-    /// together, last.
+    /// How many reports the tracker gets: one from each subscriber in a strand, one from all inline handlers together.
     var partsOfDelivery: Int { count(\.deferred.count) + 1 }
 
-    /// Whether the journal of the only publisher records the event, and notes which receivers it is owed to.
+    /// Whether the event has one publisher, whose own journal records it with the receivers that it is owed to.
     var isRecorded: Bool { others.isEmpty && first.subscribers.isRecorded }
 
     var forwarders: [any EventForwarder] {
         others.isEmpty ? first.subscribers.forwarders : all.flatMap(\.subscribers.forwarders)
+    }
+
+    /// The rooms of all strands that want the event, in the one order in which all senders reserve places.
+    ///
+    /// Publishers may pass events on to each other in a circle, so the order of their subscriptions would not do.
+    var roomsInOrder: [Room] {
+        if others.isEmpty, first.subscribers.deferred.count <= 1 { return first.subscribers.deferred.map(\.room) }
+        return all.flatMap { $0.subscribers.deferred.map(\.room) }.sorted { $0.number < $1.number }
     }
 
     /// All strands that want the event; nil if there are none.
@@ -41,34 +48,35 @@ struct Destinations {
                 subscribers.deferred,
                 event,
                 lockMask: subscribers.lockMask,
-                hasKeys: subscribers.hasKeys
+                needsPreparation: subscribers.needsPreparation
             )
         }
         var deferred: [DeferredSubscriber] = []
         var lockMask: UInt32 = 0
-        var hasKeys = false
+        var needsPreparation = false
         forEach { destination in
             deferred += destination.subscribers.deferred
             lockMask |= destination.subscribers.lockMask
-            hasKeys = hasKeys || destination.subscribers.hasKeys
+            needsPreparation = needsPreparation || destination.subscribers.needsPreparation
         }
-        return deferred.isEmpty ? nil : DestinationStrands(deferred, event, lockMask: lockMask, hasKeys: hasKeys)
+        return deferred.isEmpty
+            ? nil : DestinationStrands(deferred, event, lockMask: lockMask, needsPreparation: needsPreparation)
     }
 }
 
-/// The strands that want one event, with the event's keys: user code makes the keys, so they are made before any outbox
-/// holds the event.
+/// The strands that want one event, with what they need of it, such as a key; the user code that makes the key runs
+/// before any outbox holds the event.
 struct DestinationStrands {
     private let subscribers: [DeferredSubscriber]
     private let event: RawEvent
     private let lockMask: UInt32
-    private let keys: [AnyHashable?]?
+    private let preparations: EventPreparations
 
-    fileprivate init(_ subscribers: [DeferredSubscriber], _ event: RawEvent, lockMask: UInt32, hasKeys: Bool) {
+    fileprivate init(_ subscribers: [DeferredSubscriber], _ event: RawEvent, lockMask: UInt32, needsPreparation: Bool) {
         self.subscribers = subscribers
         self.event = event
         self.lockMask = lockMask
-        keys = hasKeys ? subscribers.keys(of: event) : nil
+        preparations = needsPreparation ? subscribers.prepare(event) : .nothing
     }
 
     /// Puts the event into all strands in one step, then wakes the strands that need it.
@@ -83,6 +91,6 @@ struct DestinationStrands {
         wasAppended: () -> Void
     ) {
         let stamp: EventStamp = owed.isEmpty ? .full(context) : .owed(context, to: owed)
-        subscribers.post(event, stamp, tracker, lockMask: lockMask, keys: keys, wasAppended: wasAppended)
+        subscribers.post(event, stamp, tracker, lockMask: lockMask, preparations, wasAppended: wasAppended)
     }
 }

@@ -3,7 +3,7 @@
 /// Each doubling from a microsecond to 73 minutes has sixteen buckets, so the width of a bucket is at most a sixteenth
 /// of the durations in it. All histograms have the same buckets, so those of several processes or times can be added
 /// up. Durations of less than 1,024 ns lie in the first bucket, those of more than 73 minutes in the last. Recording
-/// changes the value in place; only the first recording allocates memory.
+/// changes the value in place; only the first recording, and the first after a copy, allocates memory.
 public struct DurationHistogram: Sendable, Hashable {
     /// A range of durations, and how many lie in it.
     public struct Bucket: Sendable, Hashable {
@@ -63,8 +63,8 @@ public struct DurationHistogram: Sendable, Hashable {
     /// How many durations lie in buckets that end at `limit` or before, as a cumulative bucket of Prometheus counts
     /// them.
     ///
-    /// The count is exact if `limit` is the ``Bucket/upperBound`` of any bucket but the last. Otherwise the count
-    /// leaves out the bucket around the limit, so a duration beyond the limit never counts. Between the first and the
+    /// The count is exact if `limit` is `longest` or more, or the ``Bucket/upperBound`` of any bucket but the last.
+    /// Else it leaves out the bucket around the limit, so nothing beyond the limit counts. Between the first and the
     /// last bucket, a duration that is shorter than the limit by a sixteenth or more always counts.
     public func count(upTo limit: Duration) -> UInt64 {
         guard limit >= .zero else { return 0 }
@@ -151,7 +151,7 @@ extension DurationHistogram: Codable {
 
     /// Reads what ``encode(to:)`` has written.
     ///
-    /// - Throws: `DecodingError` if a bucket does not exist, comes twice or out of order, or is empty.
+    /// - Throws: `DecodingError` if a value is missing, or a bucket does not exist, is out of order or has a bad count.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         nanoseconds = try container.decode(UInt64.self, forKey: .sum)

@@ -1,8 +1,8 @@
 /// A mark that a worker puts on an event to say how far it has come, such as the place in the file or stream that it
 /// read the event from.
 ///
-/// A host with a journal keeps the mark in the same record as the event, so it has both or neither. After a kill of
-/// both processes, the next start of the worker learns its last bookmark, and goes on behind that place.
+/// A host whose journal records the event keeps the mark in the same record, so it has both or neither. If both
+/// processes are killed, the worker learns its last bookmark when it starts again, and goes on behind that place.
 public struct EventBookmark: Sendable, Hashable {
     /// How many bytes a bookmark has at most: 256.
     public static let longest = 256
@@ -10,7 +10,7 @@ public struct EventBookmark: Sendable, Hashable {
     /// The mark itself; only the worker that has put it on an event knows its meaning.
     public let bytes: [UInt8]
 
-    /// Makes a bookmark of these bytes; an event is not sent with more than ``longest``.
+    /// Makes a bookmark of these bytes; calls that publish or send an event with more than ``longest`` of them throw.
     public init(_ bytes: [UInt8]) { self.bytes = bytes }
 
     /// Makes a bookmark of the text in UTF-8.
@@ -22,7 +22,7 @@ public struct EventBookmark: Sendable, Hashable {
 
 /// A bookmark with the worker whose place it marks.
 ///
-/// An object, because nearly all contexts have none.
+/// An object, because nearly all contexts have no bookmark: the reference takes only one word.
 package final class WorkerBookmark: Sendable, CustomStringConvertible {
     package let worker: String
     package let bookmark: EventBookmark

@@ -49,18 +49,20 @@ extension EventChannel {
     }
 
     /// Puts the event into every outbox, then into every strand here, and only then lets it leave the outboxes; so no
-    /// subscriber in a strand sees an effect before its cause, however soon another subscriber answers.
+    /// subscriber in a strand sees an effect before its cause, however soon another process answers.
     ///
-    /// Without strands the event leaves at once: an inline handler may take any time, or wait for an answer.
+    /// The event leaves before the inline handlers run, because they may take any time, or wait for an answer.
     ///
     /// - Parameters:
+    ///   - payload: the bytes in which the event came from another process.
     ///   - isHeld: whether the event has to lie in all outboxes before it leaves any of them, even without strands.
-    ///   - forward: puts the event into the outboxes, as a held event if `held` is an array for it; returns whether the
+    ///   - forward: puts the event into the outboxes, and holds it there if `held` is not nil; returns whether the
     ///     subscribers here get it too.
-    ///   - tracker: makes the event's tracker; called if there are strands, before they get the event.
+    ///   - tracker: makes the event's tracker; called just before strands get the event, and only then.
     /// - Returns: Whether the subscribers here get the event.
     private func handOut(
         _ event: E,
+        payload: UnsafeRawBufferPointer? = nil,
         context: EventContext,
         to destinations: Destinations,
         isHeld: Bool = false,
@@ -68,7 +70,7 @@ extension EventChannel {
         tracker: () -> HandlingTracker?
     ) -> Bool {
         withUnsafePointer(to: event) { event in
-            let strands = destinations.strands(for: RawEvent(reading: event))
+            let strands = destinations.strands(for: RawEvent(reading: event, payload: payload))
             var held: HeldEvents?
             if isHeld || strands != nil { held = HeldEvents(areRecorded: destinations.isRecorded) }
             let isForAll = forward(&held)
@@ -105,7 +107,7 @@ extension EventChannel {
 
     // MARK: - Handlers on this thread
 
-    /// Calls the inline handlers now, or after the event that this thread is delivering.
+    /// Calls the inline handlers now, or when this thread has delivered the event in hand.
     private func callInline(_ event: E, context: EventContext, at destinations: Destinations) {
         guard destinations.count(\.inlineCount) > 0 else { return }
         let thread = DeliveryThread.current
@@ -137,7 +139,7 @@ extension EventChannel {
 
     // MARK: - Awaited events
 
-    /// Calls the handlers of ``inlineSubscribers()`` with an event that another process published.
+    /// Calls the handlers of ``runSubscribers()`` with an event that another process published.
     ///
     /// - Returns: The first error that one of them threw.
     package func call(
@@ -153,14 +155,16 @@ extension EventChannel {
     /// Hands an event that another process published to the subscribers here.
     ///
     /// Queues and tasks get the event first. Then the inline handlers run: on the calling thread, or in their strand
-    /// after those of earlier events. `completion` is called only if some handler has still to return.
+    /// after those of earlier events. `completion` is called only if some handler has not returned yet.
     /// - Parameters:
+    ///   - payload: the bytes in which the event came, which a journal records; nil if they are not at hand.
     ///   - read: returns the event; called if there are subscribers, and never while an outbox holds the event back.
     ///   - strand: where the inline handlers of events from the same link run; nil for the calling thread.
-    ///   - passOn: puts the event into other processes' outboxes, as a held event if `held` is an array for it; returns
+    ///   - passOn: puts the event into other processes' outboxes, and holds it there if `held` is not nil; returns
     ///     whether the subscribers here get it too. This is called once, whatever becomes of the event here.
     /// - Throws: What `read` throws.
     package func deliverIncoming<Failure: Error>(
+        payload: UnsafeRawBufferPointer?,
         _ read: () throws(Failure) -> E,
         context: EventContext,
         from publisher: EventPublisher,
@@ -187,7 +191,13 @@ extension EventChannel {
         // The router itself passes the event on to the peers of this publisher.
         let forwarders = destinations.others.flatMap(\.subscribers.forwarders)
         var tracker: HandlingTracker?
-        let isForAll = handOut(event, context: context, to: destinations, isHeld: !forwarders.isEmpty) { held in
+        let isForAll = handOut(
+            event,
+            payload: payload,
+            context: context,
+            to: destinations,
+            isHeld: !forwarders.isEmpty
+        ) { held in
             let isForAll = passOn(&held)
             if isForAll {
                 _ = forward(event, context: context, to: forwarders, ifFull: .drop, receipts: nil, held: &held)
@@ -209,14 +219,14 @@ extension EventChannel {
     ///
     /// - Parameters:
     ///   - receipts: learns the other processes that get the event.
-    ///   - hasLeft: called when the event lies in every outbox and strand, before inline handlers run.
+    ///   - hasLeft: called before inline handlers run, with these handlers, when the event has left or goes nowhere.
     /// - Returns: What became of the event here; `pending` if `tracker` reports it when the last handler has returned.
     func deliver(
         _ event: E,
         context: EventContext,
         from publisher: EventPublisher,
         receipts: ReceiptLedger,
-        hasLeft: () -> Void,
+        hasLeft: (_ inline: [AnySubscriber]) -> Void,
         tracker make: (_ trackers: Int, _ handlers: Int, _ sites: [SubscriptionSite]) -> HandlingTracker
     ) throws(DeliveryError) -> IncomingOutcome {
         guard let subscribers = currentSubscribers() else { return .unwanted }
@@ -239,7 +249,7 @@ extension EventChannel {
             tracker = made
             return made
         }
-        hasLeft()
+        hasLeft(isForAll ? destinations.all.flatMap(\.subscribers.inline) : [])
         if case .failed(let failure) = outcome { throw failure.identified(by: context.id) }
         guard isForAll, handlers > 0 else { return .unwanted }
         return callInline(event, context: context, at: destinations, handlers: handlers, strand: nil, tracker) {
@@ -247,7 +257,7 @@ extension EventChannel {
         }
     }
 
-    /// Calls the inline handlers of an awaited event.
+    /// Calls the inline handlers of an event for which a caller or a process waits.
     ///
     /// - Parameters:
     ///   - handlers: how many handlers there are, including those in strands.

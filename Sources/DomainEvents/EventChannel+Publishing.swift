@@ -3,7 +3,7 @@ public import Synchronization
 extension EventChannel {
     // MARK: - Handlers on this thread, and nothing else
 
-    /// Publishes an event; if all its handlers run on this thread, its context is made only if a handler asks for it.
+    /// Publishes an event; its context is made only if needed, as when one of its handlers on this thread asks for it.
     @inlinable
     func publish(_ event: E, from publisher: EventPublisher) {
         let address = current.load(ordering: .relaxed)
@@ -23,7 +23,7 @@ extension EventChannel {
             slot.pointee.setSubscribers(address)
             let now = current.load(ordering: .sequentiallyConsistent)
             if now == address { break }
-            // The list that was named for a moment may have been kept for this thread.
+            // Another thread may have kept the replaced list because this slot named it for a moment.
             slot.pointee.setSubscribers(0)
             sweep()
             address = now
@@ -130,8 +130,8 @@ extension EventChannel {
         }
     }
 
-    /// Publishes an event in every other case: for other processes, other publishers, queues or tasks, or while another
-    /// event is in hand.
+    /// Publishes an event in every other case: for other processes or other publishers, with a given cause, or while
+    /// another event is in hand.
     @usableFromInline
     func publishFully(_ event: E, from publisher: EventPublisher, causedBy cause: EventContext?) {
         if cause == nil, !EventContext.isCurrent {
@@ -149,10 +149,10 @@ extension EventChannel {
 
     // MARK: - One forwarder, and nothing else
 
-    /// Publishes an event without a cause that only a forwarder gets: nearly every event that goes to one process.
+    /// Publishes an event without a cause that only one forwarder gets; most events for other processes are like this.
     ///
-    /// - Returns: The outcome and the event's number; nil if the event was not published, as it has other receivers, or
-    ///   none.
+    /// - Returns: The outcome and the event's number; nil if the event was not published: it has other receivers or
+    ///   none, or this thread is using another list.
     func forwardAlone(
         _ event: E,
         from publisher: EventPublisher,
@@ -166,7 +166,7 @@ extension EventChannel {
 
     /// Publishes an event that only a forwarder gets.
     ///
-    /// - Returns: The outcome; nil if the event was not published, as it has other receivers, or none.
+    /// - Returns: The outcome; nil if the event was not published, for the same reasons.
     func forwardAlone(_ event: E, _ context: EventContext, ifFull: FullOutboxAction) -> Forwarded? {
         withOneForwarder { list in context.withBorrowed { list.forwardAlone(event, $0, ifFull: ifFull) } }
     }

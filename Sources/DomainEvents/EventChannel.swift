@@ -11,7 +11,7 @@ package final class EventChannel<E: DomainEvent>: AnyEventChannel, @unchecked Se
         let subscriber = InlineSubscriber<E>(site: SubscriptionSite(file: #fileID, line: #line)) { event in
             observer.observe(event)
         }
-        // The observer sees an event before the first handler begins. It sees the events of muted publishers, too.
+        // The observer sees an event before the other handlers on this thread. It sees muted publishers' events, too.
         add(inline: subscriber, isFirst: true)
         publisher.announceInterest(in: name)
         return Subscription(gate: subscriber.gate, channel: self, publisher: publisher)

@@ -7,8 +7,8 @@
 /// publisher.subscribe(tracking)
 /// ```
 ///
-/// The publisher calls the object where it delivers by default: on the publishing thread, unless
-/// ``EventPublisher/init(deliveringOn:)-(QueueDelivery)`` was used.
+/// The publisher calls the object where it delivers by default: on the publishing thread, unless it was made with
+/// ``EventPublisher/init(deliveringOn:)-(QueueDelivery)`` or for the main actor.
 public protocol EventConsumer<Event>: AnyObject, Sendable {
     /// The events that the object takes.
     associatedtype Event: DomainEvent
@@ -26,7 +26,7 @@ public protocol MainActorEventConsumer<Event>: AnyObject, Sendable {
     /// The events that the object takes.
     associatedtype Event: DomainEvent
 
-    /// Called for each event, in order with everything else that the publisher delivers on the main actor.
+    /// Called for each event, in order with everything else that the publisher delivers `on: .main`.
     func consume(_ event: Event) throws
 }
 
@@ -40,7 +40,7 @@ public protocol EventConsumingActor<Event>: Actor {
 }
 
 extension EventPublisher {
-    /// Subscribes an object until it dies or `unsubscribe(_:)` is called; a second call does nothing.
+    /// Subscribes an object, unless it is subscribed already, until it dies or `unsubscribe(_:)` is called.
     ///
     /// The object is held weakly. Its death ends the subscription, at the latest with the next event.
     public func subscribe<C: EventConsumer>(_ consumer: C, file: StaticString = #fileID, line: UInt = #line) {
@@ -52,7 +52,7 @@ extension EventPublisher {
         }
     }
 
-    /// Subscribes an object on the main actor until it dies or `unsubscribe(_:)` is called; a second call does nothing.
+    /// Subscribes an object on the main actor, unless it is subscribed, until it dies or `unsubscribe(_:)` is called.
     public func subscribe<C: MainActorEventConsumer>(_ consumer: C, file: StaticString = #fileID, line: UInt = #line) {
         keep(consumer) {
             subscribe(to: C.Event.self, on: .main, file: file, line: line) { [weak consumer, weak self] event in
@@ -62,7 +62,7 @@ extension EventPublisher {
         }
     }
 
-    /// Subscribes an actor until it dies or `unsubscribe(_:)` is called; a second call does nothing.
+    /// Subscribes an actor, unless it is subscribed already, until it dies or `unsubscribe(_:)` is called.
     public func subscribe<C: EventConsumingActor>(_ consumer: C, file: StaticString = #fileID, line: UInt = #line) {
         keep(consumer) {
             let site = SubscriptionSite(file: file, line: line)
@@ -88,7 +88,7 @@ extension EventPublisher {
 }
 
 extension EventConsumingActor {
-    /// Enters the gate on this actor: after the gate was closed on this actor, no call begins.
+    /// Enters the gate on this actor: once code on this actor has closed the gate, no call begins.
     fileprivate func consume(_ event: Event, behind gate: CallGate) async throws {
         guard gate.enter() else { return }
         defer { gate.exit() }
@@ -132,9 +132,14 @@ struct ConsumerTable {
         entries.removeValue(forKey: ObjectIdentifier(consumer))?.subscription
     }
 
-    mutating func removeDead() -> [Subscription] {
+    /// Removes the entries of dead objects.
+    ///
+    /// - Returns: The subscriptions of dead objects, and the objects that live. The caller releases both without the
+    ///   lock: another thread may have released an object meanwhile, and the object's deinit may publish or cancel.
+    mutating func removeDead() -> (left: [Subscription], living: [AnyObject]) {
+        let living = entries.values.compactMap(\.consumer)
         let dead = entries.filter { $0.value.consumer == nil }
         for key in dead.keys { entries[key] = nil }
-        return dead.values.compactMap(\.subscription)
+        return (dead.values.compactMap(\.subscription), living)
     }
 }

@@ -4,51 +4,55 @@ import Synchronization
 ///
 /// Read it inside a handler with ``current``, or get it together with the event. An event published inside a handler
 /// gets the handled event as its cause without further code. Code that the handler starts on another thread, on a queue
-/// or in a detached task passes the cause on with `publish(_:causedBy:)`.
+/// or in a task (in an asynchronous handler: a detached task) passes the cause on with `publish(_:causedBy:)`.
 public struct EventContext: Sendable {
-    /// The event's identity, the same for every subscriber and every redelivery.
+    /// The event's identity, the same for every subscriber and every redelivery; but see `EventID`.
     public let id: EventID
 
     /// When the event was published, in nanoseconds since 1970-01-01 00:00 UTC, by the publisher's clock.
     public let nanosecondsSinceEpoch: UInt64
 
-    /// Counts the deliveries to a process: 1 the first time, more if a process died before it acknowledged the event.
-    public var attempt: Int { attemptAndMark & ~Self.replayMark }
+    /// Counts the deliveries to a process: 1 the first time, more if the event may have been delivered there before.
+    public var attempt: Int { attemptAndMark & ~(Self.replayMark | Self.recordedMark) }
 
-    /// Whether an operator has a journal's event sent again, to this process alone (`supervisor journal replay`).
+    /// Whether a client has sent the event again, to this process alone (as `supervisor journal replay` does).
     ///
     /// The event has the identity, time, causes and trace that it had the first time, and its ``attempt`` is 2 or more.
-    /// A handler whose effects leave the process, such as one that sends mail, reads this to leave them out. An event
-    /// that the handler publishes is an event like any other, and has no such mark.
+    /// A handler whose effects leave the process, such as one that sends mail, can read this and skip those effects. An
+    /// event that the handler publishes is an event like any other, and has no such mark.
     public var isReplay: Bool { attemptAndMark & Self.replayMark != 0 }
 
-    /// The attempt, and the mark of a replay in a bit that no attempt reaches: so an event without the mark costs not
-    /// even a store.
+    /// Whether the journals of this process have the event already: it is replayed, or was delivered here before.
+    package var isRecorded: Bool { attemptAndMark & (Self.replayMark | Self.recordedMark) != 0 }
+
+    /// The attempt, and two marks in bits that no attempt reaches: an event without marks costs not even a store for
+    /// them.
     private var attemptAndMark: Int
 
     private static let replayMark = 1 << 62
+    private static let recordedMark = 1 << 61
 
-    /// The event whose handler published this event; nil if nothing caused it.
+    /// The event that caused this event, in a handler or by `causedBy:`; nil if nothing caused it.
     public let cause: EventID?
 
-    /// The first event of the chain of causes; the event's own identity if nothing caused it.
+    /// The first event of the chain of causes; the event's own identity if nothing caused it or it is a request.
     public var root: EventID { knownRoot ?? cause ?? id }
-    /// The root if it is not the cause; nil in most events, so passing them on counts no references.
+    /// The root; may be nil if it is the cause or the event itself, so passing most events on counts no references.
     private let knownRoot: EventID?
 
     /// Where in a distributed trace the event belongs: the causing event's place, unless the event was published with
     /// its own.
     public let traceparent: Traceparent?
 
-    /// The number below which no event of the same origin comes again; nil if the sender gave no such number.
+    /// The number below which no event of the same origin and incarnation comes again; nil if the sender gave none.
     ///
-    /// A store that keeps the identifiers of handled events may forget those with a lower number. Only events that an
-    /// operator replays from a journal do come again: ``isReplay`` is true for them.
+    /// A store that keeps the identifiers of handled events may forget those below it. Only events that an operator
+    /// replays from a journal come again all the same: ``isReplay`` is true for them.
     public let settledBelow: UInt64?
 
     /// The bookmark that the event's worker has put on it; nil in most events.
     ///
-    /// Only in the worker, on its link to the host, and from there into the journal: it is not passed on.
+    /// It is kept in the worker, on its link to the host, and in the host's journal; the host does not pass it on.
     package let bookmark: WorkerBookmark?
 
     package init(
@@ -86,10 +90,17 @@ public struct EventContext: Sendable {
 
     /// The same context, with the mark of a replay, and as a delivery after the first.
     ///
-    /// The source of the event may have to bring its events again: see `EventSource(restored:)`.
+    /// A caller that replays events also gives them a source of their own: see `EventSource(restored:)`.
     package var replayed: EventContext {
         var marked = self
         marked.attemptAndMark = max(attempt, 2) | Self.replayMark
+        return marked
+    }
+
+    /// The same context, with the mark that the journals of this process have the event already.
+    package var recorded: EventContext {
+        var marked = self
+        marked.attemptAndMark |= Self.recordedMark
         return marked
     }
 
@@ -111,8 +122,7 @@ public struct EventContext: Sendable {
 
     @TaskLocal private static var ofTask: EventContext?
 
-    /// Whether an asynchronous handler has ever run in this process: until then no event is published by one, and none
-    /// pays for the look into the task.
+    /// Whether an asynchronous handler has ever run in this process; until then, no call looks into the task.
     private static let areTasksHandling = Atomic(false)
 
     /// Runs an asynchronous handler on its actor.

@@ -12,7 +12,7 @@ package struct OwedReceiver: Sendable, Hashable {
     }
 }
 
-/// The worker in a note: the note says what became of an event there.
+/// The worker that a note is about: the note says what became of an event there.
 package struct NotedReceiver: Sendable, Hashable {
     package let name: String
     /// The worker's pool, to which the event may be owed in place of the worker; nil if it has none.
@@ -27,9 +27,9 @@ package struct NotedReceiver: Sendable, Hashable {
     package func isOwed(as name: String) -> Bool { name == self.name || name == pool }
 }
 
-/// What became of recorded events: a host notes this beside the events, for the host that follows.
+/// What became of recorded events: a host notes this beside the events, for the next host.
 ///
-/// Notes tell of events that lie before them. A note that is lost makes an event come again, with a higher attempt.
+/// A note is about events recorded before it. If a note is lost, its events may come again, with a higher attempt.
 package enum CustodyNote: Sendable, Hashable {
     /// The receiver has settled these events of one source.
     case settled(source: EventSource, ranges: [ClosedRange<UInt64>], by: NotedReceiver)
@@ -45,7 +45,7 @@ package enum CustodyNote: Sendable, Hashable {
     /// How many ranges a note of settled events has at most.
     package static let mostRanges = 1_024
 
-    /// The notes of settled events: one for each of their sources, or more if their numbers are far apart.
+    /// The notes of settled events: one for each source, or more if the numbers form more than `mostRanges` ranges.
     package static func settled(_ events: [EventID], by receiver: NotedReceiver) -> [CustodyNote] {
         var sources: [EventSource] = []
         var numbers: [[UInt64]] = []
@@ -123,8 +123,8 @@ package struct OwedEvent: Sendable {
     package let payload: [UInt8]
     /// How often the event was handed to the receiver, as far as the records say; at least 1.
     ///
-    /// Each host that has taken it up counts, also if it was killed before the event left. A crash that costs no strike
-    /// is not noted.
+    /// Each start of a host that took the event up counts, even if that host was killed before the event left. A crash
+    /// that costs no strike is not noted, and does not count.
     package let attempts: Int
     /// Why each incarnation that crashed over the event ended, oldest first.
     package let strikes: [String]

@@ -2,7 +2,7 @@
 public struct EventDeadLettered: DomainEvent, SelfReport {
     /// What led to a dead letter.
     public enum Cause: String, Sendable, Hashable, Codable {
-        /// The process refused the event; `EventRefused` was announced too.
+        /// The process refused the event; as a rule `EventRefused` was announced too.
         case refused
         /// The process crashed over the event as often as it may, broke the protocol, or did not finish the event
         /// before its deadline.

@@ -1,6 +1,6 @@
 /// Carries a publisher's events to other processes; the interface between a publisher and a bridge.
 ///
-/// The publisher calls all members without any lock held.
+/// The publisher calls all members but `isWantedElsewhere` without any lock held.
 @usableFromInline
 package protocol EventForwarder: AnyObject, Sendable {
     /// Puts the event into every outbox that wants it, then writes what can be written; never waits.
@@ -9,7 +9,7 @@ package protocol EventForwarder: AnyObject, Sendable {
     ///   - ifFull: what becomes of the event if some outbox has no room for it.
     ///   - receipts: the ledger that waits for the receipts of all processes; it learns which processes get the event,
     ///     and then their receipts.
-    ///   - held: nil if the event is to leave at once. Otherwise the forwarder adds the held event here, and it stays
+    ///   - held: nil if the event has to leave at once. Otherwise the forwarder adds the held event here, and it stays
     ///     in the outboxes until the caller releases it. Later events wait behind it, so the caller releases it soon.
     func forward<E: DomainEvent>(
         _ event: E,
@@ -19,7 +19,7 @@ package protocol EventForwarder: AnyObject, Sendable {
         held: inout HeldEvents?
     ) -> Forwarded
 
-    /// Whether every outbox that wants the events has room below its limit.
+    /// Whether every outbox that wants the events has room below its limit; those of attached clients do not count.
     var hasRoom: Bool { get }
 
     /// Returns when every outbox that this event goes to has room; throws the reason if no room will come.
@@ -48,14 +48,14 @@ package enum FullOutboxAction: Sendable {
     /// Outboxes take the event up to the hard limit; beyond that only the peers with room get it. The bridge announces
     /// the loss, because the caller gets no error.
     case drop
-    /// Outboxes take the event up to the hard limit; beyond that no subscriber here and no peer of that forwarder gets
-    /// the event, and the caller gets the error.
+    /// Outboxes take the event up to the hard limit. If one cannot take it, no subscriber here and no peer of its
+    /// forwarder gets the event, and the caller gets the error.
     case fail
     /// If the caller has to wait for room, no subscriber gets the event.
     case wait
 }
 
-/// What became of an event that was to go to other processes.
+/// What became of an event for other processes.
 @usableFromInline
 package enum Forwarded: Sendable {
     /// The event lies in every outbox that wants it.
@@ -84,13 +84,13 @@ package protocol InterestObserver: AnyObject, Sendable {
     /// Whether the observer carries events to other processes for as long as it observes.
     var isBridge: Bool { get }
 
-    /// Called when an event type is used for the first time, before an event of it is published.
+    /// Called when a name is first used, before its first event, and for each known name when the observer is added.
     func channelWasMade(_ channel: AnyEventChannel)
 }
 
 /// Sees the events of every type that a publisher publishes.
 package protocol EventObserver: Sendable {
-    /// Called on the publishing thread, before the handlers.
+    /// Called on the publishing thread, before the handlers there.
     func observe<E: DomainEvent>(_ event: E)
 }
 
@@ -106,7 +106,7 @@ package enum IncomingOutcome {
     case unwanted
     /// A handler threw.
     case failed(ThrownError)
-    /// Some handlers have not returned yet; the last one calls the completion.
+    /// Some handlers may not have returned yet; the last one calls the completion, or has called it already.
     case pending
 }
 

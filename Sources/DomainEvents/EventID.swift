@@ -1,6 +1,6 @@
 /// The origin of events that are numbered together: a process's name and one start of that process.
 ///
-/// All identifiers of that origin share this object, so passing an identifier on costs one reference.
+/// The identifiers that one publisher makes share this object, so passing an identifier on costs one reference.
 @usableFromInline
 package final class EventSource: Sendable {
     /// The worker's or client's name, or `host`.
@@ -22,7 +22,7 @@ package final class EventSource: Sendable {
         mayComeAgain = isForeign
     }
 
-    /// A source of which a journal brings events again.
+    /// The same source, for events that a journal brings again.
     package init(restored source: EventSource) {
         (origin, incarnation, isForeign) = (source.origin, source.incarnation, source.isForeign)
         mayComeAgain = true
@@ -46,7 +46,8 @@ extension EventSource: Hashable {
 /// The identity of one offered event: it never changes on the way, and a redelivery keeps it.
 ///
 /// `origin` names the process that offered the event, `incarnation` one start of that process, and `number` counts the
-/// events of that start. An identifier is unique as long as 64 random bits are.
+/// events of that start. An identifier is unique as long as 64 random bits are. An attached client itself knows
+/// its events by another origin and incarnation, those of its publisher.
 public struct EventID: Hashable, Sendable, CustomStringConvertible {
     @usableFromInline package let source: EventSource
 
@@ -73,7 +74,7 @@ public struct EventID: Hashable, Sendable, CustomStringConvertible {
     /// The origin then has a slash, which no name of a worker or client has.
     public var isForeign: Bool { source.isForeign }
 
-    /// 64 random bits, chosen anew each time the origin's process starts.
+    /// 64 random bits, chosen anew for each publisher each time the origin's process starts.
     public var incarnation: UInt64 { source.incarnation }
 
     /// `origin-incarnation-number`, the incarnation in hexadecimal.

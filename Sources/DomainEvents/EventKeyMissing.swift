@@ -1,4 +1,4 @@
-/// An event for a pool of workers came without the key by which its member is chosen.
+/// An event for a pool of workers came without the key that chooses a member.
 ///
 /// All events of this name without a key are for the same member, in order; like any event, they may be dropped or
 /// refused. The bridge publishes this once for each event name of a pool, because a misspelled key field leaves the

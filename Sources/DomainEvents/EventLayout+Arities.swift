@@ -1,7 +1,7 @@
 /// Layouts of few fields.
 ///
 /// A parameter pack allocates memory for its values in each call, and looks up the type of their tuple. These
-/// initializers do not, and the compiler can specialise them for the event's own types.
+/// initializers do neither, and the compiler can specialise them for the event's own types.
 extension EventLayout {
     /// A layout of one field.
     @inlinable

@@ -3,7 +3,7 @@
 /// Two `String`s are equal if they are canonically equivalent, such as é in one scalar and in two, or K and the sign
 /// for kelvin. On the wire a name is its bytes. So a peer could mean two names where this process would see one.
 package struct EventName: Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
-    /// The longest name in UTF-8 bytes: long enough for any type, short enough to be checked before it is trusted.
+    /// The longest name in UTF-8 bytes: enough for nearly any type's name, and a limit for the names that peers send.
     package static let maximumBytes = 256
 
     /// Stands for all events in a list of wanted names; no event has this name.
@@ -28,7 +28,7 @@ package struct EventName: Hashable, Sendable, ExpressibleByStringLiteral, Custom
             return "an event name has 1 to \(maximumBytes) bytes; found \(length)"
         }
         if !mayBeEverything, name == everything.text {
-            return "no event has the name \"\(everything)\", which stands for all events where they are wanted"
+            return "no event has the name \"\(everything)\", by which a subscriber asks for all events"
         }
         return nil
     }

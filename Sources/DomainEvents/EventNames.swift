@@ -14,7 +14,7 @@ package enum EventNames {
         ]
     )
 
-    /// Ends the process: a type is used whose name this publisher has used without a type.
+    /// Ends the process, because the program uses a type whose name this publisher has used for untyped events.
     static func stop(_ type: any DomainEvent.Type, usedUntyped name: String) -> Never {
         fatalError(
             """

@@ -1,8 +1,8 @@
-/// Publishing with a bookmark, in a worker whose host keeps bookmarks; elsewhere the event goes without its bookmark.
+/// Publishes events with bookmarks. Except in a worker whose host keeps bookmarks, the event goes without its bookmark.
 extension EventPublisher {
     /// Waits for room, then publishes an event with a bookmark; otherwise like ``send(_:)-(E)``.
     ///
-    /// The bookmarks of a worker have to be in the order of its events, so one task at a time sends events with
+    /// The bookmarks of a worker have to be in the order of its events, so let only one task at a time send events with
     /// bookmarks.
     /// - Throws: What ``send(_:)-(E)`` throws. ``DeliveryError`` with the code `notEncodable` if the bookmark is longer
     ///   than ``EventBookmark/longest``; then nothing was sent.
@@ -11,7 +11,7 @@ extension EventPublisher {
         try await send(event, to: channel(of: E.self), bookmark: bookmark)
     }
 
-    /// Waits for room, then publishes an event without a type and with a bookmark.
+    /// Waits for room, then publishes an untyped event with a bookmark.
     @discardableResult
     public func send(_ event: UntypedEvent, bookmark: EventBookmark) async throws -> EventID {
         try await send(event, to: untypedChannel(named: event.name), bookmark: bookmark)
@@ -36,7 +36,7 @@ extension EventPublisher {
         try publish(event, to: channel(of: E.self), bookmark)
     }
 
-    /// Publishes an event without a type and with a bookmark.
+    /// Publishes an untyped event with a bookmark.
     public func publish(_ event: UntypedEvent, bookmark: EventBookmark) throws(DeliveryError) {
         try publish(event, to: untypedChannel(named: event.name), bookmark)
     }

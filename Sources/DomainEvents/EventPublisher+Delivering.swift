@@ -2,16 +2,16 @@ import Locks
 import Synchronization
 
 extension EventPublisher {
-    /// Waits until every link and every consumer that wants the event has room, then publishes it.
+    /// Waits until every consumer and link has room for the event, attached clients' links apart, then publishes it.
     ///
-    /// Inside a handler this does not wait for room: the event is taken up to the hard limit, and beyond that limit
-    /// this throws. If a journal of this process records the event and has to make it safe against a power cut, this
-    /// returns when that is done, inside a handler, too. A transaction publishes its events later, and without a wait.
-    /// - Throws: ``DeliveryError`` if no room will come, or if the hard limit is reached inside a handler.
+    /// Inside a handler this does not wait for room: outboxes take the event up to the hard limit, and beyond it this
+    /// throws. If a journal of this process has to make the event safe against a power cut, this returns when that is
+    /// done, even inside a handler. Inside a transaction this waits for nothing: the event is published later.
+    /// - Throws: ``DeliveryError`` if no room will come, an outbox does not take the event, or the bridge has ended.
     ///   `CancellationError` if the task was cancelled while it waited for room; then the event was not published. The
-    ///   journal's error if a synchronization failed; then the event was published all the same. An event that the
-    ///   journal could not record leads to a ``HandlerFailed``, as with ``publish(_:)-(E)``.
-    /// - Returns: The event's identity, once it lies in every outbox that wants it.
+    ///   journal's error if the journal could not make the event safe; the event was published all the same. If the
+    ///   journal could not record the event, a ``HandlerFailed`` follows, as with ``publish(_:)-(E)``.
+    /// - Returns: The event's identity; outside a transaction, the event then lies in every outbox that wants it.
     @discardableResult
     public func send<E: DomainEvent>(_ event: E) async throws -> EventID {
         if openTransactions.load(ordering: .relaxed) != 0,
@@ -33,10 +33,10 @@ extension EventPublisher {
         return try await sendWhenRoom(event, to: channel, as: makeContext())
     }
 
-    /// Holds an event until the calling task's transaction is saved.
+    /// Holds an event until the body of the calling task's transaction has returned.
     ///
-    /// - Parameter context: the event's context, which may be made for the call.
-    /// - Returns: The event's identity; nil if no open transaction holds the event; then it was not published.
+    /// - Parameter context: makes the event's context.
+    /// - Returns: The event's identity; nil, and the event is not published, if no open transaction holds it.
     func sendInTransaction<E: DomainEvent>(
         _ event: E,
         to channel: EventChannel<E>,
@@ -55,13 +55,13 @@ extension EventPublisher {
     /// Waits for room, publishes, and returns when the event is safe; a separate function, so that ``send(_:)-(E)``
     /// takes no memory for a rare wait.
     ///
-    /// - Parameter context: the event's context, which may be made for the call.
+    /// - Parameter context: makes the event's context.
     func sendWhenRoom<E: DomainEvent>(
         _ event: E,
         to channel: EventChannel<E>,
         as context: @autoclosure () -> EventContext
     ) async throws -> EventID {
-        // The event gets its context after the wait, because the context has the time of publication.
+        // The event gets its context after the wait, because the context says when the event was published.
         var reserved = try await reserveRoom(for: event, in: channel) { context().id }
         defer { for room in reserved { room.giveBack() } }
         let context = context()
@@ -73,7 +73,7 @@ extension EventPublisher {
         let outcome = channel.publish(event, context: context, to: subscribers, from: self, ifFull: .fail)
         if case .failed(let failure) = outcome { throw failure.identified(by: context.id) }
         if subscribers.isSafeLater {
-            // Another event may have these rooms meanwhile.
+            // Other events may use these places while this call waits for the journal.
             for room in reserved { room.giveBack() }
             reserved = []
             try await LaterRecorders(of: channel, from: self).untilSafe()
@@ -83,8 +83,8 @@ extension EventPublisher {
 
     /// Publishes an event without a suspension if the caller need not wait for room, which is the common case.
     ///
-    /// - Returns: The event's identity; nil if the caller has to wait for room or for a journal, and then the event was
-    ///   not published.
+    /// - Returns: The event's identity; nil, and the event is not published, if the caller may have to wait for room or
+    ///   for a journal.
     private func sendNow<E: DomainEvent>(_ event: E) throws(DeliveryError) -> EventID? {
         guard let found = channels.channel(for: UInt(bitPattern: ObjectIdentifier(E.self).hashKey)) else {
             return try sendNow(event, to: channel(of: E.self))
@@ -160,7 +160,10 @@ extension EventPublisher {
         // A handler never waits for room: room comes only when handlers return.
         if EventContext.isCurrent { return [] }
         guard let subscribers = channel.currentSubscribers() else { return [] }
-        for forwarder in subscribers.forwarders where !forwarder.hasRoom {
+        let destinations = channel.destinations(
+            from: Destination(channel: channel, subscribers: subscribers, publisher: self)
+        )
+        for forwarder in destinations.forwarders where !forwarder.hasRoom {
             do {
                 try await forwarder.waitForRoom(for: event)
             } catch let failure as DeliveryError {
@@ -169,10 +172,10 @@ extension EventPublisher {
         }
         var reserved: [Room] = []
         do {
-            // All callers reserve places in the order of the subscriptions, so they never wait in a circle.
-            for subscriber in subscribers.deferred {
-                try await subscriber.room.reserve()
-                reserved.append(subscriber.room)
+            // All callers reserve places in the same order, so they never wait in a circle.
+            for room in destinations.roomsInOrder {
+                try await room.reserve()
+                reserved.append(room)
             }
         } catch {
             for room in reserved { room.giveBack() }
@@ -183,17 +186,17 @@ extension EventPublisher {
 
     /// Publishes an event and returns when every handler of it has returned, here and in every process that gets it.
     ///
-    /// The call waits for room as ``send(_:)-(E)`` does. A process that dies before its handlers return gets the event
-    /// again after its restart. When all handlers have returned, this throws the error of a handler that threw; the
-    /// error is not published as ``HandlerFailed``.
+    /// Attached clients, and workers that acknowledge nothing, are not waited for. The call waits for room as
+    /// ``send(_:)-(E)`` does. A process that dies before its handlers return gets the event again after its restart.
+    /// When all handlers have returned, this throws the error of one that threw, and no ``HandlerFailed`` follows.
     /// - Parameters:
     ///   - event: what happened.
     ///   - limit: how long this waits in all.
     ///   - clock: measures `limit`.
-    /// - Throws: The first error of a handler here. ``DeliveryError`` if a handler elsewhere threw, nothing subscribes
-    ///   to the event, an outbox does not take it, or a process that should get it is unavailable. ``DeliveryError``
-    ///   that names the handlers if they are not done in time. `CancellationError` if the task is cancelled. After a
-    ///   timeout or a cancellation the event may have been delivered; if it has not left by then, it never will.
+    /// - Throws: The first error of a handler here. ``DeliveryError`` if another process refuses the event or gives it
+    ///   up, nothing subscribes to it, an outbox does not take it, a process that should get it is unavailable, or
+    ///   handlers are not done in time; then the error names them. `CancellationError` if the task is cancelled. After
+    ///   a timeout or a cancellation the event may have been delivered; if it has not left by then, it never will.
     /// - Returns: The event's identity, and how many handlers it had in each process.
     @discardableResult
     public func deliver<E: DomainEvent>(
@@ -244,7 +247,10 @@ extension EventPublisher {
                 context: context,
                 from: self,
                 receipts: ledger,
-                hasLeft: { wait.hasLeft() }
+                hasLeft: { inline in
+                    unfinished.set(plain: inline.map { UnfinishedHandlers.Plain(gate: $0.gate, site: $0.site) })
+                    wait.hasLeft()
+                }
             ) {
                 count,
                 handlers,
@@ -254,6 +260,7 @@ extension EventPublisher {
                 unfinished.set(tracker)
                 return tracker
             }
+            unfinished.set(plain: [])
             switch outcome {
             case .handled(let handlers): ledger.receive(ProcessReceipt(process: own, handlers: handlers))
             case .unwanted: ledger.receive(ProcessReceipt(process: own, handlers: 0))
@@ -266,20 +273,20 @@ extension EventPublisher {
 
     /// Publishes an event and returns the first event of type `answer` that it causes, through any number of steps.
     ///
-    /// A request begins a new chain of causes: the request is the ``EventContext/root`` of every event that follows
-    /// from it. Only events published in handlers, or with `causedBy:`, follow from it. If a journal of this process
-    /// has to make the request or its answer safe against a power cut, this returns when that is done.
+    /// A request begins a new chain of causes: it is the ``EventContext/root`` of every event that follows from it, up
+    /// to a further request. Only events published in handlers, or with `causedBy:`, follow from it. If a journal of
+    /// this process has to make the request or its answer safe against a power cut, this returns when that is done.
     /// - Parameters:
     ///   - event: the request.
     ///   - answer: the type of the answer.
     ///   - limit: how long this waits in all.
     ///   - clock: measures `limit`.
-    ///   - matches: says which of the caused events is the answer, for enum events. It is also called for events
-    ///     without a cause: the error of a request that times out counts the events without a cause that match.
+    ///   - matches: says whether a caused event is the answer, such as one case of an enum. It is also called for
+    ///     events without a cause: if the request times out, its error says how many of those match.
     /// - Throws: ``DeliveryError`` if nothing subscribes to the event, an outbox does not take it, a process refuses it
-    ///   or is unavailable, or there is no answer in time, or none that a journal has made safe. The error of a handler
-    ///   of the event here, if all handlers here have returned without an answer. `CancellationError` if the task is
-    ///   cancelled.
+    ///   or is unavailable, or there is no answer in time. The error of a handler of the event here, if all handlers
+    ///   here have returned without an answer. The error of a journal that could not make the request or the answer
+    ///   safe. `CancellationError` if the task is cancelled.
     public func request<E: DomainEvent, Answer: DomainEvent>(
         _ event: E,
         awaiting answer: Answer.Type,
@@ -301,8 +308,8 @@ extension EventPublisher {
         )
     }
 
-    /// Publishes an event and returns the first event of type `answer` that this event causes; throws if it causes an
-    /// event of type `failure` first.
+    /// Publishes an event and returns the first event of type `answer` that it causes; throws if it causes an event of
+    /// type `failure` first.
     ///
     /// Otherwise like ``request(_:awaiting:within:clock:where:)``.
     /// - Throws: ``RequestFailed`` with the event of type `failure`; otherwise as the request without a failure type.
@@ -333,8 +340,8 @@ extension EventPublisher {
         )
     }
 
-    /// Ends a request's wait when the request and the event that answers it are safe: a journal has recorded the answer
-    /// before any subscriber got it.
+    /// Ends a request's wait when the request and its answer are safe; if a journal records the answer, it has done so
+    /// before this is called.
     private func finish<Request: DomainEvent, Answer: DomainEvent, Value: Sendable>(
         _ wait: DeliveryWait<Value>,
         of request: Request.Type,

@@ -1,16 +1,16 @@
-/// Events of other machines, which a gateway brings.
+/// Publishes events of other machines, which a gateway imports.
 ///
-/// The event has the identity, the time, the cause and the place in a trace that it had there, so that a handler knows
-/// a repeat. Otherwise each call is like the one for untyped events. Events of one origin arrive in the order in which
-/// they are imported.
+/// Such an event keeps the identity, the time, the cause and the place in a trace that it had on its own machine, so a
+/// handler recognizes a repeat. Otherwise each call is like the one for untyped events. Events of one origin arrive in
+/// the order in which they are imported.
 ///
-/// A worker may import only if its specification says so (`mayImport`), and an attached client never. Without that
-/// right these calls throw a ``DeliveryError`` with the code `mayNotImport`, and publish nothing.
+/// A worker may import only if its specification says so (`mayImport`); an attached client may never import. Without
+/// that right these calls throw a ``DeliveryError`` with the code `mayNotImport`, and publish nothing.
 extension EventPublisher {
     /// Whether this publisher may import events.
     public var mayImport: Bool { importRight.isGranted }
 
-    /// The host of this publisher's process takes no events of other machines from it.
+    /// Takes the right to import away; called if the host of this process accepts no events of other machines from it.
     package func withdrawImportRight() { importRight.withdraw() }
 
     /// Publishes an event of another machine; otherwise like ``publish(_:)-(UntypedEvent)``.
@@ -25,7 +25,8 @@ extension EventPublisher {
 
     /// Waits for room, then publishes an event of another machine; otherwise like ``send(_:)-(UntypedEvent)``.
     ///
-    /// When this has returned, the event outlives the process: its host has it, or finds it in the process's outbox.
+    /// Once this has returned outside a transaction, the event outlives the process: its host has it or finds it in the
+    /// process's outbox. If the two share no memory for the outbox, events that have not left end with the process.
     ///
     /// - Parameters:
     ///   - imported: the event, with its identity.

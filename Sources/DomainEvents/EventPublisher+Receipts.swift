@@ -33,8 +33,8 @@ extension EventPublisher {
         )
     }
 
-    /// The ledger of an event for a caller that waits for all receipts, and gets the first failure or the handlers'
-    /// counts.
+    /// Makes the ledger of an event for a caller that waits for all receipts: the caller gets the first failure, or the
+    /// number of handlers in each process.
     func receiptLedger(
         of name: String,
         _ context: EventContext,

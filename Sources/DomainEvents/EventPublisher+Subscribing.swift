@@ -1,8 +1,8 @@
 extension EventPublisher {
     /// Calls `handler` for each event: on the thread that publishes the event, or where this publisher delivers if it
-    /// was made with ``init(deliveringOn:)-(QueueDelivery)``.
+    /// was made with ``init(deliveringOn:)-(QueueDelivery)`` or for the main actor.
     ///
-    /// For an event from another process, the publishing thread is the thread that reads it. The subscription ends when
+    /// For an event from another process, the publishing thread is one that reads the link. The subscription ends when
     /// it is released or cancelled. If a caller or another process waits until the event is handled, it gets the error
     /// that the handler throws. Otherwise the publisher publishes the error as ``HandlerFailed``.
     public func subscribe<E: DomainEvent>(
@@ -17,7 +17,7 @@ extension EventPublisher {
 
     /// Calls `handler` on the main actor for each event: in order, without making the publisher wait.
     ///
-    /// All deliveries of one publisher on the main actor form one strand: different types of events keep their order.
+    /// All deliveries of one publisher `on: .main` form one strand: different types of events keep their order.
     public func subscribe<E: DomainEvent>(
         to type: E.Type,
         on context: MainDelivery,
@@ -82,9 +82,9 @@ extension EventPublisher {
 
     /// Calls an asynchronous `handler` for each event: in order, each call beginning when the one before has returned.
     ///
-    /// A handler that belongs to an actor is called on that actor: once code there has cancelled the subscription, no
-    /// further call begins. An event from another process counts as handled when the call has returned. Each
-    /// subscription is its own strand: if the order of events of different types matters, make them cases of one enum.
+    /// A handler that belongs to an actor is called on that actor: once code on the actor has cancelled the
+    /// subscription, no further call begins. An event counts as handled when the call has returned. Each subscription
+    /// is its own strand: if the order of events of different types matters, make them cases of one enum.
     public func subscribe<E: DomainEvent>(
         to type: E.Type,
         file: StaticString = #fileID,

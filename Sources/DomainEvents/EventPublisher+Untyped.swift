@@ -3,7 +3,7 @@ import Synchronization
 /// Events without a type: published and subscribed to by name, and otherwise like events with a type.
 ///
 /// Each of these calls throws a ``DeliveryError`` with the code `nameHasType` if the name belongs to a type of this
-/// publisher or to a report of the bridge, and with the code `notEncodable` if no event can have the name.
+/// publisher or of the bridge, and with the code `notEncodable` if no event can have the name.
 extension EventPublisher {
     // MARK: - Publishing
 
@@ -120,6 +120,6 @@ extension EventPublisher {
 
     // MARK: - For a program without types
 
-    /// Lets what waits for the first use of a name, such as a journal, find it: this process has no type for the name.
+    /// Makes a channel for a name without a type, so that a journal that waits for the name's first use finds it.
     package func useUntyped(_ name: String) throws(DeliveryError) { _ = try untypedChannel(named: name) }
 }

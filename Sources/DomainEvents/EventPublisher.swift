@@ -11,19 +11,19 @@ public import Synchronization
 ///
 /// - If one `publish` returns before another begins (on one thread, task or actor), every subscriber sees the two
 ///   events in that order, wherever its handler runs.
-/// - A handler may publish, even events of the type that it handles, and may subscribe and cancel. Handlers on the
-///   publishing thread get the events that a handler publishes after the event in hand has reached all its subscribers,
-///   and before the outermost `publish` returns.
+/// - A handler may publish, even events of the type that it handles, and may subscribe and cancel. If a handler
+///   publishes an event, handlers on the publishing thread get it when the event being handled has reached all its
+///   subscribers, and before the outermost `publish` returns.
 /// - A subscriber on a queue, in a task or of a sequence gets a cause before its effect, even if another process
 ///   published the effect. A handler on the publishing thread may get the effect first, if the effect comes over a link
-///   while another thread still has the cause in hand.
+///   while another thread is still delivering the cause.
 /// - `publish` never waits for a subscriber and holds no lock while a handler runs.
 /// - An event goes to the handlers that are subscribed when `publish` is called. A handler that is subscribed during
 ///   the call gets the next event.
 ///
 /// All members may be used from any thread.
 public final class EventPublisher: @unchecked Sendable {
-    // Sendable: `channels` publishes itself atomically; the rest is guarded by `lock` or constant.
+    // Sendable: `channels` synchronizes itself; the rest is atomic, constant or guarded by `lock`.
 
     @usableFromInline let channels = ChannelTable()
     /// How many transactions are under way; while there are none, `publish` does not look for one.
@@ -39,7 +39,7 @@ public final class EventPublisher: @unchecked Sendable {
 
     private let lock = Lock()
     private var channelsByName: [EventName: AnyEventChannel] = [:]
-    /// The channels of untyped events that all observers know; `channels` has them by type, and these have none.
+    /// The channels of untyped events that all observers know; `channels` finds channels by type, so these are here.
     private var untypedChannels: [EventName: EventChannel<UntypedEvent>] = [:]
     /// The names that belong to types of the bridge which this process may not have used yet.
     private var reserved = EventNames.ofReports
@@ -64,12 +64,12 @@ public final class EventPublisher: @unchecked Sendable {
         self.init(origin: "host")
     }
 
-    /// Makes a publisher that delivers on the main actor's thread, unless a subscriber says otherwise.
+    /// Makes a publisher whose synchronous handlers run on the main actor's thread, unless a subscriber says otherwise.
     public convenience init(deliveringOn context: MainDelivery) {
         self.init(origin: "host", deliveringOn: .main)
     }
 
-    /// Makes a publisher that delivers on this queue, unless a subscriber says otherwise.
+    /// Makes a publisher whose synchronous handlers run on this queue, unless a subscriber says otherwise.
     public convenience init(deliveringOn context: QueueDelivery) {
         self.init(origin: "host", deliveringOn: context.executor)
     }
@@ -102,7 +102,7 @@ public final class EventPublisher: @unchecked Sendable {
     /// The process's shared publisher, or the one that `withShared` put in its place for the current task.
     public static var shared: EventPublisher { replacement ?? standard }
 
-    /// Replaces ``shared`` while `body` runs, for the current task and the child tasks that it starts.
+    /// Replaces ``shared`` for the current task while `body` runs, and for the tasks that `body` starts undetached.
     ///
     /// Handlers on queues and asynchronous handlers run outside your task: there, ``shared`` is not replaced. Give them
     /// their publisher when you make them.
@@ -110,20 +110,20 @@ public final class EventPublisher: @unchecked Sendable {
         try $replacement.withValue(publisher, operation: body)
     }
 
-    /// Replaces ``shared`` while `body` runs, for the current task and the child tasks that it starts.
+    /// Replaces ``shared`` for the current task while `body` runs, and for the tasks that `body` starts undetached.
     public static func withShared<R>(_ publisher: EventPublisher, _ body: () async throws -> R) async rethrows -> R {
         try await $replacement.withValue(publisher, operation: body)
     }
 
     // MARK: - Publishing
 
-    /// Publishes an event: puts it into every outbox and every strand here that wants it, lets it leave the outboxes,
-    /// then calls the handlers on this thread.
+    /// Publishes an event: puts it into all outboxes and strands (queues, tasks, sequences) that want it, lets it leave
+    /// the outboxes, then calls the handlers on this thread.
     ///
-    /// This never waits and never throws. If an outbox is at its hard limit, the bridge drops the event for that link,
-    /// counts it and announces the loss; ``send(_:)-(E)`` waits for room instead. Handlers on the publishing thread
-    /// cost no allocation. A queue costs one block when it goes from idle to busy, and an asynchronous handler costs
-    /// one task.
+    /// This never throws, and waits for nothing but a journal that has no new segment yet. If an outbox is at its hard
+    /// limit, the bridge drops the event for that link, counts it and announces the loss; ``send(_:)-(E)`` waits
+    /// instead. Handlers on the publishing thread cost no allocation. A queue that goes from idle to busy costs one
+    /// block, and an asynchronous handler that does so costs one task.
     @inlinable
     public func publish<E: DomainEvent>(_ event: E) {
         if openTransactions.load(ordering: .relaxed) != 0 { return publishInTransaction(event, causedBy: nil) }
@@ -136,7 +136,7 @@ public final class EventPublisher: @unchecked Sendable {
         channel(of: E.self).publish(event, from: self)
     }
 
-    /// Publishes an event with another event as its cause, from a thread, queue or task that a handler started.
+    /// Publishes an event with another event as its cause; for threads, queues and tasks that a handler started.
     public func publish<E: DomainEvent>(_ event: E, causedBy cause: EventContext) {
         if openTransactions.load(ordering: .relaxed) != 0 { return publishInTransaction(event, causedBy: cause) }
         channel(of: E.self).publishFully(event, from: self, causedBy: cause)
@@ -187,8 +187,7 @@ public final class EventPublisher: @unchecked Sendable {
         error: any Error,
         site: SubscriptionSite
     ) {
-        // A report never causes another report: otherwise a handler that throws on every event would cause endless
-        // reports.
+        // Otherwise a handler that throws on every event, reports among them, would cause endless reports.
         guard !(type is any SelfReport.Type) else { return }
         let failure = HandlerFailed(
             event: name,
@@ -202,7 +201,7 @@ public final class EventPublisher: @unchecked Sendable {
     /// Makes the context of an event that the calling code publishes: its cause is the event that this code handles.
     func makeContext() -> EventContext { makeContext(causedBy: EventContext.current) }
 
-    /// What is known of an event that nothing caused; valid as long as this publisher lives.
+    /// Makes the context of an event that nothing caused; valid as long as this publisher lives.
     func makeFreshContext() -> BorrowedContext {
         BorrowedContext(source: .passUnretained(source), number: nextNumber(), nanosecondsSinceEpoch: WallTime.now())
     }
@@ -231,7 +230,7 @@ public final class EventPublisher: @unchecked Sendable {
         )
     }
 
-    /// What ``makeContext(causedBy:isRoot:traceparent:)`` makes, in its smallest form.
+    /// Makes the context of an event in its smallest form: number and time if nothing caused the event.
     func stamp(causedBy cause: EventContext?) -> EventStamp {
         if let cause { return .full(makeContext(causedBy: cause)) }
         return .fresh(number: nextNumber(), nanosecondsSinceEpoch: WallTime.now())
@@ -256,8 +255,8 @@ public final class EventPublisher: @unchecked Sendable {
             (channelsByName[EventName(name)] ?? addChannel(EventChannel<E>.self, name: name), self.observers)
         }
         if known.isUntyped { EventNames.stop(type, usedUntyped: name) }
-        // If another thread is making the channel, it makes it for the only type with this name. Both threads tell the
-        // observers.
+        // Another thread may be making the channel as well: for the same type, as no other type has this name. Then
+        // both threads tell the observers.
         let channel = unsafeDowncast(known, to: EventChannel<E>.self)
         for observer in observers { observer.channelWasMade(channel) }
         // Now `publish` may find the channel without a lock: the observers that want all events already know of the
@@ -303,18 +302,22 @@ public final class EventPublisher: @unchecked Sendable {
 
     /// The one strand of all deliveries on this queue.
     func strand(on executor: StrandExecutor) -> DeliveryStrand {
-        lock.withLock {
-            if let strand = strands[executor.identity]?.strand { return strand }
+        let (strand, living): (DeliveryStrand, [DeliveryStrand]) = lock.withLock {
+            if let strand = strands[executor.identity]?.strand { return (strand, []) }
+            let living = strands.values.compactMap(\.strand)
             strands = strands.filter { $0.value.strand != nil }
             let strand = DeliveryStrand(executor: executor)
             strands[executor.identity] = WeakStrand(strand: strand)
-            return strand
+            return (strand, living)
         }
+        // These may be the last references to strands and their queues, so they are released without the lock.
+        withExtendedLifetime(living) {}
+        return strand
     }
 
     // MARK: - Objects without a subscription to keep
 
-    /// Subscribes an object that is not subscribed yet.
+    /// Subscribes an object, unless it is subscribed already.
     func keep(_ consumer: AnyObject, _ subscribe: () -> Subscription?) {
         let (number, left) = lock.withLock { consumers.reserve(consumer) }
         left?.cancel()
@@ -327,14 +330,16 @@ public final class EventPublisher: @unchecked Sendable {
     }
 
     func removeDeadConsumers() {
-        for subscription in lock.withLock({ consumers.removeDead() }) { subscription.cancel() }
+        let (left, living) = lock.withLock { consumers.removeDead() }
+        for subscription in left { subscription.cancel() }
+        withExtendedLifetime(living) {}
     }
 
-    /// The names of events that other processes want, as they change; ends when the task is cancelled.
+    /// The names of events that other processes want; ends when the task is cancelled or the publisher is released.
     ///
     /// Each iterator gets the present names at once, even if there are none, and then the names after each change. A
     /// consumer that is slow gets only the newest names. A program that takes events from elsewhere, such as a gateway,
-    /// learns here which events are worth taking. A process that wants all events wants each name that this process
+    /// learns here which events are worth taking. If a process wants all events, it wants each name that this process
     /// knows.
     public var wantedEventNames: WantedEventNames { WantedEventNames(wanted) }
 
@@ -344,7 +349,7 @@ public final class EventPublisher: @unchecked Sendable {
         for observer in lock.withLock({ observers }) { observer.interestMayHaveChanged(in: name) }
     }
 
-    /// The channel of the event type with this name; nil if the process has not used that type with this publisher.
+    /// The channel of the events with this name; nil if the name has not been used with this publisher.
     package func channel(named name: String) -> AnyEventChannel? {
         lock.withLock { channelsByName[EventName(name)] }
     }
@@ -363,9 +368,9 @@ public final class EventPublisher: @unchecked Sendable {
         for channel in known { observer.channelWasMade(channel) }
     }
 
-    /// All channels, sorted by name: observers learn of the channels in this order, and number them in it.
+    /// All channels, sorted by name; a new observer learns of them, and numbers them, in this order.
     ///
-    /// Read with the lock held.
+    /// Read with the lock held, or in the deinit.
     private var channelsInOrder: [AnyEventChannel] { channelsByName.values.sorted { $0.name < $1.name } }
 
     package func removeInterestObserver(_ observer: any InterestObserver) {

@@ -1,6 +1,6 @@
-/// A process could not handle an event: the event could not be decoded, was invalid, or a handler threw.
+/// A process refused an event that it could not decode, that was invalid or forbidden, or on which a handler threw.
 ///
-/// The refusal settles the event: it does not come again.
+/// The refusal settles the event: it does not come again by itself.
 public struct EventRefused: DomainEvent, SelfReport {
     /// The name of the event.
     public let event: String

@@ -27,7 +27,7 @@ public struct EventSequence<E: DomainEvent>: AsyncSequence, Sendable {
 
         /// The next event; nil after the task was cancelled or the publisher was released.
         ///
-        /// An event from another process counts as handled when its consumer asks for the next event.
+        /// An event counts as handled when its consumer asks for the next event.
         /// - Throws: ``EventsMissed``, at the place of the events that the consumer missed.
         @inlinable
         public mutating func next() async throws -> E? {

@@ -1,7 +1,7 @@
 /// What is known about an event when it is published, in its smallest form.
 ///
 /// Nearly every event is published outside handlers and delivered by its own publisher: then the event's number and
-/// time are enough. So no thread counts references to the publisher's name, which all threads share.
+/// time are enough. So no thread counts references to the publisher's source, an object that all threads share.
 enum EventStamp {
     /// The event has no cause, and its own publisher's subscribers get it.
     case fresh(number: UInt64, nanosecondsSinceEpoch: UInt64)
@@ -15,6 +15,18 @@ enum EventStamp {
         case .fresh(let number, let time):
             EventContext(id: EventID(source: source, number: number), nanosecondsSinceEpoch: time)
         case .full(let context), .owed(let context, _): context
+        }
+    }
+
+    /// Lends the context to `body`; a fresh event's context is not made for that.
+    func withBorrowed<R, Failure: Error>(
+        of source: EventSource,
+        _ body: (BorrowedContext) throws(Failure) -> R
+    ) throws(Failure) -> R {
+        switch self {
+        case .fresh(let number, let time):
+            try body(BorrowedContext(source: .passUnretained(source), number: number, nanosecondsSinceEpoch: time))
+        case .full(let context), .owed(let context, _): try context.withBorrowed(body)
         }
     }
 

@@ -6,7 +6,7 @@ public struct EventsDropped: DomainEvent, SelfReport {
     /// The name of the events.
     public let event: String
 
-    /// The worker that did not get the events.
+    /// The peer that did not get the events; `every link` if no peer did; this process if its own handlers did not.
     public let link: String
 
     /// How many events were dropped.

@@ -84,7 +84,7 @@ public struct TracedSpan: Codable, Sendable, Hashable {
     /// The event's identity, as ``EventID/description`` spells it; the same in all processes.
     public let id: String
 
-    /// The identity of the event whose handler has published this event; nil if nothing caused it.
+    /// The identity of the event that caused this event; nil if nothing caused it.
     public let cause: String?
 
     /// The number of this delivery, counted from 1.

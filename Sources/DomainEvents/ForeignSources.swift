@@ -1,16 +1,16 @@
-/// The sources of other machines whose events came last, each as one object.
+/// The newest sources of other machines that this process knows, each as one object.
 ///
-/// Events that come one by one name their source by its bytes. An outbox that keeps many of them keeps one object for
-/// all.
+/// Each event that arrives spells out its source. An outbox that keeps many such events keeps one object for each
+/// source.
 package struct ForeignSources: Sendable {
-    /// How many sources are kept: more than nodes mostly have publishers of the same events.
+    /// How many sources are kept: usually more than there are nodes that publish the same events.
     private static let kept = 16
 
     private var sources: [EventSource] = []
 
     package init() {}
 
-    /// The context with the one object of its source, and without a settled mark: an importer that starts again may
+    /// The context with the one object of its source, and without `settledBelow`: an importer that starts again may
     /// bring any event again.
     package mutating func adopt(_ context: EventContext, bookmark: WorkerBookmark?) -> EventContext {
         EventContext(

@@ -1,7 +1,7 @@
-/// Published once if a handler throws on an event that no caller or process waits for.
+/// A handler threw on an event that no caller or process waits for, or a journal could not record such an event.
 ///
-/// Reports never cause further reports: if a handler of the bridge's or the publisher's own events throws, its error is
-/// not reported.
+/// The publisher publishes this once for each such error. If a handler throws on a report of the publisher or the
+/// bridge, no `HandlerFailed` follows.
 public struct HandlerFailed: DomainEvent, SelfReport {
     /// The name of the event whose handler threw.
     public let event: String

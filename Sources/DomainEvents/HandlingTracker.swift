@@ -1,6 +1,6 @@
 import Locks
 
-/// Counts the handlers that still work on one awaited event.
+/// Counts the handlers that still work on an awaited event: one for which a caller or another process waits.
 @usableFromInline
 final class HandlingTracker: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
@@ -20,7 +20,7 @@ final class HandlingTracker: @unchecked Sendable {
 
     func handlerReturned(at site: SubscriptionSite?, failure error: ThrownError?) {
         let isLast = lock.withLock {
-            if failure == nil { failure = error }
+            if let error { failure = failure?.followed(by: error) ?? error }
             if let site, let count = unfinished[site] { unfinished[site] = count > 1 ? count - 1 : nil }
             remaining -= 1
             return remaining == 0
@@ -30,7 +30,5 @@ final class HandlingTracker: @unchecked Sendable {
     }
 
     /// Where the handlers that have not returned were subscribed.
-    var unfinishedSites: [SubscriptionSite] {
-        lock.withLock { unfinished.keys.sorted { $0.description < $1.description } }
-    }
+    var unfinishedSites: [SubscriptionSite] { lock.withLock { Array(unfinished.keys) } }
 }

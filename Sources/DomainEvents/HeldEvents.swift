@@ -1,4 +1,4 @@
-/// One event as the outboxes of all forwarders hold it, until it lies in every strand as well.
+/// One event that all forwarders hold back until it lies in every outbox and every strand.
 @usableFromInline
 package struct HeldEvents {
     /// Whether a journal records the event, and with it the receivers that it is owed to.

@@ -3,7 +3,7 @@ import Synchronization
 /// A subscriber's handler; it is released when its gate is closed and no call runs.
 ///
 /// A call that has entered the gate uses the handler without a lock. After the gate is closed, the closing thread and
-/// each call that leaves the gate, or is turned away, check whether a call is still at the gate. If no call is there,
+/// each call that leaves the gate, or finds it closed, check whether a call is still at the gate. If no call is there,
 /// they release the handler.
 final class HeldHandler<Handler: Sendable>: Sendable {
     private final class Box: Sendable {
@@ -24,7 +24,7 @@ final class HeldHandler<Handler: Sendable>: Sendable {
 
     deinit { letGo() }
 
-    /// Enters the gate and returns the handler, and ``leave()`` has to follow; nil if the gate is closed.
+    /// Enters the gate and returns the handler, which the caller has until ``leave()``; nil if the gate is closed.
     func enter() -> Handler? {
         guard gate.enter() else {
             // The closing thread may have seen this call at the gate, and left the release to this call.

@@ -1,13 +1,13 @@
-/// An event of another machine, with what its publisher there gave it.
+/// An event of another machine, with the identity, time and causes that its publisher there gave it.
 ///
-/// A gateway makes it, and gives it to ``EventPublisher/send(importing:bookmark:)``. So the event has here the
+/// A gateway makes this value and gives it to ``EventPublisher/send(importing:bookmark:)``. So the event keeps here the
 /// identity, the time, the cause and the place in a trace that it had there.
 public struct ImportedEvent: Sendable {
     /// The event's name and content.
     public let event: UntypedEvent
     let context: EventContext
 
-    /// The longest name of a foreign process, in UTF-8 bytes, as a frame may have it.
+    /// The longest name of a foreign process that a frame may have, in UTF-8 bytes.
     private static let longestOrigin = 256
 
     /// Makes an event of another machine.

@@ -2,7 +2,7 @@
 ///
 /// Only the thread that reads the link calls ``touch()``, ``enter()`` and ``append(_:)``.
 package protocol InlineStrand: AnyObject, Sendable {
-    /// Called when handlers elsewhere are about to get the event in hand.
+    /// Called before handlers on queues or in tasks get the event in hand.
     func touch()
 
     /// Lets the calling thread run the handlers of the event in hand now; if this returns true, ``leave()`` follows.

@@ -1,5 +1,5 @@
-/// The journals of this process that make events safe some time after they have recorded them, for the callers that
-/// return only then.
+/// The journals of this process that make events safe some time after recording them; some calls return only when the
+/// events are safe.
 struct LaterRecorders: Sendable {
     private var recorders: [any EventRecording] = []
 

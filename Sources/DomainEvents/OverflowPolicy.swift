@@ -1,7 +1,7 @@
 /// What becomes of events of one name if a link's outbox has no room for them.
 ///
-/// No policy touches an event that has begun to leave, and no policy changes the order of events. An event that a
-/// policy drops is counted, announced as ``EventsDropped``, and shown to the receiver as a gap at its place.
+/// No policy touches an event that has begun to leave, is replayed or was a dead letter; none changes the order of
+/// events. A dropped event is counted, announced as ``EventsDropped``, and shown to the receiver as a gap at its place.
 public enum OverflowPolicy: Sendable, Hashable {
     /// The default: `send` waits for room; `publish` goes on to the hard limit.
     case wait

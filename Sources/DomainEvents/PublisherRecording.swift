@@ -7,9 +7,15 @@ package final class PublisherRecording: @unchecked Sendable {
     private let lock = Lock()
     private weak var recorder: (any EventRecording)?
 
-    /// Makes this recorder the publisher's, unless there is one.
+    /// Makes this recorder the publisher's, unless the publisher has one already.
     package func offer(_ recorder: any EventRecording) {
-        lock.withLock { if self.recorder == nil { self.recorder = recorder } }
+        let present = lock.withLock {
+            let present = self.recorder
+            if present == nil { self.recorder = recorder }
+            return present
+        }
+        // This may be the last reference, so it is released without the lock.
+        withExtendedLifetime(present) {}
     }
 
     /// Whether this recorder is the publisher's.

@@ -6,16 +6,20 @@
 struct RawEvent: @unchecked Sendable {
     // Sendable: every event type is Sendable, and the holder of this value has the event to itself.
     @usableFromInline let address: UnsafeMutableRawPointer
+    /// The bytes in which the event came from another process; nil for an event of this process.
+    let payload: UnsafeRawBufferPointer?
 
     @usableFromInline
     init(_ address: UnsafeMutableRawPointer) {
         self.address = address
+        payload = nil
     }
 
-    /// The caller's event, for as long as the caller lends it; nothing moves it out of its memory.
-    @inlinable
-    init(reading event: UnsafeRawPointer) {
+    /// The caller's event, for as long as the caller lends it and its payload; nothing moves it out of its memory.
+    @usableFromInline
+    init(reading event: UnsafeRawPointer, payload: UnsafeRawBufferPointer? = nil) {
         address = UnsafeMutableRawPointer(mutating: event)
+        self.payload = payload
     }
 
     func copy<E: DomainEvent>(as type: E.Type) -> E {

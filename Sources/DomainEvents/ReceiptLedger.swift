@@ -43,8 +43,8 @@ package final class ReceiptLedger: @unchecked Sendable {
 
     /// - Parameters:
     ///   - onFailure: called with each failure, as soon as the ledger knows it.
-    ///   - onCompletion: called once, when the ledger waits for no process any more, with the number of handlers in
-    ///     each process and the first failure.
+    ///   - onCompletion: called when the ledger waits for no process any more, with the number of handlers in each
+    ///     process and the first failure; after `fail(_:)`, late receipts may cause further calls.
     init(
         of name: String,
         id: EventID,

@@ -10,6 +10,10 @@ final class Room: @unchecked Sendable {
     /// How many events wait for one handler on a queue or in a task before `send` waits.
     static let strandLimit = 4_096
 
+    private static let numbers = Atomic(0)
+
+    /// The room's place in the order in which rooms were made.
+    let number = Room.numbers.wrappingAdd(1, ordering: .relaxed).newValue
     private let lock: Lock
     let limit: Int
     private var entered = 0
@@ -19,7 +23,7 @@ final class Room: @unchecked Sendable {
     private var knownLeft = 0
     /// Places that are kept for senders whose event does not lie here yet.
     private var promised = 0
-    /// True if no sender has to wait, because the consumer takes no events.
+    /// True if no sender has to wait: the consumer takes no events, or is a journal.
     private var isOpen: Bool
     private var waiters: [(ticket: Int, continuation: CheckedContinuation<Void, any Error>)] = []
     /// Whether senders wait; the consumer reads this without the lock.

@@ -74,7 +74,7 @@ final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
     }
 
     /// Begins the iteration: an event now counts as handled only when the consumer asks for the next event, and `send`
-    /// waits for the consumer.
+    /// waits for the consumer if the policy is `waiting`.
     func startIterating() {
         lock.withLock {
             isIterated = true
@@ -84,19 +84,19 @@ final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
 
     // MARK: - In
 
-    override var hasKeys: Bool {
+    override var needsPreparation: Bool {
         if case .latest = policy { true } else { false }
     }
 
-    override func key(of event: RawEvent) -> AnyHashable? {
-        if case .latest(let key) = policy { key(event) } else { nil }
+    override func prepare(_ event: RawEvent) -> EventPreparation {
+        if case .latest(let key) = policy { .key(key(event)) } else { .nothing }
     }
 
     override func append(
         _ event: RawEvent,
         _ stamp: EventStamp,
         _ tracker: HandlingTracker?,
-        key: AnyHashable?
+        _ preparation: EventPreparation
     ) -> AppendOutcome {
         guard !isFinished else { return .settled }
         if let consumer {
@@ -113,7 +113,7 @@ final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
         // No caller waits for a sequence that is not iterated.
         var outcome: AppendOutcome = isIterated ? [] : .settled
         let tracker = isIterated ? tracker : nil
-        if let key, let older = places[key] {
+        if case .key(let key) = preparation, let older = places[key] {
             let place = backlog.replace(older, event, stamp, tracker, for: self)
             places[key] = place
             keys[older] = nil
@@ -132,7 +132,7 @@ final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
             }
         }
         let place = backlog.append(event, stamp, tracker, for: self)
-        if let key {
+        if case .key(let key) = preparation {
             places[key] = place
             keys[place] = key
         }

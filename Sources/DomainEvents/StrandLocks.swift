@@ -40,8 +40,7 @@ enum StrandLocks {
 }
 
 extension Lock {
-    /// Takes a lock that is never held for long; a few tries take less time than putting the thread to sleep and waking
-    /// it.
+    /// Takes a lock that is seldom held for long; a few tries take less time than the thread's sleep and wake-up.
     func lockSoon() {
         // In a simulation, the number of tries must depend on the seed alone.
         if Simulation.thread != nil { return lock() }

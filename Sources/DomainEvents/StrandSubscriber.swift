@@ -72,7 +72,7 @@ final class StrandSubscriber: DeferredSubscriber, @unchecked Sendable {
         _ event: RawEvent,
         _ stamp: EventStamp,
         _ tracker: HandlingTracker?,
-        key: AnyHashable?
+        _ preparation: EventPreparation
     ) -> AppendOutcome {
         guard !isRemoved else { return .settled }
         room.enter()
@@ -100,7 +100,7 @@ final class StrandSubscriber: DeferredSubscriber, @unchecked Sendable {
         finish(place, failure: failure, publisher: publisher)
     }
 
-    /// Takes the event's tracker, which the settlement tells instead of this subscriber.
+    /// Makes the object by which the handler settles the event; it takes over the event's tracker.
     private func settlement(of place: DeliveryPlace) -> ManualSettlement {
         // Until it is settled, the event takes up room, so that the senders of this process wait for its subscriber.
         lock.withLock { room.enter() }

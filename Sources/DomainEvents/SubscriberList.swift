@@ -18,11 +18,15 @@ package final class SubscriberList: @unchecked Sendable {
 
     /// The locks of the deferred subscribers, as ``StrandLocks`` numbers them.
     let lockMask: UInt32
-    let hasKeys: Bool
+    let needsPreparation: Bool
     /// Whether the publisher's own journal records the events.
     let isRecorded: Bool
-    /// Whether a journal may make the events safe only some time after it has recorded them, here or where they go from
-    /// here.
+    /// The only deferred subscriber, if it is a journal that takes events at once; nil otherwise.
+    ///
+    /// `deferred` holds it, so the reference is not counted.
+    private let soleRecorder: Unmanaged<DeferredSubscriber>?
+    /// Whether a journal here, or at a publisher that gets the events from here, may make the events safe only some
+    /// time after it has recorded them.
     let isSafeLater: Bool
     /// Whether there are only handlers on the publishing thread.
     @usableFromInline let isPlain: Bool
@@ -45,8 +49,9 @@ package final class SubscriberList: @unchecked Sendable {
             (first + index).initialize(to: .passUnretained(subscriber))
         }
         lockMask = deferred.reduce(0) { $0 | $1.lockMask }
-        hasKeys = deferred.contains { $0.hasKeys }
+        needsPreparation = deferred.contains { $0.needsPreparation }
         isRecorded = deferred.contains { $0.isRecorder }
+        soleRecorder = deferred.count == 1 && deferred[0].recordsAtOnce ? .passUnretained(deferred[0]) : nil
         isSafeLater = !links.isEmpty || deferred.contains { $0.laterRecorder != nil }
         isLocal = forwarders.isEmpty && links.isEmpty
         isPlain = isLocal && deferred.isEmpty
@@ -58,12 +63,25 @@ package final class SubscriberList: @unchecked Sendable {
         first.deallocate()
     }
 
-    /// Whether all subscribers are this publisher's own handlers on the delivering thread.
-    var isInlineOnly: Bool { deferred.isEmpty && links.isEmpty }
+    /// Whether a run (events that a link brings together) can be handled on arrival: all subscribers are this
+    /// publisher's own handlers on the delivering thread, and at most one journal.
+    var takesRuns: Bool { links.isEmpty && (deferred.isEmpty ? inlineCount > 0 : soleRecorder != nil) }
+
+    /// How many handlers an event of a run has.
+    package var runHandlers: Int { inlineCount + deferred.count }
+
+    /// Records an event of a run, if a journal wants it, before the event's handlers are called.
+    ///
+    /// - Returns: False if the journal cannot record the event as part of a run.
+    package func recordInRun(_ payload: UnsafeRawBufferPointer, _ context: BorrowedContext) -> Bool {
+        soleRecorder?._withUnsafeGuaranteedRef { $0.recordAtOnce(payload, context) } ?? true
+    }
 
     var address: UInt { UInt(bitPattern: Unmanaged.passUnretained(self).toOpaque()) }
 
     var hasSubscribers: Bool { inlineCount > 0 || !deferred.isEmpty || !links.isEmpty }
+    /// Whether a subscriber other than a journal gets the events.
+    var hasHandlers: Bool { inlineCount > 0 || !links.isEmpty || deferred.contains { !$0.onlyRecords } }
     var isEmpty: Bool { !hasSubscribers && forwarders.isEmpty }
 
     func with(
@@ -96,7 +114,7 @@ package final class SubscriberList: @unchecked Sendable {
         let stamp = publisher.stamp(causedBy: EventContext.handledByTask)
         // The strands get this stamp first, so the inline handlers must see the same context.
         if inlineCount > 0 { thread.context = stamp.context(of: publisher.source) }
-        deferred.post(event, stamp, nil, lockMask: lockMask, keys: hasKeys ? deferred.keys(of: event) : nil)
+        deferred.post(event, stamp, nil, lockMask: lockMask, needsPreparation ? deferred.prepare(event) : .nothing)
     }
 }
 

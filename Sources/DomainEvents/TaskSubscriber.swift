@@ -60,7 +60,7 @@ final class TaskSubscriber: DeferredSubscriber, @unchecked Sendable {
         _ event: RawEvent,
         _ stamp: EventStamp,
         _ tracker: HandlingTracker?,
-        key: AnyHashable?
+        _ preparation: EventPreparation
     ) -> AppendOutcome {
         guard !isRemoved else { return .settled }
         backlog.append(event, stamp, tracker, for: self)
@@ -84,8 +84,8 @@ final class TaskSubscriber: DeferredSubscriber, @unchecked Sendable {
 
     /// Calls the handler for the waiting events, on the handler's own actor.
     ///
-    /// If the actor changed between entering the gate and the handler's first line, a handler could still begin after
-    /// its subscription was cancelled on that actor.
+    /// The gate is entered on that actor as well. Otherwise the subscription could be cancelled on the actor after the
+    /// gate was entered, and the handler would still begin.
     private func workOff(isolation: isolated (any Actor)?) async {
         var handled = 0
         var batch = DeliveryBatch()

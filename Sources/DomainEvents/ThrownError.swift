@@ -2,7 +2,7 @@
 package final class ThrownError: Sendable, CustomStringConvertible {
     // This is a class, so that the usual result, without an error, takes one word.
 
-    /// How many scalars of an error's own words are kept before the handler's place; a refusal has room for both.
+    /// How many Unicode scalars of an error's own words are kept, so that a refusal has room for the handler's place.
     private static let longest = 768
 
     package let error: any Error
@@ -10,9 +10,18 @@ package final class ThrownError: Sendable, CustomStringConvertible {
     /// Where the handler was subscribed; nil for an error that names no handler.
     package let site: SubscriptionSite?
 
-    package init(_ error: any Error, at site: SubscriptionSite?) {
+    /// Whether a journal has failed to record the event, with this error or with one that came after it.
+    package let lacksRecord: Bool
+
+    package init(_ error: any Error, at site: SubscriptionSite?, lacksRecord: Bool = false) {
         self.error = error
         self.site = site
+        self.lacksRecord = lacksRecord
+    }
+
+    /// The event's error after a later one: this error, marked with `lacksRecord` if either is.
+    func followed(by later: ThrownError) -> ThrownError {
+        lacksRecord || !later.lacksRecord ? self : ThrownError(error, at: site, lacksRecord: true)
     }
 
     /// The error in its own words, then module, file and line: `StoreFull() (handler at Warehouse/Store.swift:12)`.

@@ -2,71 +2,139 @@ import Locks
 import Synchronization
 
 /// The events that were published inside a transaction and wait for its end.
+///
+/// A transaction inside another one of the same publisher has joined it: as long as the body of the outer one runs, the
+/// outer one holds the events. After that the inner one holds them until its own body has returned.
 final class Transaction: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
+
+    private enum Phase {
+        case bodyRuns
+        /// A thread publishes what is held. The transaction also holds what tasks that outlived the body publish
+        /// meanwhile: otherwise the next event of such a task would overtake its earlier ones.
+        case publishing
+        /// Events are held, and the next thread that comes publishes them.
+        case handedOver
+        case ended
+    }
+
     private let publisher: EventPublisher
-    /// The transaction of another publisher around this transaction; nil if there is none.
+    /// The transaction around this one, of any publisher; nil if there is none.
     private let outer: Transaction?
+    /// The transaction of the same publisher that this one has joined; nil if there is none.
+    private let joined: Transaction?
     private let lock = Lock()
     private var held: [() -> Void] = []
-    private var isOpen = true
-    /// How many further events were held while the transaction publishes its events; they come from tasks that outlived
-    /// the transaction's body.
-    private var late: Int?
+    private var phase = Phase.bodyRuns
 
-    private static let lateLimit = 1_024
+    /// After this many events a thread hands the rest over, so that it goes on even if tasks publish on and on.
+    private static let burst = 1_024
 
     /// The transactions that the current task is in, innermost first.
     @TaskLocal static var current: Transaction?
 
-    init(of publisher: EventPublisher, inside outer: Transaction?) {
+    init(of publisher: EventPublisher) {
         self.publisher = publisher
-        self.outer = outer
+        outer = Self.current
+        joined = Self.current(of: publisher)
     }
 
     /// The transaction of this publisher that the current task is in.
     static func current(of publisher: EventPublisher) -> Transaction? {
         var transaction = current
         while let candidate = transaction {
-            if candidate.publisher === publisher, candidate.lock.withLock({ candidate.isOpen }) { return candidate }
+            if candidate.publisher === publisher, candidate.isOpen { return candidate }
             transaction = candidate.outer
         }
         return nil
     }
 
-    /// Keeps a closure that publishes an event; returns false if the transaction has ended or has no room left for it.
+    private var isOpen: Bool { lock.withLock { phase != .ended } }
+
+    // MARK: - Holding
+
+    /// Keeps a closure that publishes an event; returns false if this transaction and those it has joined have ended.
+    ///
+    /// Nothing bounds what tasks that outlived the body publish while one handler runs, because `publish` never waits.
+    /// But once a thread has handed the rest over, the next task that publishes also publishes what is held. So a task
+    /// that publishes on and on is slowed by the handlers, as without a transaction.
     func hold(_ publish: @escaping () -> Void) -> Bool {
-        lock.withLock {
-            guard isOpen, late ?? 0 < Self.lateLimit else { return false }
-            late = late.map { $0 + 1 }
+        if holdForBody(publish) { return true }
+        // In a handler the event in hand comes first.
+        let isInHandler = DeliveryThread.current.isDelivering
+        let (isHeld, isNext) = lock.withLock {
+            guard phase != .ended else { return (false, false) }
+            held.append(publish)
+            guard phase == .handedOver, !isInHandler else { return (true, false) }
+            phase = .publishing
+            return (true, true)
+        }
+        // The handlers are not inside this transaction.
+        if isNext { Self.$current.withValue(outer) { publishHeld() } }
+        return isHeld || (joined?.hold(publish) ?? false)
+    }
+
+    /// Keeps a closure in the outermost joined transaction whose body runs; returns false if no body runs.
+    private func holdForBody(_ publish: @escaping () -> Void) -> Bool {
+        if let joined, joined.holdForBody(publish) { return true }
+        return lock.withLock {
+            guard phase == .bodyRuns else { return false }
             held.append(publish)
             return true
         }
     }
 
-    /// Ends the transaction: tasks that outlive it publish directly from now on.
-    ///
-    /// - Returns: The held closures; nil if the transaction had ended before.
-    func end() -> [() -> Void]? {
-        lock.withLock {
-            guard isOpen else { return nil }
-            isOpen = false
+    // MARK: - Ending
+
+    /// Publishes what is held, in order; called when the body has returned.
+    func publishAll() {
+        if enterPublishing(from: .bodyRuns) { publishHeld() }
+    }
+
+    /// Drops what is held; does nothing if ``publishAll()`` was called.
+    func drop() {
+        let dropped: [() -> Void]? = lock.withLock {
+            guard phase == .bodyRuns else { return nil }
+            phase = .ended
             defer { held = [] }
             return held
         }
+        // The deinit of an event may publish, so the events are released without the lock.
+        guard dropped != nil else { return }
+        publisher.openTransactions.wrappingSubtract(1, ordering: .relaxed)
     }
 
-    /// Takes what is held, for the caller to publish; if nothing is held, ends the transaction and returns nil.
-    ///
-    /// Until nothing is held, the transaction also holds events of tasks that outlived its body: otherwise the next
-    /// event of such a task would overtake its earlier events. ``lateLimit`` bounds them, because a task may publish
-    /// faster than the caller.
-    func takeHeld() -> [() -> Void]? {
+    private func enterPublishing(from expected: Phase) -> Bool {
         lock.withLock {
-            late = late ?? 0
-            if held.isEmpty { isOpen = false }
-            defer { held = [] }
-            return held.isEmpty ? nil : held
+            guard phase == expected else { return false }
+            phase = .publishing
+            return true
+        }
+    }
+
+    /// Publishes what is held until nothing is left, which ends the transaction, or hands the rest over.
+    private func publishHeld() {
+        var published = 0
+        while true {
+            let (batch, now): ([() -> Void], Phase) = lock.withLock {
+                if held.isEmpty { phase = .ended } else if published >= Self.burst { phase = .handedOver }
+                guard phase == .publishing else { return ([], phase) }
+                defer { held = [] }
+                return (held, phase)
+            }
+            switch now {
+            case .ended:
+                publisher.openTransactions.wrappingSubtract(1, ordering: .relaxed)
+                return
+            case .handedOver:
+                // If no task publishes again, another thread publishes the rest.
+                StrandExecutor.anywhere.schedule { if self.enterPublishing(from: .handedOver) { self.publishHeld() } }
+                return
+            case .bodyRuns, .publishing:
+                // Each event goes behind the events that the joined transaction still holds.
+                for publish in batch where joined?.hold(publish) != true { publish() }
+                published += batch.count
+            }
         }
     }
 }
@@ -84,20 +152,23 @@ extension EventPublisher {
     /// ```
     ///
     /// The events keep their order, and the identities and causes that they had when they were published. The
-    /// transaction covers the task (or, outside tasks, the thread) that runs `body`, and its child tasks. A transaction
-    /// inside another transaction of the same publisher joins it: its events are held until the outer transaction ends.
-    /// If the inner transaction throws and the outer goes on, the events of the inner are still held; to undo a part,
-    /// use a transaction for that part alone.
+    /// transaction covers the task (or, outside tasks, the thread) that runs `body`, and the tasks that `body` starts
+    /// undetached. A transaction inside another of the same publisher joins it: the outer one holds its events.
+    /// If the inner transaction throws and the outer goes on, the events of the inner are still held. To be able to
+    /// drop the events of one part, use a transaction for that part alone. An inner transaction may be in a task that
+    /// outlives the body of the outer one. It then holds what is published later until its own body has returned, and
+    /// drops that if the body throws.
+    ///
+    /// A task that outlives `body` publishes its further events behind those that it has published inside `body`.
     ///
     /// Inside a transaction ``send(_:)-(E)`` takes the event and does not wait for room.
     /// ``deliver(_:within:clock:)-(E,_,_)`` and ``request(_:awaiting:within:clock:where:)`` throw, as they would wait
     /// for a held event.
     public func transaction<R>(_ body: () throws -> R) rethrows -> R {
-        if Transaction.current(of: self) != nil { return try body() }
         let transaction = beginTransaction()
-        defer { endTransaction(transaction, keeping: false) }
+        defer { transaction.drop() }
         let result = try Transaction.$current.withValue(transaction, operation: body)
-        endTransaction(transaction, keeping: true)
+        transaction.publishAll()
         return result
     }
 
@@ -107,29 +178,16 @@ extension EventPublisher {
     /// - Throws: What `body` throws; `CancellationError` if the task was cancelled before `body` returned. Either way
     ///   the events were dropped.
     public func transaction<R>(_ body: () async throws -> R) async throws -> R {
-        if Transaction.current(of: self) != nil { return try await body() }
         let transaction = beginTransaction()
-        defer { endTransaction(transaction, keeping: false) }
+        defer { transaction.drop() }
         let result = try await Transaction.$current.withValue(transaction, operation: body)
         try Task.checkCancellation()
-        endTransaction(transaction, keeping: true)
+        transaction.publishAll()
         return result
     }
 
     private func beginTransaction() -> Transaction {
         openTransactions.wrappingAdd(1, ordering: .relaxed)
-        return Transaction(of: self, inside: Transaction.current)
-    }
-
-    /// Publishes what was held, or drops it.
-    ///
-    /// A second call does nothing.
-    private func endTransaction(_ transaction: Transaction, keeping isKept: Bool) {
-        if isKept {
-            while let held = transaction.takeHeld() { for publish in held { publish() } }
-        } else if transaction.end() == nil {
-            return
-        }
-        openTransactions.wrappingSubtract(1, ordering: .relaxed)
+        return Transaction(of: self)
     }
 }

@@ -11,7 +11,7 @@ public struct ManualAcknowledgement: Sendable {
 /// An event in the hands of a handler that acknowledges it later, such as a gateway that waits for a broker.
 ///
 /// Until the delivery is settled, the event counts as unhandled: for the peer that sent it, for a caller that waits in
-/// `deliver`, and when the process drains. If the process dies first, the event comes again, with a higher
+/// `deliver`, and when the process drains. If the process dies first, a peer's event comes again, with a higher
 /// ``EventContext/attempt``. Deliveries may be settled in any order, from any thread. The first call settles the
 /// delivery, and later calls do nothing. A delivery that is released without a call counts as refused.
 public final class UnsettledDelivery<E: DomainEvent>: Sendable {
@@ -47,7 +47,7 @@ struct NotSettled: Error, CustomStringConvertible {
     var description: String { "the event was not acknowledged: \(reason)" }
 }
 
-/// What is told when a subscriber settles an event; told once.
+/// Settles one event for its subscriber; only the first call counts.
 final class ManualSettlement: Sendable {
     private let isSettled = Atomic<Bool>(false)
     private let subscriber: StrandSubscriber

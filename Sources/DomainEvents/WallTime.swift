@@ -7,7 +7,7 @@ import Glibc
 import Darwin
 #endif
 
-/// Wall-clock time, only for people and peers to read; no decision depends on it.
+/// Wall-clock time, for people and peers to read; a link also uses it to decide whether events gather before a write.
 enum WallTime {
     /// Nanoseconds since 1970-01-01 00:00 UTC.
     static func now() -> UInt64 {

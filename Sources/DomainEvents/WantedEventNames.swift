@@ -19,7 +19,7 @@ public struct WantedEventNames: AsyncSequence, Sendable {
     /// Makes a consumer that is independent of the others.
     public func makeAsyncIterator() -> Iterator { Iterator(wanted) }
 
-    /// Takes the names after one change after the other.
+    /// Takes the names after each change.
     public struct Iterator: AsyncIteratorProtocol {
         private let wanted: WantedNames
         private var changes: AsyncStream<Void>.Iterator
@@ -30,10 +30,10 @@ public struct WantedEventNames: AsyncSequence, Sendable {
             changes = wanted.changes().makeAsyncIterator()
         }
 
-        /// The names that are wanted now, as soon as they differ from those that this returned last.
+        /// Waits until the wanted names differ from those that this returned last, and returns them.
         public mutating func next() async -> [String]? { await next(isolation: nil) }
 
-        /// The names that are wanted now, as soon as they differ from those that this returned last.
+        /// Waits until the wanted names differ from those that this returned last, and returns them.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> [String]? {
             while !Task.isCancelled {
                 // A change that comes after this look leaves a mark in `changes`.
@@ -80,7 +80,7 @@ final class WantedNames: @unchecked Sendable {
         withExtendedLifetime(removed) {}
     }
 
-    /// Notes whether a name is wanted; the caller has ``tellWatchers()`` follow when it has released its locks.
+    /// Notes whether a name is wanted; the caller calls ``tellWatchers()`` when it has released its locks.
     func set(_ name: EventName, isWanted: Bool) {
         lock.withLock {
             let isChange = isWanted ? names?.insert(name).inserted == true : names?.remove(name) != nil

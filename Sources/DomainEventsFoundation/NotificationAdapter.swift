@@ -15,16 +15,16 @@ import Synchronization
 /// ```
 ///
 /// - An event's fields are the notification's `userInfo`. Nested types become dictionaries; numbers, dates, data,
-///   UUIDs, URLs and decimals stay what they are. An event that is a single value or an array is the entry `value`. The
-///   notification's `object` is a ``PostedEvent``.
-/// - A notification with a wrong dictionary is reported to `onError`, and no subscriber gets it.
-/// - Publishing does not wait for observers. The adapter posts notifications on a queue of its own, in the order in
-///   which the events were published, whatever their types. (On Linux `post` waits for the whole operation queue that
-///   an observer names.) Observers that name no queue run on the adapter's queue.
+///   UUIDs, URLs and decimals stay what they are. An event that is a single value or an array becomes the entry
+///   `value`. The notification's `object` is a ``PostedEvent``.
+/// - A notification whose dictionary does not fit the event is reported to `onError`, and no subscriber gets it.
+/// - Publishing does not wait for observers. The adapter posts notifications on one queue, by default its own, in the
+///   order in which the events were published, whatever their types. (On Linux the center's `post` waits for all work
+///   of the operation queue that an observer names.) Observers that name no queue run on the adapter's queue.
 /// - The adapter publishes a posted notification as an event on the posting thread, before `post` returns. If a handler
-///   posts it, the event is published when the handler has returned.
-/// - Nothing goes round in circles: no publisher and no center gets an event twice, even through several adapters and
-///   centers. Give a publisher and a center one adapter only, because two adapters post everything twice.
+///   posts the notification, handlers on the publishing thread get the event when that handler has returned.
+/// - Nothing goes round in circles: no event comes back to a publisher or center where it has been. One that has passed
+///   eight of them goes no further. Give a publisher and a center one adapter only: two would post everything twice.
 ///
 /// The adapter ends when it is released or cancelled. All members may be used from any thread.
 public final class NotificationAdapter: @unchecked Sendable {
@@ -54,7 +54,7 @@ public final class NotificationAdapter: @unchecked Sendable {
     ///   - center: where notifications are posted.
     ///   - queue: where notifications are posted from; nil for a queue of the adapter's own. With `.queue(.main)`
     ///     observers run on the main thread, as those of an application expect.
-    ///   - onError: called, on the thread of the failure, for each notification that did not become an event and each
+    ///   - onError: called, on the thread of the failure, for each notification that could not become an event and each
     ///     event that could not be posted.
     public init(
         _ publisher: EventPublisher,
@@ -126,9 +126,9 @@ public final class NotificationAdapter: @unchecked Sendable {
         lock.withLock { isOpen.value && ways.insert(way).inserted }
     }
 
-    /// Ends the adapter: after this has returned, no notification is posted for an event.
+    /// Ends the adapter: after this has returned, no further event becomes a notification, or the other way round.
     ///
-    /// A notification that another thread is just posting may still be published. Further calls do nothing.
+    /// What another thread is just posting or publishing may still arrive. Further calls do nothing.
     public func cancel() {
         let (observers, subscriptions) = lock.withLock {
             isOpen.close()
@@ -150,7 +150,7 @@ public final class NotificationAdapter: @unchecked Sendable {
             guard route.going(to: there) != nil else { return }
             do {
                 let userInfo = try UserInfoEncoder.encode(event)
-                // The route does not include the center: each observer decides where the event goes next.
+                // The route leaves out the center: the adapter that makes an event of the notification adds it.
                 let origin = PostedEvent(context: context, route: route.going(to: here) ?? route)
                 center.post(name: name, object: origin, userInfo: userInfo)
             } catch {

@@ -24,10 +24,10 @@ public struct NotificationError: Error, Sendable, CustomStringConvertible {
     /// The path of the field, such as `box.id` or `items[2].title`; empty for the dictionary as a whole.
     public let path: String
 
-    /// The value that was found at the path.
+    /// What was found at the path, in words; for an invalid event, the error of `validate()`.
     public let found: String
 
-    /// The value that was expected at the path.
+    /// What was expected at the path, in words.
     public let expected: String
 
     /// The failure in a sentence.

@@ -45,7 +45,7 @@ struct NotificationRoute: Sendable, Equatable {
     }
 }
 
-/// The numbers by which routes know notification centers.
+/// The numbers by which routes know publishers and notification centers.
 enum NotificationStations {
     private struct Entry {
         weak var center: NotificationCenter?
@@ -57,15 +57,19 @@ enum NotificationStations {
     nonisolated(unsafe) private static var entries: [ObjectIdentifier: Entry] = [:]
 
     static func number(of center: NotificationCenter) -> UInt64 {
-        lock.withLock {
+        let (number, living): (UInt64, [NotificationCenter]) = lock.withLock {
             let key = ObjectIdentifier(center)
             // An earlier center may have had the same address.
-            if let entry = entries[key], entry.center === center { return entry.number }
+            if let entry = entries[key], entry.center === center { return (entry.number, []) }
+            let living = entries.values.compactMap(\.center)
             entries = entries.filter { $0.value.center != nil }
             let number = UInt64.random(in: 1 ... .max)
             entries[key] = Entry(center: center, number: number)
-            return number
+            return (number, living)
         }
+        // These may be the last references to other centers and their observers, so they are released without the lock.
+        withExtendedLifetime(living) {}
+        return number
     }
 
     static func number(of publisher: EventPublisher) -> UInt64 { publisher.source.incarnation }

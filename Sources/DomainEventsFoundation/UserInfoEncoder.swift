@@ -59,7 +59,7 @@ private final class EncodedNode {
         return child
     }
 
-    /// Several containers of one kind share the place.
+    /// Makes the place a dictionary, unless it is one: several containers of one kind share the place.
     func becomeKeyed() {
         if case .keyed = content { return }
         content = .keyed([:])

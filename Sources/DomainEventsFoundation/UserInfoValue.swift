@@ -2,7 +2,7 @@ import Foundation
 
 /// Reads single values of a notification's dictionary, in Swift's or Foundation's types.
 ///
-/// For any other value it describes what it has found.
+/// Also describes a value of any type, for an error.
 enum UserInfoValue {
     /// The types of values that the dictionary holds as they are.
     private static let kept: Set<ObjectIdentifier> = [

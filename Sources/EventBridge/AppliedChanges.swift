@@ -12,17 +12,17 @@ public struct AppliedChanges: Sendable, Hashable {
         /// The worker, or the member of a pool, that the failure is about.
         public let worker: String
 
-        /// What has happened, and what holds now: a sentence that names the worker.
+        /// What has happened, as a sentence that names the worker.
         public let description: String
     }
 
-    /// The new workers, in their order, whether they have become ready or are in ``failures``.
+    /// The new workers, in their order, including those that are in ``failures``.
     public var started: [String] = []
 
-    /// The workers that were removed: they have ended, and events that they had not handled are dead letters.
+    /// The workers that were removed: they have ended, and unhandled events are dead letters, if there was room.
     public var stopped: [String] = []
 
-    /// The workers that run by another specification now.
+    /// The workers that now have their new specification; a worker that is down uses it at its next start.
     public var replaced: [String] = []
 
     /// The workers that were left alone: the same processes do their work.

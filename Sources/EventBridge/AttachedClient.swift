@@ -30,7 +30,7 @@ final class AttachedClient: HostSession, @unchecked Sendable {
     /// Why the host ended the link; nil if the link itself reports the reason.
     private var fault: String?
 
-    /// Events of other machines come only from workers, whose specifications say so.
+    /// Only workers may bring events of other machines, if their specifications allow that.
     let mayImport = false
 
     /// 30 s of silence end a client's link: a client that hangs must not keep an outbox here.
@@ -105,7 +105,7 @@ final class AttachedClient: HostSession, @unchecked Sendable {
             reject.report = owner.encodedReport()
             return .reject(reject)
         }
-        guard owner.admit(self) else { return reject(.limit, "as many clients are attached as may be") }
+        guard owner.admit(self) else { return reject(.limit, "the host has as many clients as it allows") }
         arrival.introduced()
         lock.withLock { isRouted = true }
         return outcome
@@ -117,7 +117,7 @@ final class AttachedClient: HostSession, @unchecked Sendable {
 
     func guestWasRejected(_ reject: Reject) {
         lock.withLock { fault = "was not accepted: \(reject.text)" }
-        // If the socket has not taken the whole reject, the rest follows until the time for a hello is over.
+        // If the socket has not taken the whole reject frame, the rest follows until the time for a hello is over.
         guard link.isFlushed else { return }
         // The client was told why, and the host reads nothing more from it.
         arrival.stream.finishWriting()

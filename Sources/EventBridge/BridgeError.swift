@@ -16,11 +16,11 @@ public struct BridgeError: Error, Sendable, Hashable, CustomStringConvertible {
         case invalidSpecification
         /// A worker did not become ready.
         case workerNotReady
-        /// A worker was not replaced: its present process, or its next one, does the work.
+        /// A worker was not replaced; the description says why.
         case notReplaced
         /// The bridge is in the wrong state for the call: it was started before, does not run yet, or has ended.
         case wrongState
-        /// The control socket cannot be made: its path is unsafe or too long, or another process serves it.
+        /// The control socket cannot be made or taken: for example, its path is unsafe, or another process serves it.
         case control
         /// The operating system refused something that the bridge cannot do without.
         case system

@@ -1,6 +1,6 @@
 import Supervision
 
-/// Giving a running bridge other workers.
+/// Changing the workers of a running bridge.
 extension BridgeHost {
     /// Gives the bridge these workers, and leaves alone the workers whose specifications have not changed.
     ///
@@ -12,26 +12,27 @@ extension BridgeHost {
     /// whose specification has changed, as ``replace(_:with:handingOverWithin:)`` does. The processes of the others go
     /// on. The bridge first looks for mistakes; if it finds one, it changes nothing.
     ///
-    /// Events flow all the while. From one moment on, removed workers get nothing new, and the bridge keeps events for
-    /// the new workers: each event goes either to the old workers or to the new ones. Removed workers have `limit` to
-    /// finish the events on their way to them and from them. Then all removed workers go down together, each by its own
-    /// shutdown sequence, and events that they leave become dead letters. Then the new workers start; in the order of
-    /// starts they come after all others. Last, the changed workers are replaced, one after the other.
+    /// Events flow all the while. From one moment on, removed workers get no new events of their specifications, and
+    /// the bridge keeps events for the new workers: each event goes either to the old workers or to the new ones.
+    /// Removed workers have `limit` to finish the events on their way to them and from them. All of them go down
+    /// together, each by its own shutdown sequence, and events that they leave become dead letters. Then the new
+    /// workers start; in the order of starts they come after all others. Last, the changed workers are replaced, one
+    /// after the other.
     ///
     /// A worker that does not become ready holds up no other: ``AppliedChanges/failures`` names it, and its restart
-    /// type says what follows. If a replacement fails, the present process goes on. A worker that had been given up is
-    /// started anew if its specification has changed. A call waits for the calls before it. A shutdown takes
-    /// precedence: a change that the shutdown overtakes is a failure. Cancelling the task gives up replacements that
-    /// have not begun to hand over, and ends the wait for new workers.
+    /// type says what follows. If a replacement fails, the present process goes on, or another start follows. A worker
+    /// that had been given up is started anew if its specification has changed. A call waits for the calls before it. A
+    /// shutdown takes precedence: a change that the shutdown overtakes is a failure. Cancelling the task gives up
+    /// replacements that have not begun to hand over, and ends the wait for new workers.
     ///
     /// - Parameters:
     ///   - workers: all workers that the bridge is to have. Its present workers keep their order.
     ///   - limit: how long a removed worker may take to finish its events before it is asked to drain, and how long a
     ///     replaced process may take to finish before it is ended by signals.
     /// - Returns: What was done about each worker, and what has failed.
-    /// - Throws: ``BridgeError``: `invalidSpecification` names every mistake, and every change that is not possible
-    ///   while the bridge runs: a change of a pool's shape, or of anything that `replace` cannot change. `wrongState`
-    ///   before the bridge's start and after its end.
+    /// - Throws: ``BridgeError``. `invalidSpecification` names every mistake, and every change that is not possible
+    ///   while the bridge runs: what `replace` cannot change either, such as the number of members of a pool.
+    ///   `wrongState` is thrown before the bridge's start and from the beginning of its shutdown.
     @discardableResult
     public func apply(
         _ workers: [WorkerSpecification],

@@ -11,11 +11,11 @@ extension BridgeHost {
     /// ```
     ///
     /// The present process works until the new process has finished its handshake and is ready. If the new process does
-    /// not become ready, it is ended, and nothing else has happened. Once it is ready, the host keeps events for the
-    /// worker in order, as for a worker that is down. The present process is asked to finish what it has, and ends;
-    /// then the new process gets the kept events. No event is lost, overtaken or handled twice, unless the present
-    /// process crashes or does not finish within `limit`. Events that it had not acknowledged then come again, with a
-    /// higher attempt.
+    /// not become ready, the host ends it, and nothing else has happened. Once the new process is ready, the host keeps
+    /// events for the worker in order, as for a worker that is down. The present process is asked to finish what it
+    /// has, and ends; then the new process gets the kept events. No event is lost, overtaken or handled twice, unless
+    /// the present process crashes or does not finish within `limit`. Events that it had not acknowledged then come
+    /// again, with a higher attempt.
     ///
     /// A worker that is down or going down is not started by this call: its next start uses the new specification. A
     /// pool's members are replaced one after the other. Cancelling the task gives up a replacement that has not begun
@@ -24,12 +24,12 @@ extension BridgeHost {
     /// - Parameters:
     ///   - worker: the name of a worker, of a pool, or of one of its members.
     ///   - specification: what the worker runs by from now on; nil to keep its specification, for a program that has
-    ///     changed on disk. Name, pool, ``WorkerLimits`` (but for the deadline of handlers), significance, and life on
-    ///     demand cannot change.
+    ///     changed on disk. The name, the pool, ``WorkerLimits`` except the deadline of handlers, `isSignificant` and
+    ///     `onDemand` cannot change.
     ///   - limit: how long the present process may take to finish what it has, before it is ended by signals.
     /// - Throws: ``BridgeError``. `invalidSpecification` if the worker does not exist or the specification has
-    ///   mistakes: then nothing was started. Otherwise `notReplaced`, with the reason. In a pool, the members before
-    ///   the member that the error names have then been replaced.
+    ///   mistakes: then nothing was started. Otherwise `notReplaced`, with the reason. If the error names a member of a
+    ///   pool, the members before it have been replaced.
     public func replace(
         _ worker: String,
         with specification: WorkerSpecification? = nil,
@@ -37,8 +37,8 @@ extension BridgeHost {
     ) async throws(BridgeError) {
         let members = try replacements(of: worker, with: specification, handingOverWithin: limit)
         for (index, member) in members {
-            // The specification is read at the worker's turn: another call may have changed it while the members before
-            // this worker were replaced.
+            // The specification is read only now: another call may have changed it while the members before this worker
+            // were replaced.
             let wanted = specification == nil ? core.specification(index) : member
             let outcome = await core.replace(index, with: wanted, handingOverWithin: limit)
             guard case .failed(let why) = outcome else { continue }

@@ -21,15 +21,15 @@ extension BridgeHost {
 
     /// Starts the bridge, runs it until the process gets SIGINT or SIGTERM, and shuts it down in order.
     ///
-    /// Use this in the `main` of a program that is a bridge's parent. A second signal escalates the end, and a third
+    /// Use this in the `main` of a program that runs a bridge. A second signal escalates the shutdown, and a third
     /// kills the workers, as ``escalateShutdown()`` does. Signals that come within 100 ms count as one, as some
     /// programs signal a process and its group at once. The run also ends when its task is cancelled, and when an
     /// automatic shutdown has ended all workers. When the call returns, both signals have their former effect again.
     ///
-    /// - Parameter limit: how long the shutdown waits at most until events that are on their way are handled.
+    /// - Parameter limit: how long the shutdown may wait until all events that are on their way are handled.
     /// - Returns: What was left unhandled.
     /// - Throws: What ``start()`` throws, after the workers that this call has started were shut down. ``BridgeError``
-    ///   if another call of this function catches these signals: then nothing was started.
+    ///   if another call of this function already catches these signals: then nothing was started.
     @discardableResult
     public func runUntilSignalled(drainingWithin limit: Duration = .seconds(5)) async throws -> ShutdownReport {
         let (stream, requests) = AsyncStream.makeStream(of: Int.self)
@@ -60,10 +60,10 @@ extension BridgeHost {
         }
     }
 
-    /// - Parameter requests: the numbers of requests to end. The first request ends the run, and further ones escalate
-    ///   its end.
+    /// - Parameter requests: the numbers of the requests to end, from 1. The first request ends the run, and each later
+    ///   one escalates the shutdown.
     private func run(drainingWithin limit: Duration, until requests: AsyncStream<Int>) async throws -> ShutdownReport {
-        // The tasks are separate: a cancellation of the caller ends the start and the wait, but not the shutdown.
+        // The tasks are separate: cancelling the caller's task ends the start and the wait, but not the shutdown.
         let running = Task(executorPreference: Simulation.taskExecutor) { [self] in
             try await start()
             await untilStopped()

@@ -3,17 +3,17 @@ import Supervision
 
 /// The workers' states, first as a snapshot and then change by change.
 ///
-/// A receiver gets them in one of the ways of `EventPublisher`: plain, on the thread of the bridge's reports, on the
-/// main actor, on a queue, in an asynchronous handler, or as a sequence. The first update is a snapshot of all workers;
-/// each further update also names the worker that has changed. No change is missed, repeated or out of order. Lifecycle
-/// events on the bridge's publisher, such as ``WorkerReady``, report what happens; these updates contain the present
-/// states.
+/// A receiver gets the states in one of the ways of `EventPublisher`: in a plain handler (on the thread of the bridge's
+/// reports), on the main actor, on a queue, in an asynchronous handler, or as a sequence. First comes a snapshot of all
+/// workers; each further update also names the worker that has changed. No change is missed, repeated or out of order.
+/// Lifecycle events on the bridge's publisher, such as ``WorkerReady``, report what happens; these updates contain the
+/// present states.
 extension BridgeHost {
     /// Calls `handler` with the states of all workers now, and then with each change.
     ///
     /// The first call of `handler` comes before this function returns, or soon after if an event's handler calls this
-    /// function. Further calls come on the thread of the bridge's reports: a slow handler holds up other reports, and
-    /// nothing else.
+    /// function. Changes during that call follow on its thread. All further calls come on the thread of the bridge's
+    /// reports: a slow handler holds up other reports, and nothing else.
     public func subscribeToStatus(
         _ handler: @escaping @Sendable (WorkerStatusUpdate) -> Void
     ) -> Subscription {

@@ -1,7 +1,6 @@
 import BridgePlatform
 public import DomainEvents
 package import EventRouting
-import Locks
 package import NamedSockets
 public import Supervision
 
@@ -25,8 +24,8 @@ public import Supervision
 ///
 /// Handlers of events from a worker run on the thread that reads that worker's link, unless their subscription names
 /// another place. Handlers of the bridge's reports run on a thread of their own: a slow handler holds up only other
-/// reports, and calls that lead to reports. Such a call returns when these were delivered, unless a handler of a report
-/// takes longer than five seconds. Any thread may use all members.
+/// reports, and calls that lead to reports. Such a call returns when its reports are delivered, or when one handler of
+/// a report has taken five seconds. Any thread may use all members.
 public final class BridgeHost: Sendable {
     let core: HostCore
     let attached: AttachedClients?
@@ -45,10 +44,10 @@ public final class BridgeHost: Sendable {
     ///   - deadLetters: how many of the events that could not be handled are kept.
     ///   - workerGuard: whether `bridge-guard` watches over the workers.
     ///   - control: where other processes of this user attach with `BridgeClient`; nil, the default, if none may.
-    ///   - output: gets each line that a worker prints, on a thread that it must not hold up. With nil, the default,
-    ///     each line is published as ``WorkerOutput``. A line without a subscriber goes to standard error, after the
-    ///     worker's name, as far as standard error takes it without waiting.
-    /// - Throws: ``BridgeError`` if the specifications have mistakes; the error names all of them.
+    ///   - output: gets the lines that workers print within `WorkerLimits.output`, on a thread that it must not hold
+    ///     up. With nil, the default, each such line is published as ``WorkerOutput``. A line without a subscriber goes
+    ///     to standard error, after the worker's name, as far as standard error takes it without waiting.
+    /// - Throws: ``BridgeError`` if there are mistakes, all of which it names, or if the system refuses resources.
     public convenience init(
         publisher: EventPublisher,
         workers: [WorkerSpecification],
@@ -132,9 +131,9 @@ public final class BridgeHost: Sendable {
 
     /// Kills the workers of a bridge that was not shut down, and says on standard error what they had not handled.
     deinit {
-        if lifecycle.end(), let loss = ShutdownReport(core.leftovers).loss {
+        if lifecycle.end() == .running, let loss = ShutdownReport(core.leftovers).loss {
             // This must not block: any thread may release the last reference.
-            _ = UnwaitedOutput(UnwaitedOutput.standardErrorNumber).write(Array("\(loss)\n".utf8)[...])
+            UnwaitedOutput.sayOnStandardError(loss)
         }
         abandon()
     }
@@ -144,9 +143,10 @@ public final class BridgeHost: Sendable {
         _ = lifecycle.end()
         attached?.close()
         core.abandon()
+        lifecycle.ended()
     }
 
-    /// Starts all workers and returns when every worker is ready.
+    /// Starts all workers and returns when every worker is ready or, on demand, waits for its first event.
     ///
     /// If a journal records from the publisher, the workers first get what an earlier host owed them: the events that
     /// the journal recorded and that they have not settled, in order, with their old identities and a higher attempt.
@@ -154,13 +154,13 @@ public final class BridgeHost: Sendable {
     /// A worker that crashes before it is ready is restarted as its specification says. A worker that never becomes
     /// ready is given up after as many restarts as the `intensity` allows, however long its starts take: the time of a
     /// failed start does not count towards the intensity's time, `within`. With the defaults this call returns within
-    /// 70 s: six times the ten seconds of `handshakeTimeout`, the ends of these processes, and the pauses between. It
-    /// takes longer if a worker asks for more time, or if pauses are longer than `within`.
+    /// 70 s: six times the ten seconds of `handshakeTimeout`, the ends of these processes, and the back-offs between
+    /// them. It takes longer if a worker asks for more time, or if back-offs are longer than `within`.
     /// - Throws: ``BridgeError`` that names the worker that did not become ready, and why; the others run on until
     ///   ``shutdown(drainingWithin:)``. ``BridgeError`` if the control socket cannot be made: then nothing was started,
-    ///   and the caller may try again. ``BridgeError`` if the bridge was shut down before a worker was started.
-    ///   `CancellationError` if the task was cancelled. If nothing was started before the cancellation, the caller may
-    ///   try again; otherwise the started workers run on until ``shutdown(drainingWithin:)``.
+    ///   and the caller may try again. ``BridgeError`` if the bridge was started before, or shut down before a worker
+    ///   was started. `CancellationError` if the task was cancelled. If nothing was started before the cancellation,
+    ///   the caller may try again; otherwise the started workers run on until ``shutdown(drainingWithin:)``.
     public func start() async throws {
         try Task.checkCancellation()
         guard lifecycle.begin() else { throw BridgeError(.wrongState, "the bridge has been started before") }
@@ -193,38 +193,45 @@ public final class BridgeHost: Sendable {
     /// Lets events that are on their way arrive, then asks the workers to finish, one after the other in reverse order,
     /// and returns when all have ended.
     ///
-    /// When the shutdown begins, the bridge takes nothing new any more: `send`, `deliver` and `request` throw
-    /// `DeliveryError.Code.shuttingDown`. Events that are given to `publish` reach no worker, and `EventsDropped`
-    /// announces them. Events that handlers publish still pass. A worker that does not finish within its grace is ended
-    /// by signals. Afterwards the bridge cannot be started again.
+    /// From the beginning of the shutdown, only events of handlers, of the bridge and of other processes still pass. In
+    /// other code, `send`, `deliver` and `request` throw `DeliveryError.Code.shuttingDown`, and events that are given
+    /// to `publish` reach no worker, which `EventsDropped` announces. A worker that does not finish within its grace is
+    /// ended by signals. Afterwards the bridge cannot be started again. A second call returns when the first one does.
     ///
-    /// - Parameter limit: how long the bridge waits at most until events that are on their way, and all that follows
+    /// - Parameter limit: how long the bridge may wait until all events that are on their way, and all that follows
     ///   from them, are handled.
     /// - Returns: What was left unhandled.
     @discardableResult
     public func shutdown(drainingWithin limit: Duration = .seconds(5)) async -> ShutdownReport {
-        guard lifecycle.end() else { return ShutdownReport(core.leftovers) }
+        let phase = lifecycle.end()
+        guard phase != .ending else {
+            await lifecycle.waitUntilEnded()
+            return ShutdownReport(core.leftovers)
+        }
         attached?.stopAccepting()
         core.router.closeIntake()
-        await core.settle(within: limit)
+        // Before a start nothing is on its way: what an earlier host owed would wait in vain.
+        if phase == .running { await core.settle(within: limit) }
         await core.stop()
         attached?.close()
         service?.close()
+        lifecycle.ended()
         return ShutdownReport(core.leftovers)
     }
 
     /// Returns when all workers have ended for good, by ``shutdown(drainingWithin:)`` or by the automatic shutdown of
     /// the bridge.
     ///
-    /// Use this in a program that lives as long as its significant workers do. The program still calls
-    /// ``shutdown(drainingWithin:)`` afterwards, which returns the number of events that were left.
+    /// A bridge that was shut down without a start has stopped, too. Use this in a program that lives as long as its
+    /// significant workers do. The program still calls ``shutdown(drainingWithin:)`` afterwards, whose report says how
+    /// many events were left.
     public func waitUntilStopped() async { await core.waitUntilStopped() }
 
     /// The processes that are attached through the control socket, in the order in which they attached.
     public var clients: [ClientStatus] { attached?.statuses ?? [] }
 
-    /// Speeds up a shutdown that is under way: the first call ends workers at once by the signals of their shutdown
-    /// sequences (SIGTERM first, by default), the second by SIGKILL.
+    /// Speeds up a shutdown, or stops the workers if none is under way: the first call ends workers at once by the
+    /// signals of their shutdown sequences (SIGTERM first, by default), the second by SIGKILL.
     public func escalateShutdown() {
         core.escalate()
     }
@@ -232,7 +239,7 @@ public final class BridgeHost: Sendable {
     /// The workers' states, in the order of their specifications.
     public var status: [ChildStatus] { core.status }
 
-    /// Starts a worker anew, with its failures forgotten; a running worker is stopped first.
+    /// Starts a worker again and forgets its failures; a running worker is stopped first.
     ///
     /// The name of a pool stands for all its members.
     public func restart(_ worker: String) {
@@ -243,7 +250,7 @@ public final class BridgeHost: Sendable {
     ///
     /// The bridge asks the worker to finish what it has, and ends it by signals if it does not. This call returns at
     /// once; ``status`` and ``statusUpdates`` show when the worker is down. Until the worker is down, the bridge
-    /// accepts events for it as ever; events that the worker has not acknowledged at its end stay in its outbox for its
+    /// still accepts events for it; events that the worker has not acknowledged at its end stay in its outbox for its
     /// restart. While the worker is down, the bridge takes none of the events in its specification: `send`, `deliver`
     /// and `request` throw `DeliveryError.Code.workerUnavailable`, and `publish` drops them for this worker and
     /// announces that (`EventsDropped`). The bridge forgets names that the process wanted beyond its specification. No
@@ -287,7 +294,7 @@ public final class BridgeHost: Sendable {
         payload.withUnsafeBytes { core.router.publish(name: name, payload: $0, context: context) }
     }
 
-    /// Whether some worker or subscriber wants the events of this name.
+    /// Whether a worker, an attached client or a subscriber wants the events of this name.
     package func isWanted(_ name: String) -> Bool { core.router.isWanted(name) }
 
     /// The names of all events that some worker wants.
@@ -298,39 +305,4 @@ public final class BridgeHost: Sendable {
 
     /// Returns when every worker that wants the events of this name has room for one more, or will never have any.
     package func waitForRoom(name: String) async { await core.router.waitForRoom(name: name) }
-}
-
-/// Where a bridge is in its life: started once, shut down once.
-final class HostLifecycle: @unchecked Sendable {
-    // Sendable: guarded by `lock`.
-    private let lock = Lock()
-    private var isStarted = false
-    private var isRouting = false
-    private var isEnded = false
-
-    /// Whether events flow, and the end was not requested.
-    var isRunning: Bool { lock.withLock { isRouting && !isEnded } }
-
-    func begin() -> Bool {
-        lock.withLock {
-            defer { isStarted = true }
-            return !isStarted && !isEnded
-        }
-    }
-
-    func beganRunning() {
-        lock.withLock { isRouting = true }
-    }
-
-    /// Takes ``begin()`` back, as nothing was started.
-    func beginningFailed() {
-        lock.withLock { isStarted = false }
-    }
-
-    func end() -> Bool {
-        lock.withLock {
-            defer { isEnded = true }
-            return isStarted && !isEnded
-        }
-    }
 }

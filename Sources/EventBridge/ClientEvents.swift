@@ -3,7 +3,7 @@ import NamedSockets
 
 /// A process has attached to the host through its control socket, and has said which events it wants.
 public struct ClientAttached: DomainEvent, SelfReport {
-    /// The name that the host gave the client, `client-3`; no other client of this host has or gets it.
+    /// The name that the host gave the client, such as `client-3`; no other client of this host has or gets it.
     public let client: String
     /// What the client calls itself.
     public let title: String
@@ -23,7 +23,7 @@ public struct ClientDetached: DomainEvent, SelfReport {
     public let reason: String
 }
 
-/// Something has happened at the control socket: connections were sent away, or the socket's file was removed.
+/// Something has happened at the control socket: connections were turned away, or the socket's file was removed.
 ///
 /// The host gathers reports of one kind, and publishes them once a second at most.
 public struct ControlSocketReported: DomainEvent, SelfReport {

@@ -6,10 +6,10 @@ import EventRouting
 import Locks
 import Supervision
 
-/// Answers the commands of attached clients: for a report, and to start, stop, restart or signal a worker.
+/// Carries out the commands of attached clients: to report on the host, and to start, stop, restart or signal a worker.
 ///
-/// A command is an event like any other, handled on the thread that reads its sender's link. A command about a worker
-/// is begun on that thread at once. A task waits for its outcome, so that one command never holds up another.
+/// A command is an event like any other, handled on the thread that reads its sender's link. That thread begins a
+/// command about a worker at once. A task waits for the outcome, so that one command never holds up another.
 final class ControlService: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let core: HostCore
@@ -73,8 +73,8 @@ final class ControlService: @unchecked Sendable {
             // A second attempt: the link had ended before the sender knew that the command had arrived.
             answer(
                 """
-                worker \(quoted(worker)) was left alone: the link broke off while the command was on its way, so that it may have been \
-                done before
+                worker \(quoted(worker)) was left alone: the link broke off while the command was on its way, so the \
+                command may have been carried out already
                 """
             )
             return nil
@@ -100,7 +100,7 @@ final class ControlService: @unchecked Sendable {
         case .start: (begun, remarks) = start(indices)
         case .stop:
             for index in indices.reversed() { core.stopWorker(index) }
-            // Counted after the loop: from then on only another request starts these workers.
+            // The starts are counted after the loop, because from then on only another request starts these workers.
             begun = startCounts(of: indices)
         case .restart:
             begun = startCounts(of: indices)

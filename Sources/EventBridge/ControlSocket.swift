@@ -7,7 +7,7 @@ import NamedSockets
 /// Only processes of the same user get in. The host makes the socket's directory if it is missing. The directory must
 /// be this user's alone (0700); see `docs/reference/control-socket.md`.
 public struct ControlSocket: Sendable, Hashable {
-    /// The path of the socket, from the working directory if it does not begin with a slash.
+    /// The path of the socket; a path without a leading slash counts from the working directory.
     ///
     /// The absolute path has at most 107 bytes on Linux and 103 on Darwin. For a socket that a service manager has
     /// made, the path only says where the socket is.
@@ -16,7 +16,7 @@ public struct ControlSocket: Sendable, Hashable {
     /// How many clients may be attached at once; 64 by default.
     public var clients: Int
 
-    /// How many bytes are kept for each client that does not keep up; 4 MiB by default.
+    /// How many bytes of events the host keeps for each client that does not keep up; 4 MiB by default.
     public var outbox: Int
 
     /// What becomes of events for which a client's outbox has no room, by event name; `*` stands for all other names.
@@ -58,8 +58,8 @@ public struct ControlSocket: Sendable, Hashable {
     /// beginning of `main`, while no other thread reads the environment. The second call finds nothing to take.
     ///
     /// - Returns: The control socket; nil if no manager has passed anything.
-    /// - Throws: ``BridgeError`` if what was passed is for another process, or is not one listening stream socket with
-    ///   a path.
+    /// - Throws: ``BridgeError`` if what was passed is for another process, or is anything but one listening stream
+    ///   socket with a path.
     public static func passedByServiceManager(
         clients: Int = 64,
         outbox: Int = 4 << 20,
@@ -85,7 +85,7 @@ public struct ControlSocket: Sendable, Hashable {
         }
         for (name, policy) in overflow.sorted(by: { $0.key < $1.key }) where policy == .wait || policy == .fail {
             mistakes.append(
-                "control: overflow: \(name): nothing waits for a client, so that its events can only be dropped"
+                "control: overflow: \(name): expected a policy that drops events, as nothing waits for a client"
             )
         }
         return mistakes
@@ -95,7 +95,7 @@ public struct ControlSocket: Sendable, Hashable {
     var link: LinkLimits {
         var limits = LinkLimits()
         limits.outboxBytes = outbox
-        // Only events on their way to the client take more than the limit.
+        // Only events that the client has handled take more than the limit, until all before them are handled too.
         limits.outboxHardBytes = outbox * 2
         // The defaults of `WorkerLimits`; for clients they cannot be changed.
         limits.interestNames = 4_096

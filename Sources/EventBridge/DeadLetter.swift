@@ -2,8 +2,8 @@ import BridgeProtocol
 public import DomainEvents
 import EventRouting
 
-/// An event that was given up for one process: the process refused it or crashed over it, or had been given up itself
-/// when the event was published.
+/// An event that was given up for one process: the process refused it, crashed over it, or could not get it, for
+/// example because the process itself had been given up or removed.
 public struct DeadLetter: Sendable, Hashable, Identifiable {
     /// The letter's number; no other letter of its bridge has it.
     public let id: UInt64
@@ -56,17 +56,17 @@ public struct DeadLetter: Sendable, Hashable, Identifiable {
 extension BridgeHost {
     /// The events that were given up and are kept, oldest first.
     ///
-    /// The letters are gone when the host ends, except for events that a journal of the publisher records: the next
-    /// host with the journal has their letters.
+    /// The letters are gone when the host ends, except workers' letters about events that a journal of the publisher
+    /// records: the next host with the journal has these letters.
     public var deadLetters: [DeadLetter] { core.deadLetters.letters.map { DeadLetter($0) } }
 
     /// Offers the event of a dead letter again, to the process that it was for and to no other.
     ///
     /// The event keeps its identity and comes after the events that are already published. Its count of attempts goes
-    /// on; its count of crashes begins anew. Once the event was taken, the letter is gone.
+    /// on; its count of crashes begins anew. Once the event is accepted, the letter is gone.
     ///
     /// - Returns: Whether there was a letter of this number.
-    /// - Throws: `DeliveryError` if the worker is given up or its outbox is full; then the letter is kept.
+    /// - Throws: `DeliveryError` if the event is not taken, as by a given-up worker; then the letter is kept.
     @discardableResult
     public func redeliver(_ id: DeadLetter.ID) throws -> Bool { try core.router.redeliver(id) != nil }
 

@@ -5,8 +5,8 @@ import EventRouting
 
 /// Answers the commands about dead letters: lists, shows, redelivers and discards them.
 ///
-/// Each command is done and answered on the thread that reads its sender's link. A command is about one letter, and a
-/// list has a greatest length: both bound the cost of a command. No lock is held while an event is offered again.
+/// The thread that reads the sender's link carries out each command and answers it. A command is about one letter, and
+/// the length of a list is limited: both bound the cost of a command. No lock is held while an event is offered again.
 final class DeadLetterService: Sendable {
     private let core: HostCore
 
@@ -55,7 +55,7 @@ final class DeadLetterService: Sendable {
         return DeadLetterOutcome(
             letter: letter,
             kind: .refused,
-            refusal: "the link broke off while the command was on its way, so that it may have been done before"
+            refusal: "the link broke off while the command was on its way, so it may have been carried out already"
         )
     }
 

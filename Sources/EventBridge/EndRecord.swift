@@ -15,10 +15,11 @@ struct EndRecord {
     private(set) var isEndedByHost = false
     private(set) var fault: Fault?
 
-    /// Whether the incarnation ended, or is ending, without a goodbye, and for no reason of the host's own.
+    /// Whether the incarnation ended, or is ending, without an orderly goodbye: by itself, or for a fault that the host
+    /// found.
     var isCrash: Bool { !hasSaidGoodbye && (fault != nil || !isEndedByHost) }
 
-    /// The worker has said goodbye: it has finished what it had.
+    /// The worker has said an orderly goodbye: it has finished what it had.
     mutating func goodbyeReceived() { hasSaidGoodbye = true }
 
     /// The host has signalled the process.

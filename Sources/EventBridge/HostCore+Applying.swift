@@ -3,7 +3,7 @@ import EventRouting
 import Locks
 import Supervision
 
-/// Brings the present workers to the wanted ones: see ``BridgeHost/apply(_:finishingWithin:)``.
+/// Turns the present workers into the wanted ones: see ``BridgeHost/apply(_:finishingWithin:)``.
 extension HostCore {
     /// The workers that were not removed, a pool's members together.
     var presentWorkers: [WorkerChanges.Present] {
@@ -61,7 +61,7 @@ extension HostCore {
         let names = new.map { worker($0).peer.peerName }
         guard !names.isEmpty else { return [] }
         var last: WorkerStatusUpdate?
-        // The loop ends with the bridge.
+        // The updates end with the bridge, so the loop ends then at the latest.
         for await update in WorkerStatusUpdates(board: statusBoard) {
             last = update
             if names.allSatisfy({ hasSettled($0, in: update) }) { break }

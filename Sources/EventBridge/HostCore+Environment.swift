@@ -15,8 +15,8 @@ extension HostCore: SupervisorEnvironment {
         let peer = worker(index).peer
         router.forgetInterest(of: peer)
         peer.whenDemanded { [weak self, poller] in
-            // The poller starts the process: a publishing thread must start none. If the poller takes no more work, the
-            // bridge has ended too.
+            // The poller's thread starts the process, because a publishing thread must start none. If the poller takes
+            // no more work, the bridge has ended too.
             poller.perform { [weak self] in self?.supervisor?.demandArose(index: index) }
         }
     }
@@ -50,7 +50,7 @@ extension HostCore: SupervisorEnvironment {
         peer.close(because: reason, isGivenUp: isGivenUp)
         router.peerIsUnavailable(peer)
         // The worker's next process asks for these names anew. In a shutdown there is no next process: the names stay,
-        // so that events which are still published for this worker are announced by `EventsDropped`.
+        // so that `EventsDropped` announces events that are still published for this worker.
         if !router.hasClosedIntake { router.forgetInterest(of: peer) }
     }
 

@@ -27,7 +27,7 @@ extension HostCore {
         start(incarnation, isSuccessor: false)
     }
 
-    /// Starts the process that is to replace the present process, beside it.
+    /// Starts, beside the present process, the process that is to replace it.
     func launchSuccessor(index: Int, start number: Int, request: Int) {
         let specification = lock.withLock {
             replacements[request]?.isStarted = true

@@ -12,8 +12,8 @@ struct PendingReplacement {
     var isStarted = false
 }
 
-/// Puts another process in a worker's place: `SupervisorStateMachine` decides, and the peer goes from one link to the
-/// other.
+/// Puts another process in a worker's place: `SupervisorStateMachine` decides, and the peer changes from the old to the
+/// new link.
 extension HostCore {
     /// Replaces a worker's process, and returns the outcome.
     ///

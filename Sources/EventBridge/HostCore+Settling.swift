@@ -25,7 +25,7 @@ extension HostCore {
         }
     }
 
-    /// Returns when all has been done that was requested of workers so far.
+    /// Returns when the supervisor has carried out all requests so far.
     ///
     /// Until then the peer of a worker whose restart was requested may still be closed.
     private func requestsPerformed() async {

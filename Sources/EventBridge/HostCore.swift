@@ -24,7 +24,7 @@ final class HostCore: @unchecked Sendable {
     let startOrder: StartOrder
     /// Allows one change of the workers at a time.
     let changes = ChangeTurns()
-    /// Where the lines that workers print go, and what numbers them.
+    /// Where the lines that workers print go, and the counter that numbers them.
     let output: (target: OutputGate.Target, numbers: OutputNumbers)
 
     let lock = Lock()
@@ -195,7 +195,7 @@ final class HostCore: @unchecked Sendable {
 
     // MARK: - Requests
 
-    /// Gives the present workers what an earlier host owed them, as the publisher's journal says; before
+    /// Gives the present workers what an earlier host owed them, as the publisher's journal says; called before
     /// ``startRouting()``, so that no newer event overtakes.
     func takeUpOwed() {
         var recovery = HostRecovery(by: router, for: peers)
@@ -217,9 +217,9 @@ final class HostCore: @unchecked Sendable {
 
     /// How far the request to start has come.
     ///
-    /// The host makes the request once at most, and not after a request to stop: the supervisor would start all again.
+    /// The host makes the request once at most, and never after a request to stop, which a start would undo.
     private enum StartRequest {
-        /// With what was taken up of an earlier host, until events are routed: a start may fail before that.
+        /// Not made yet; has what an earlier host owed, until routing begins, because a start may fail before that.
         case outstanding(HostRecovery?)
         /// On its way to the supervisor: a stop and escalations wait until the request has arrived.
         case underWay(escalations: Int)
@@ -320,7 +320,7 @@ final class HostCore: @unchecked Sendable {
         supervisor?.stopChildRequested(index: index)
     }
 
-    /// Whether a worker was stopped on request and may be wanted again; false once the bridge itself ends.
+    /// Whether a worker was stopped on request and may be started again; false once the bridge itself ends.
     var hasStoppedOnRequest: Bool {
         !router.hasClosedIntake && lock.withLock { workers.contains(where: \.wasStoppedOnRequest) }
     }
@@ -373,7 +373,7 @@ final class HostCore: @unchecked Sendable {
             case .success: .ready
             case .failure(let failure): .failed(failure)
             }
-        // The reports come first: a caller that learns that all workers are ready has had the report of each.
+        // The reports come first: the caller learns of the start after each `WorkerReady`, unless a handler is slow.
         reports.whenPassed { waiter.resume(returning: outcome) }
     }
 

@@ -21,7 +21,7 @@ protocol HostSession: LinkControlSink {
     var heartbeat: Heartbeat { get }
     /// The names of the events that the guest may publish; nil for any.
     var publishable: Set<EventName>? { get }
-    /// Whether the guest may bring events of other machines.
+    /// Whether the guest may bring events that come from other machines.
     var mayImport: Bool { get }
 
     /// Whether the host takes the guest, by what the guest says of itself.
@@ -57,7 +57,7 @@ extension HostSession {
 
     private func welcome(_ hello: Hello, _ version: UInt64, _ router: EventRouter) {
         let ownIncarnation = router.publisher.source.incarnation
-        // Only a worker has the same name at each start.
+        // A bookmark is kept under a name, and only a worker has the same name at each start.
         let isMarking = hello.features.contains(.bookmarks) && !peer.isAttached
         let kept = isMarking ? router.publisher.recording.lastBookmark(of: peer.peerName) : .notKept
         var features = peer.isAttached ? [] : link.features
@@ -110,7 +110,7 @@ extension HostSession {
     /// Checks once per interval whether the guest has been silent for too long.
     ///
     /// Silence counts only while the reading thread waits for the guest: as long as there are unread bytes, the guest
-    /// is not silent. A check that is late, because this process or the machine was stopped, starts counting afresh.
+    /// is not silent. A late check shows that this process or the machine stood still: the time then counts afresh.
     ///
     /// A worker that speaks lines is not watched: it writes only when it has something to say.
     func watchSilence() {

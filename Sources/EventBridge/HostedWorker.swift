@@ -16,7 +16,7 @@ struct HostedWorker {
     var lastOutput: String?
     /// Whether a request for this worker alone has stopped it, so that a request may start it again.
     var wasStoppedOnRequest = false
-    /// Whether the worker was removed; its place stays, as the supervisor counts by places.
+    /// Whether the worker was removed; its entry stays, as the supervisor knows workers by their index.
     var isRemoved = false
 
     /// Removes all that the host holds for the worker.

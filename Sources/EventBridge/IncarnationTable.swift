@@ -1,5 +1,5 @@
-/// The starts of one worker that still matter: the present or last start, the start that is to replace it, and the
-/// start before it.
+/// The starts of one worker that still matter: the present or last start, the start before that, and the start that is
+/// to replace the present one.
 struct IncarnationTable {
     private(set) var present: WorkerIncarnation?
     private(set) var successor: WorkerIncarnation?
@@ -9,7 +9,7 @@ struct IncarnationTable {
     /// All starts in the table; each may have a process.
     var all: [WorkerIncarnation] { [former, present, successor].compactMap { $0 } }
 
-    /// The start of this number; nil if it no longer matters.
+    /// The start of this number; nil if the table does not have it any more.
     subscript(number: Int) -> WorkerIncarnation? { all.first { $0.number == number } }
 
     mutating func launch(_ incarnation: WorkerIncarnation) {

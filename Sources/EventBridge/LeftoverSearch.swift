@@ -53,7 +53,7 @@ final class LeftoverSearch: @unchecked Sendable {
         do {
             try PlatformThread.start(name: "leftovers") { [self] in run() }
         } catch {
-            // Without a thread this search finds no processes; the `ProcessGuard` kills them when the bridge ends.
+            // Without a thread this search finds no processes; the guard, if any, kills them when the bridge ends.
             finishSearching(leaving: true)
         }
     }
@@ -81,7 +81,7 @@ final class LeftoverSearch: @unchecked Sendable {
         }
     }
 
-    /// - Parameter leaving: whether the processes that are still wanted are left to the guard.
+    /// - Parameter leaving: whether the processes that are still sought are left to the guard.
     /// - Returns: Whether searching is over: no further search was requested.
     @discardableResult
     private func finishSearching(leaving: Bool = false) -> Bool {

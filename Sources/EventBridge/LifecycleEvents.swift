@@ -28,7 +28,7 @@ public struct WorkerUnresponsive: DomainEvent, SelfReport {
     public let busyWith: String?
 }
 
-/// A worker's process has ended and nothing is left of it, or it could not be started.
+/// A worker's process has ended, or could not be started.
 ///
 /// The host first handles what the process had sent, and then publishes this event. Until then the worker is
 /// `stopping`, and ``WorkerStatus`` says how its process has ended and what the host waits for.
@@ -43,7 +43,7 @@ public struct WorkerExited: DomainEvent, SelfReport {
     public let next: String
     /// Whether the host had asked the worker to end.
     public let wasAsked: Bool
-    /// What the worker left in the outbox that it shared with the host; nil if it shared none or broke the protocol.
+    /// What the worker left in its shared outbox; nil if it shared none, or if the link itself saw a broken protocol.
     ///
     /// Without a shared outbox, events that the worker had published and not sent are gone, uncounted; ``EventsLost``
     /// then says so.
@@ -55,8 +55,8 @@ public struct WorkerExited: DomainEvent, SelfReport {
     public let exit: Exit?
     /// The time and memory that the process had used; nil if that is not known.
     public let usage: ResourceUsage?
-    /// The last lines that the worker had printed, with breaks between them: 64 lines and 8 KiB at most, of each line
-    /// the first KiB; nil if it had printed none.
+    /// The last lines that the worker had printed, with line breaks between them: at most 64 lines and 8 KiB, and at
+    /// most the first KiB of each line; nil if it had printed none.
     public let lastOutput: String?
 
     /// What a worker had left in its shared outbox when it ended.
@@ -65,7 +65,7 @@ public struct WorkerExited: DomainEvent, SelfReport {
         public let delivered: Int
         /// How many published events cannot be read, because of ``damage``; they are lost.
         ///
-        /// The number is 0 also if the damage has hit the count of these events: see ``EventsLost/count``.
+        /// The number is 0, too, if the damage has hit the count itself; ``EventsLost/count`` is nil then.
         public let lost: UInt64
         /// Whether the worker ended during a `publish`, which never returned: that event is dropped.
         public let isTorn: Bool
@@ -119,7 +119,7 @@ extension WorkerExited.Outbox {
 /// A worker has ended, and events that it had published are gone, or may be.
 ///
 /// The host publishes this at most once for a start of the worker, before its ``WorkerExited``, and only if events are
-/// or may be gone. Events that a worker of this package leaves in its outbox arrive, unless the outbox is damaged.
+/// or may be gone. Events in the outbox of a worker that uses this package arrive, unless the outbox is damaged.
 public struct EventsLost: DomainEvent, SelfReport {
     /// The worker's name.
     public let worker: String
@@ -157,7 +157,7 @@ public struct WorkerReplaced: DomainEvent, SelfReport {
     public let newPID: Int32
 }
 
-/// A worker was to be replaced, and was not.
+/// The replacement of a worker has failed.
 public struct WorkerNotReplaced: DomainEvent, SelfReport {
     /// The worker's name.
     public let worker: String

@@ -33,7 +33,7 @@ final class OutputLog: @unchecked Sendable {
     private let numbers: OutputNumbers
     private let lock = Lock()
     private var lines: [Line] = []
-    /// How many lines at the front are forgotten but still there: a removal moves all others, so many go at once.
+    /// How many forgotten lines are still at the front: removing one moves all others, so the log removes many at once.
     private var forgotten = 0
     private var bytes = 0
     private var lastForgotten: UInt64 = 0
@@ -42,7 +42,7 @@ final class OutputLog: @unchecked Sendable {
 
     /// Adds a line under the next number.
     ///
-    /// Only the thread that reads all output calls this, so a line is in its log before the next line has a number.
+    /// Only the thread that reads all output calls this, so a line is in its log before the next line gets its number.
     func add(_ line: LinePipe.Line, isError: Bool) {
         let isCut = line.bytes.count > Self.maximumLineBytes
         let kept = Line(
@@ -67,7 +67,7 @@ final class OutputLog: @unchecked Sendable {
         }
     }
 
-    /// The oldest lines with a greater number, and whether any line with a greater number was forgotten.
+    /// The oldest kept lines with a greater number, and whether any line with a greater number was forgotten.
     func lines(after number: UInt64, atMost count: Int) -> (lines: [Line], hasForgotten: Bool) {
         lock.withLock {
             (Array(lines[forgotten...].drop { $0.number <= number }.prefix(count)), lastForgotten > number)

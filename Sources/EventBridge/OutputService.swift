@@ -4,8 +4,8 @@ import DomainEvents
 
 /// Answers the questions about what workers have printed.
 ///
-/// Each question is answered on the thread that reads its sender's link. The number of lines that the host keeps of a
-/// worker, and the number of members of a pool, bound the cost of an answer.
+/// The thread that reads the sender's link answers each question. The number of lines that the host keeps of a worker,
+/// and the number of members of a pool, bound the cost of an answer.
 final class OutputService: Sendable {
     /// The number of bytes of text at which an answer takes no further line.
     private static let mostBytes = 256 << 10

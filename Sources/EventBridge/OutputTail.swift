@@ -20,7 +20,7 @@ struct OutputTail {
 
     /// The lines, with breaks between them; nil if there are none.
     ///
-    /// They are decoded on request, once in a worker's life, and not for each line of a flood.
+    /// They are decoded only on request, when the start has ended, and not for each line of a flood.
     var text: String? {
         lines.isEmpty ? nil : lines.map { String(decoding: $0, as: UTF8.self) }.joined(separator: "\n")
     }

@@ -3,10 +3,10 @@ import BridgeTransport
 import Locks
 import Supervision
 
-/// Starts workers as processes that die with this process; `bridge-guard`, if it is there, kills what they leave.
+/// Starts workers as processes that die with this process; `bridge-guard`, if present, then kills what they leave.
 ///
-/// A worker gets one end of a socket pair as descriptor 3, memory for its outbox as 4, and memory for the large events
-/// that it gets as 5.
+/// A worker gets up to three descriptors: 3 is one end of a socket pair, 4 is memory for its outbox, and 5 is memory
+/// for the large events that the host sends.
 final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
@@ -30,12 +30,19 @@ final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
     private static let backtraces = "SWIFT_BACKTRACE"
 
     private let workerGuard: WorkerGuard
+    private let say: @Sendable (String) -> Void
     private let lock = Lock()
     private var processGuard: ProcessGuard?
+    private var hasSaidLoss = false
     private let leftovers = LeftoverSearch()
 
-    init(_ workerGuard: WorkerGuard = .automatic) {
+    /// - Parameter say: takes the sentence about a guard that was lost, on a thread that it must not hold up.
+    init(
+        _ workerGuard: WorkerGuard = .automatic,
+        say: @escaping @Sendable (String) -> Void = { UnwaitedOutput.sayOnStandardError($0) }
+    ) {
         self.workerGuard = workerGuard
+        self.say = say
     }
 
     func launch(
@@ -87,16 +94,18 @@ final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
         request.descriptors = [.init(child: Self.linkDescriptor, parent: link.rawValue)]
         if let memory { request.descriptors.append(.init(child: Self.outboxDescriptor, parent: memory.rawValue)) }
         if let shelf { request.descriptors.append(.init(child: Self.shelfDescriptor, parent: shelf.rawValue)) }
-        let guardEnd = try findGuard().flatMap { guardDescriptor(program: $0, on: order.poller) }
+        let guarding = try runningGuard(on: order.poller)
         request.diesWithParent = true
-        request.guardDescriptor = guardEnd?.rawValue
+        request.guardDescriptor = guarding?.descriptor?.rawValue
         request.box = order.box?.spawnBox
         let lines = order.output
         let outputPipe = try LinePipe.capture(output.reading, on: order.poller) { lines($0, false) }
         let errorPipe = try LinePipe.capture(error.reading, on: order.poller) { lines($0, true) }
         let stream = UnixStream(sockets.first, memory: memory, shelf: shelf, poller: order.poller)
-        try ChildProcess.spawn(request) { [link, outputEnd, errorEnd, guardEnd, leftovers] result in
-            withExtendedLifetime((link, outputEnd, errorEnd, guardEnd)) {}
+        let ends = [link, outputEnd, errorEnd]
+        let guardEnd = guarding?.descriptor
+        let spawned: @Sendable (Result<ChildProcess, SpawnError>) -> Void = { [ends, guardEnd, leftovers] result in
+            withExtendedLifetime((ends, guardEnd)) {}
             switch result {
             case .success(let child):
                 let pipes = [outputPipe, errorPipe]
@@ -112,6 +121,19 @@ final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
                 completion(.success(worker))
             case .failure(let error):
                 completion(.failure(Self.failure(error)))
+            }
+        }
+        guard let guarding else { return try ChildProcess.spawn(request, completion: spawned) }
+        guarding.process.whenBegun { [self, request] error in
+            if let error, insistsOnGuard {
+                let failure = ExitReason.spawnFailed("its guard does not start: \(error)", errno: error.code)
+                return completion(.failure(LaunchFailure(reason: failure)))
+            }
+            if let error { guardWasLost("the guard does not start: \(error)") }
+            do throws(SpawnError) {
+                try ChildProcess.spawn(request, completion: spawned)
+            } catch {
+                spawned(.failure(error))
             }
         }
     }
@@ -145,16 +167,49 @@ final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
         }
     }
 
-    /// The descriptor of the guard; nil if there is no guard.
+    private typealias Guarding = (process: ProcessGuard, descriptor: SharedDescriptor?)
+
+    /// Whether no worker is started without a guard.
+    private var insistsOnGuard: Bool { if case .program = workerGuard { true } else { false } }
+
+    /// The guard, and its descriptor as long as it lives; nil if workers are started without it.
     ///
-    /// The guard is started with the first worker, and again if it was killed. Without a guard, the workers themselves
+    /// The guard is started with the first worker, and again if it has gone. Without a guard, the workers themselves
     /// still end with this process.
-    private func guardDescriptor(program: String, on poller: Poller) -> SharedDescriptor? {
-        lock.withLock {
-            if let descriptor = processGuard?.descriptor { return descriptor }
-            processGuard = try? ProcessGuard.start(program: program, mark: leftovers.mark, on: poller)
-            return processGuard?.descriptor
+    private func runningGuard(on poller: Poller) throws -> Guarding? {
+        guard let program = try findGuard() else { return nil }
+        do {
+            return try lock.withLock { () throws -> Guarding in
+                if let running = processGuard, let descriptor = running.descriptor { return (running, descriptor) }
+                let started = try ProcessGuard.start(
+                    program: program,
+                    mark: leftovers.mark,
+                    on: poller,
+                    endedEarly: { [weak self] status in self?.guardEnded(program, status) }
+                )
+                processGuard = started
+                return (started, started.descriptor)
+            }
+        } catch {
+            if insistsOnGuard { throw error }
+            guardWasLost("the guard does not start: \(error)")
+            return nil
         }
+    }
+
+    private func guardEnded(_ program: String, _ status: ExitStatus) {
+        // A user may kill the guard, and knows it.
+        if case .signaled(signal: ChildSignal.kill.number, coreDumped: _) = status { return }
+        guardWasLost("the guard \(program) \(status)")
+    }
+
+    /// Says, the first time only, that workers run without a guard; each further start of a worker looks for one again.
+    private func guardWasLost(_ what: String) {
+        let isFirst = lock.withLock {
+            defer { hasSaidLoss = true }
+            return !hasSaidLoss
+        }
+        if isFirst { say("\(what); workers run without it") }
     }
 
     private static func failure(_ error: SpawnError) -> LaunchFailure {

@@ -3,7 +3,7 @@ import BridgeProtocol
 import DomainEvents
 import EventRouting
 
-/// The events of a command that are sent to one worker again, checked.
+/// The checked events of a command that sends them to one worker again.
 struct ReplayBatch: Sendable {
     /// What is wrong with a command.
     struct Mistake: Error {
@@ -20,7 +20,7 @@ struct ReplayBatch: Sendable {
 
     let events: [Event]
     let peer: Peer
-    /// The place of the worker among all workers of the host.
+    /// The index of the worker among all workers of the host.
     let index: Int
     /// The command's own identity; nil if the host's own process gave it.
     let requester: EventID?
@@ -37,13 +37,13 @@ struct ReplayBatch: Sendable {
                 """
             )
         }
-        // The events of a source share it, as the outboxes compare sources by their addresses.
+        // All events of a source share one object, as the outboxes compare sources by their addresses.
         var sources: [EventSource: EventSource] = [:]
         var checked: [Event] = []
         var known: Set<EventID> = []
         for event in events {
             let context = try Self.context(of: event, &sources)
-            // What became of an event is told by its identity.
+            // Outcomes are reported under the events' identities, so no identity may occur twice in a command.
             guard known.insert(context.id).inserted else {
                 throw Mistake("\(event.event) \(event.id.shortened()) is in the command twice")
             }

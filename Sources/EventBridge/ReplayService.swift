@@ -4,10 +4,10 @@ import DomainEvents
 import EventRouting
 import Locks
 
-/// Sends events that clients have read in a journal to a worker again.
+/// Sends to a worker again the events that a client has read in a journal.
 ///
-/// One command at a time is carried out for each worker, and a command has few events: so a live event waits behind one
-/// such batch at most, and what waits for room in an outbox is bounded. A task carries out the command.
+/// The service carries out one command at a time for each worker, and a command has few events. So a live event waits
+/// behind one such batch at most, and few events wait for room in an outbox. A task carries out the command.
 final class ReplayService: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let core: HostCore
@@ -50,7 +50,7 @@ final class ReplayService: @unchecked Sendable {
         guard context?.attempt ?? 1 == 1 else {
             // The link had ended before the sender knew that the command had arrived.
             throw ReplayBatch.Mistake(
-                "the link broke off while the command was on its way, so that \(name) may have got the events before"
+                "the link broke off while the command was on its way, so \(name) may have got the events already"
             )
         }
         guard core.supervisor?.isRunning == true, !core.router.hasClosedIntake else {
@@ -71,7 +71,7 @@ final class ReplayService: @unchecked Sendable {
     private func carryOut(_ batch: ReplayBatch) async -> ReplayOutcome {
         let (settled, settling) = AsyncStream.makeStream(of: (index: Int, outcome: ReplayedEventOutcome).self)
         var results: [ReplayOutcome.Result?] = []
-        // The events that were put in, and whose outcome is not known yet.
+        // The indices of the events that the outbox has taken and whose outcome is not known yet.
         var open: Set<Int> = []
         var refusal: String?
         events: for event in batch.events {
@@ -127,7 +127,7 @@ final class ReplayService: @unchecked Sendable {
         case unavailable(String)
     }
 
-    /// Waits until the worker has said what it wants: a process that is starting has not said it yet.
+    /// Waits until the worker has said what it wants, which a process that is starting has not done yet.
     private func wish(for name: String, of batch: ReplayBatch) async -> Wish {
         if let wish = wishNow(for: name, of: batch) { return wish }
         for await _ in WorkerStatusUpdates(board: core.statusBoard) {
@@ -145,9 +145,9 @@ final class ReplayService: @unchecked Sendable {
             return .unavailable("there is no \(worker) any more")
         }
         switch now.state {
-        // If it has not changed in between, its process had said what it wants.
+        // If the worker was ready before and has not restarted since, its process had said what it wants.
         case .ready: return before.state == .ready && before.starts == now.starts ? .unwanted : nil
-        // Only an event of its specification starts it.
+        // Only an event that its specification subscribes to starts the worker, and this event is not one.
         case .dormant: return .unwanted
         case .stopped, .gaveUp: return .unavailable("\(worker) takes no events: it is \(now.state)")
         case .notStarted, .starting, .draining, .stopping, .backingOff: return nil

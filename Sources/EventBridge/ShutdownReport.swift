@@ -1,6 +1,6 @@
 /// What a bridge had left undone when it ended.
 public struct ShutdownReport: Sendable, Hashable {
-    /// Events that were accepted for a worker and not handled; they are gone with the bridge.
+    /// Events that were accepted for a worker and not handled; they are gone with the bridge unless a journal has them.
     public struct Leftover: Sendable, Hashable {
         /// The worker's name.
         public let worker: String
@@ -11,7 +11,7 @@ public struct ShutdownReport: Sendable, Hashable {
     /// The workers that have left events, in the order of the specifications.
     public let leftovers: [Leftover]
 
-    /// Whether every accepted event was handled.
+    /// Whether no event was left.
     public var isComplete: Bool { leftovers.isEmpty }
 
     /// What a bridge that was not shut down has lost, as a sentence; nil if nothing is lost.

@@ -7,16 +7,16 @@ import Supervision
 /// WorkerBox(memory: 512 << 20, openFiles: 256, files: .init(readOnly: ["/srv/maps"], writable: ["/srv/tiles"]), allowsNetwork: false)
 /// ```
 ///
-/// The worker's process closes the box before the worker's program begins. The box also holds for all that the program
-/// starts, and nothing opens it again. In any box a process gets no new privileges: a set-user-ID program that it
-/// starts has only the rights of that process. So `sudo` does not work.
+/// The worker's process closes the box around itself before the worker's program begins. The box also holds for all
+/// that the program starts, and nothing opens it again. In any box a process gets no new privileges: a set-user-ID
+/// program that it starts has only the rights of that process. So `sudo` does not work.
 ///
-/// A box with ``files`` or without network is closed: a process in it changes no process outside, and looks into none.
+/// In a box with ``files`` or without network, a process also changes no process outside, and looks into none.
 /// It cannot trace a process outside, read its memory or environment, or set its limits, nice value, scheduler or
 /// affinity. From Linux 6.12 on it cannot send a process outside a signal either; on older systems it can, and
 /// ``WorkerBoxIncomplete`` says so. The box refuses keys, System V IPC, POSIX queues, user namespaces, and programs of
-/// another architecture. A thread in the box can set its own scheduling only under the number 0: the box refuses all
-/// other numbers. Of the superuser's capabilities, only those about files and users are left.
+/// another architecture. A thread in the box can set only its own scheduling, and only if it names itself by the number
+/// 0: the box refuses all other numbers. Of the superuser's capabilities, only those about files and users are left.
 /// `docs/reference/security.md` has the table.
 ///
 /// Workers in memory, as the test kit makes them, have no process and no box.
@@ -27,11 +27,11 @@ public struct WorkerBox: Sendable, Hashable {
     /// A path stands for a file, or for a directory with all that lies below it. It must exist when the worker is
     /// started; a relative path counts from the worker's working directory.
     ///
-    /// Always readable are the worker's program, `/usr`, `/bin`, `/sbin`, `/lib`, `/lib32`, `/lib64`, the directories
-    /// of the host's Swift runtime, the loader's list of libraries, `/etc/localtime`, `/proc`,
-    /// `/sys/devices/system/cpu`, `/dev/zero`, `/dev/random` and `/dev/urandom`. `/dev/null` and `/dev/full` can be
-    /// written, too. Of a process outside the box, `/proc` shows only what any user sees. A script's interpreter, and
-    /// libraries beside a program, must be among ``readOnly``.
+    /// The worker can always read its program, `/usr`, `/bin`, `/sbin`, `/lib`, `/lib32`, `/lib64`, the directories of
+    /// the host's Swift runtime, the loader's list of libraries, `/etc/localtime`, `/proc`, `/sys/devices/system/cpu`,
+    /// `/dev/zero`, `/dev/random` and `/dev/urandom`. It can also read and write `/dev/null` and `/dev/full`. About a
+    /// process outside the box, `/proc` shows only what any user sees. A script's interpreter, and libraries beside a
+    /// program, must be among ``readOnly``.
     ///
     /// Despite these rules a worker can ask whether a file exists, how large it is and whose it is. It can change a
     /// file's mode, owner or times where the user may, and connect to a socket in the file system.
@@ -69,14 +69,14 @@ public struct WorkerBox: Sendable, Hashable {
 
     /// How many descriptors the process may have open (RLIMIT_NOFILE); nil for as many as the supervisor may have.
     ///
-    /// An open beyond this limit fails with EMFILE, for the worker to report.
+    /// Beyond this limit, opening a file fails with EMFILE; the worker has to report that.
     public var openFiles: Int?
 
     /// How many processes and threads the user may have when this process starts another (RLIMIT_NPROC); nil for as
     /// many as the supervisor's limit.
     ///
     /// The system counts all processes of the user, whatever has started them: use this where workers have a user of
-    /// their own. The superuser has no such limit. A start too many fails with EAGAIN, for the worker to report.
+    /// their own. The superuser has no such limit. Beyond it a start fails with EAGAIN; the worker has to report that.
     public var processes: Int?
 
     /// How large a core the process may leave, in bytes (RLIMIT_CORE); 0 for none, nil for the supervisor's limit.
@@ -148,7 +148,7 @@ extension WorkerBox {
     /// The least memory, in bytes: the bridge's own threads have no room in less.
     private static let leastMemory = 16 << 20
 
-    /// The least number of open files: a worker needs as many to complete its handshake.
+    /// The least number of open files: a worker needs that many to complete its handshake.
     private static let leastOpenFiles = 16
 
     /// The greatest size, in bytes: far beyond any machine, and far from overflow.

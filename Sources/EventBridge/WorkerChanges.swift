@@ -1,6 +1,6 @@
 import Supervision
 
-/// The differences, by name, between a bridge's workers and the workers that it is to have, found before any change.
+/// Compares a bridge's workers, by name and before any change, with the workers that it is to have.
 struct WorkerChanges: Sendable {
     /// A worker that the bridge has, or a pool.
     struct Present: Sendable {

@@ -10,7 +10,7 @@ enum WatchedCommand: Sendable, Hashable {
 /// Decides when a command about a worker is done, from the updates that come after the command.
 ///
 /// An update may contain a state from before the command; the supervisor's own status is newer then. Updates come in
-/// order and skip no state; a caller that reads the supervisor's status may miss states.
+/// order and skip no state; a caller that reads the supervisor's status may miss states. So the watch uses both.
 struct WorkerCommandWatch: Sendable {
     enum Conclusion: Sendable, Hashable {
         case goesOn
@@ -39,7 +39,7 @@ struct WorkerCommandWatch: Sendable {
                 return .failed("was started again meanwhile, by another request")
             }
             // The update, not the supervisor, shows that the bridge takes no more events for the stopped worker. But
-            // the update may show a rest from before the command, so the supervisor has to know the worker at rest too.
+            // the update may be older than the command, so the supervisor has to know the worker at rest, too.
             return status.state.isAtRest && status.starts == startsBefore && now.state.isAtRest ? .done : .goesOn
         case .start, .restart:
             // An update that shows a start from before the command decides nothing. But if the worker has come to rest

@@ -4,15 +4,19 @@ public import Supervision
 ///
 /// Each worker is tied to the life of this process before the worker's own program begins: the kernel kills the worker
 /// when this process dies. The kernel does not kill what the worker has started. If this process is killed, the guard
-/// kills the processes that are still in a worker's process group or bear its mark. A host that ends in good order
-/// kills them itself.
+/// kills the processes that are still in a worker's process group, or that have the host's mark in their environment. A
+/// host that ends in good order kills them itself.
+///
+/// A guard that ends by itself, or that ``automatic`` finds and cannot start, is named on standard error, once for each
+/// bridge. Workers run on without it, and the next start of a worker tries to start it again.
 ///
 /// To get the guard, name this package's product `bridge-guard` among the dependencies of the program's target.
 public enum WorkerGuard: Sendable, Hashable {
     /// The guard beside the running executable, or no guard if there is none.
     case automatic
 
-    /// This guard; if there is no executable file of that path, no worker can be started.
+    /// This guard; if there is no executable file of that path, or its program cannot be started, no worker can be
+    /// started.
     case program(ExecutableLocation)
 
     /// No guard.

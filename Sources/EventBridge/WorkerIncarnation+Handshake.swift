@@ -64,7 +64,8 @@ extension WorkerIncarnation {
                 milliseconds.clamped(to: 0...Int(Int64.max)), reason.shortened(toScalars: Self.longestReason)
             )
             supervisor?.childAskedForTime(index: index, start: number, more: .milliseconds(more), because: text)
-        case .goodbye:
+        // A worker that breaks off has not finished what it had: its end is a crash.
+        case .goodbye(let goodbye) where goodbye.isOrderly:
             lock.withLock { end.goodbyeReceived() }
             supervisor?.childDrained(index: index, start: number)
         default: return

@@ -42,17 +42,17 @@ extension WorkerIncarnation {
                 return look(watch, deadline)
             }
             if isBeingDebugged { return watchFrames() }
-            // A worker that stands still is silent first: the host then ends it for that, which takes a while.
+            // A worker that stands still may have been found silent first: then the host is ending it already.
             if isBeingEnded { return }
             violated("a frame that it has begun made no progress for \(deadline.text), which is the limit")
         }
     }
 
     /// Checks several times within a second whether the worker's process ends too, now that its link has ended without
-    /// a goodbye.
+    /// an orderly goodbye.
     ///
-    /// A crash ends link and process at once. The process stays only if the worker has closed its link and lives on,
-    /// which breaks the protocol.
+    /// A crash ends the link and the process together. The process stays only if the worker has closed its link and
+    /// lives on, which breaks the protocol.
     func watchExit(_ fault: String) { look(ProgressWatch(deadline: .seconds(1), from: .onMonotonicClock), fault) }
 
     private func look(_ watch: ProgressWatch, _ fault: String) {

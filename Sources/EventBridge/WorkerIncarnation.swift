@@ -52,7 +52,7 @@ final class WorkerIncarnation: HostSession, @unchecked Sendable {
         var usage: ResourceUsage?
     }
 
-    /// - Parameter successor: the link of this start, if it is to replace a process; nil for the peer's link.
+    /// - Parameter successor: the link of this start if the start is to replace a process; nil to use the peer's link.
     init(
         index: Int,
         number: Int,
@@ -119,7 +119,7 @@ final class WorkerIncarnation: HostSession, @unchecked Sendable {
 
     func printed(_ line: LinePipe.Line) { lock.withLock { output.add(line) } }
 
-    /// What the worker has left in its shared outbox; nil before its end, and if it shared none.
+    /// What the worker has left in its shared outbox; nil before its end, and if it shared none or nothing was read.
     var recoveredOutbox: RecoveredOutbox? { link.recoveredOutbox }
 
     func signal(_ signal: ChildSignal) {
@@ -151,7 +151,8 @@ final class WorkerIncarnation: HostSession, @unchecked Sendable {
         lock.withLock { isReadToEnd = true }
         tellProcessEnd()
         switch end {
-        case .orderly: break
+        case .orderly(let goodbye) where goodbye.isOrderly: break
+        case .orderly(let goodbye): watchExit("it broke off (\(goodbye.text.shortened())) and lives on")
         case .violation(let text): violated(text)
         case .failed(let text): watchExit(text)
         case .endOfStream, .closed: watchExit("it closed its link without a goodbye and lives on")

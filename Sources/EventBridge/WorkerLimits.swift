@@ -2,16 +2,16 @@ import BridgeProtocol
 public import DomainEvents
 import Supervision
 
-/// How much the link to a worker holds and takes, how many crashes one event may cause, and how long handlers may take.
+/// The limits of a worker: for its link, for the crashes that one event may cause, and for its handlers and output.
 ///
 /// Sizes are in bytes. An event counts for at least 256 bytes, and towards the hard limit for 40 more.
 public struct WorkerLimits: Sendable, Hashable {
-    /// How many bytes the outbox has when `send` begins to wait; 4 MiB by default, some ten thousand small events.
+    /// How many bytes the outbox holds when `send` begins to wait; 4 MiB by default, some ten thousand small events.
     public var outbox: Int
 
-    /// How many bytes the outbox has when `publish` begins to drop events; 64 MiB by default.
+    /// How many bytes the outbox holds when `publish` begins to drop events; 64 MiB by default.
     ///
-    /// So a worker that has stopped cannot use up the memory of its supervisor.
+    /// So a worker that takes no events cannot use up the memory of its supervisor.
     public var outboxHardLimit: Int
 
     /// What becomes of events for which the outbox has no room, by event name; `*` stands for all names that are not
@@ -26,21 +26,21 @@ public struct WorkerLimits: Sendable, Hashable {
 
     /// How many crashes of the worker over one event make that event a dead letter; 3 by default.
     ///
-    /// If the worker breaks the protocol over the event, that counts as a crash. With nil no crash strikes an event: it
-    /// comes again as often as it must, in its window with the others, and each crash counts towards the restart
-    /// intensity. That suits a worker whose crashes say nothing about its events, such as a gateway.
+    /// If the worker breaks the protocol over the event, that counts as a crash. With nil no crash is blamed on an
+    /// event: after each crash it comes again, together with the others in the window, and each crash counts towards
+    /// the restart intensity. That suits a worker whose crashes say nothing about its events, such as a gateway.
     public var strikes: Int?
 
     /// How long the worker may have one event in its handlers; nil, the default, for any time.
     ///
-    /// A worker that takes longer is killed: by SIGABRT, then by SIGKILL. That counts as a crash over the event. The
-    /// event comes again, and is dead-lettered after ``strikes`` crashes. `WorkerExited.reason` names the event and the
-    /// time.
+    /// The host kills a worker that takes longer: by SIGABRT, then by SIGKILL. That counts as a crash over the event.
+    /// The event comes again, and is dead-lettered after ``strikes`` crashes. `WorkerExited.reason` names the event and
+    /// the time.
     ///
     /// The time of an event with plain handlers counts from the moment at which they begin. If only queues, tasks or
     /// sequences have the event, its time counts from the moment at which no older event is unfinished. So an event
     /// that waits behind others still has all of its time. The host checks four times within the deadline: a worker
-    /// gets all of it, and a quarter more at the most.
+    /// gets all of it, and at most about a quarter more.
     ///
     /// The shared outbox tells the host what the worker is handling. A worker that speaks the protocol by other means
     /// and does not use the shared memory has no deadline.
@@ -63,7 +63,7 @@ public struct WorkerLimits: Sendable, Hashable {
     ///
     /// The limit counts names that the worker publishes or wants, over all of its starts: the supervisor remembers each
     /// as long as it runs. A name that the supervisor's own program or another worker has named before does not count.
-    /// So a worker that is started again brings nothing new.
+    /// A name that the worker brings in several starts counts once.
     public var eventNames: Int
 
     /// How many control messages the worker may send in a second, besides those that answer events; 1,000 by default.
@@ -106,8 +106,7 @@ public struct WorkerLimits: Sendable, Hashable {
 
     /// The possible sizes of an outbox, in bytes.
     ///
-    /// A smaller outbox has room for a handful of events only; multiples of a larger size would come near the greatest
-    /// Int.
+    /// A smaller outbox has room for a few events only; multiples of a larger size would come near the greatest Int.
     static let possibleOutboxes = (1 << 10)...(1 << 40)
 
     /// The most event names that a bridge can have: decision 0005.

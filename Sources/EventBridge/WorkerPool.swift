@@ -19,7 +19,7 @@ import Supervision
 /// itself, and has its own entry in ``BridgeHost/statistics`` and ``BridgeHost/status``. Each event that the
 /// specification subscribes to goes to exactly one member, unless it is for every member. Events with equal keys go to
 /// the same member, in order, even if they have different types, and also across its restarts. The key and the number
-/// of members alone decide which member that is: it is the same in every run.
+/// of members alone decide which member that is, so it is the same in every run.
 public struct WorkerPool: Sendable, Hashable {
     /// How many workers run.
     public var members: Int
@@ -91,14 +91,14 @@ public struct PoolKey: Sendable, Hashable {
 
     /// Finds the member by the value of the event's field of this name.
     ///
-    /// The host looks for the field at the top level of the encoded event. Integers are equal by value, texts of a
-    /// known length by their bytes, and all other values by their encoding. All events without the field, or with null
-    /// in it, go to one and the same member, and `EventKeyMissing` says so once.
+    /// The host looks for the field at the top level of the encoded event. Integers are equal by value, CBOR texts of
+    /// definite length by their bytes, and all other values by their encoding. All events without the field, or with
+    /// null in it, go to one and the same member; `EventKeyMissing` says so once for each event name.
     public static func field(_ name: String) -> PoolKey { PoolKey(kind: .field(name)) }
 
     /// Chooses the member with the fewest waiting events, among the members that are not given up or stopped.
     ///
-    /// The order of two events that are sent this way is not defined.
+    /// Members without room, or whose own events pile up, come last. The order of events sent this way is not defined.
     public static let anyMember = PoolKey(kind: .anyMember)
 
     /// Chooses every member.

@@ -16,7 +16,7 @@ public struct WorkerSpecification: Sendable, Hashable {
 
     /// The names of the events that the worker subscribes to.
     ///
-    /// The host keeps these events for the worker while it is down, and the worker is ready only when it has subscribed
+    /// The host keeps these events for the worker between two starts; the worker is ready only when it has subscribed
     /// to all of them. The worker may also subscribe to other events, which it gets only while it runs.
     public var subscribes: [String]
 
@@ -34,7 +34,7 @@ public struct WorkerSpecification: Sendable, Hashable {
     /// right that sends such an event breaks the protocol.
     public var mayImport: Bool
 
-    /// How much the link to the worker holds and takes.
+    /// The limits of the worker's link, of its handlers and of its output.
     public var limits: WorkerLimits
 
     /// What the worker may use up and touch; nil, the default, for all that the supervisor may.
@@ -42,10 +42,10 @@ public struct WorkerSpecification: Sendable, Hashable {
 
     /// Whether the worker, and what it starts, may attach to the host's control socket; false by default.
     ///
-    /// An attached process sees and publishes events of all names, and may command the host. The host knows a process
-    /// of the worker by its parents, its process group and a mark in its environment. It does not know a process that
-    /// leaves all three behind: without a box, a worker can always do what its user may. In a box without network the
-    /// worker can connect to no socket; see ``WorkerBox/allowsConnections``.
+    /// An attached process sees and publishes events of all names, and may command the host. The host recognises a
+    /// process of the worker by its parents, its process group or a mark in its environment. It does not recognise a
+    /// process that leaves all three behind: without a box, a worker can always do what its user may. In a box without
+    /// network the worker can connect to no socket; see ``WorkerBox/allowsConnections``.
     public var allowsControl: Bool
 
     /// How many workers run by this specification, and which of them gets an event; nil for one worker, with the

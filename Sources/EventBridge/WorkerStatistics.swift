@@ -7,7 +7,7 @@ public struct WorkerStatistics: Sendable, Hashable {
     /// The worker's name.
     public let worker: String
 
-    /// The events from the host to the worker: those that the host or other workers have published.
+    /// The events from the host to the worker: those that the host, other workers or clients have published.
     public let sent: EventCounts
 
     /// The events from the worker to the host: those that have arrived or are known to be lost.
@@ -19,15 +19,15 @@ public struct WorkerStatistics: Sendable, Hashable {
     ///
     /// The time runs from the moment at which the event leaves for the worker, until the host reads that the event was
     /// handled or refused. This time is longer than the handlers' own time: it includes the way there and back, the
-    /// waiting in the worker behind other events, and up to 2 ms in which an acknowledgement waits for a frame to ride
-    /// on. It does not include the waiting in the outbox.
+    /// waiting in the worker behind other events, and up to 2 ms in which an acknowledgement waits to go out together
+    /// with another frame. It does not include the waiting in the outbox.
     ///
     /// The times are a sample. The host times one event at a time, until the event is settled: in a flood it times only
     /// some of the events. If the worker dies, the time of the event begins anew when the event leaves for the next
     /// start. A worker that acknowledges nothing has no times.
     public let settling: DurationHistogram
 
-    /// How often the worker has broken the protocol or a limit, and was ended for that; `WorkerExited.reason` says how.
+    /// How often the worker has broken the protocol or a limit of its link; `WorkerExited.reason` says how.
     public let violations: UInt64
 }
 
@@ -53,9 +53,9 @@ public struct EventCounts: Sendable, Hashable {
     public let coalesced: UInt64
     /// Events that an overflow policy dropped.
     public let dropped: UInt64
-    /// Events that were given up because the worker crashed over them.
+    /// Events that were given up because the worker crashed over them, or was removed.
     public let deadLettered: UInt64
-    /// Events that were accepted and are known to be gone: a worker's memory was damaged when it ended.
+    /// Events that were accepted and are known to be gone, because a worker's memory was damaged when it ended.
     ///
     /// ``EventsLost`` reports them.
     public let lost: UInt64

@@ -9,14 +9,14 @@ import Locks
 /// let provisioned = try await recorder.next(BoxProvisioned.self)
 /// ```
 ///
-/// The recorder records on the publishing thread, before any handler is called: when `publish` has returned, the event
-/// is recorded. The recorder stops when it is released.
+/// The recorder records on the publishing thread, before any handler is called. So the event is recorded when `publish`
+/// returns. The recorder stops when it is released.
 public final class EventRecorder: Sendable {
     /// The publisher whose events the recorder keeps.
     public let publisher: EventPublisher
 
     private let log = RecordedEvents()
-    /// Adds to the recorder each type that the publisher uses; nil if the recorder is limited to some types.
+    /// Adds each type that the publisher uses to the recorder; nil if the recorder is limited to some types.
     private let registration: RecorderRegistration?
 
     /// Records the events of all types from now on, including types that are not used yet.
@@ -29,7 +29,7 @@ public final class EventRecorder: Sendable {
         publisher.addInterestObserver(registration)
     }
 
-    /// Makes a mock: a recorder of all events that are published to its ``publisher``, which delivers nothing.
+    /// Makes a mock: a recorder of all events on its own ``publisher``, which delivers nothing.
     ///
     /// ```swift
     /// let mock = EventRecorder()
@@ -81,7 +81,7 @@ public final class EventRecorder: Sendable {
 
     /// Returns the first event of this type that no `next` has returned yet; waits if there is none.
     ///
-    /// Events of other types make no difference.
+    /// The call skips events of other types.
     /// - Parameters:
     ///   - type: the event's type.
     ///   - limit: how long the call waits.

@@ -51,7 +51,7 @@ final class InMemoryProcess: WorkerProcess, @unchecked Sendable {
 
     let processIdentifier: Int32
 
-    /// The process number that was given last; all given numbers are above those of real processes.
+    /// The number of the newest process; all such numbers are above those of real processes.
     private static let lastIdentifier = Atomic<Int32>(1 << 30)
 
     init(session: WorkerSession) {
@@ -84,8 +84,7 @@ final class InMemoryProcess: WorkerProcess, @unchecked Sendable {
     }
 
     func signal(_ signal: ChildSignal) {
-        // A signal that a process does not handle ends the process: the handlers do nothing more, and the link breaks
-        // off.
+        // As if the process had no handler for the signal: its event handlers get no more, and the link breaks off.
         end(.signaled(number: signal.number, coreDumped: false))
     }
 
@@ -97,15 +96,18 @@ final class InMemoryProcess: WorkerProcess, @unchecked Sendable {
         if let known { handler(known) }
     }
 
+    /// What an end cancels and calls, once the lock is released.
+    private typealias Ended = (Task<Void, Never>?, [Subscription], (@Sendable (ExitReason) -> Void)?)
+
     private func end(_ reason: ExitReason) {
-        let (kept, handler): ([Subscription], (@Sendable (ExitReason) -> Void)?) = lock.withLock {
-            guard exit == nil else { return ([], nil) }
+        let (ended, kept, handler) = lock.withLock { () -> Ended in
+            guard exit == nil else { return (nil, [], nil) }
             exit = reason
-            task?.cancel()
             defer { (subscriptions, self.handler) = ([], nil) }
-            return (subscriptions, self.handler)
+            return (self.task, subscriptions, self.handler)
         }
-        // The session is abandoned before the cancellations: otherwise it would report the cancelled events as handled.
+        ended?.cancel()
+        // The session is abandoned before these cancellations: otherwise it would report cancelled events as handled.
         session.abandon()
         for subscription in kept { subscription.cancel() }
         handler?(reason)

@@ -4,8 +4,8 @@ public import Supervision
 
 /// A worker that runs inside the test's own process: the code of a real worker, over a link in memory.
 ///
-/// The link behaves like a socket, with the same frames, window, limits and torn ends. Only the process is missing: a
-/// crash of the worker's code is a crash of the test.
+/// The link behaves like a socket, with the same frames, window and limits, and it can break off. Only the process is
+/// missing: if the worker's code crashes, the test crashes.
 public struct InMemoryWorker: Sendable {
     package let specification: WorkerSpecification
     let body: @Sendable (EventPublisher) async throws -> [Subscription]
@@ -16,14 +16,14 @@ public struct InMemoryWorker: Sendable {
     ///   - name: the worker's name.
     ///   - subscribes: the events that the worker subscribes to; the host keeps them while the worker is down.
     ///   - publishes: the events that the worker may publish; nil for any.
-    ///   - mayImport: whether the worker may import events of other machines.
+    ///   - mayImport: whether the worker may import events from other machines.
     ///   - restart: after which kinds of exit the host starts the worker again.
     ///   - isSignificant: whether the worker's end may end all workers.
     ///   - onDemand: whether and how the worker runs only while there are events for it.
     ///   - backoff: the pause before the host starts the worker again.
     ///   - handshakeTimeout: the time from the worker's start until it has to be ready.
     ///   - shutdown: how the host stops the worker.
-    ///   - limits: the limits on what the link to the worker holds and accepts.
+    ///   - limits: how much the link to the worker holds and accepts.
     ///   - pool: how many members the worker's pool has, and which of them gets an event; one member by default.
     ///   - body: the body that the worker program hands to `BridgeWorker.main`.
     public init(

@@ -84,8 +84,8 @@ public final class ManualClock: Clock, @unchecked Sendable {
 
     /// Moves the clock on, and wakes the tasks whose deadline has come, earliest deadline first.
     ///
-    /// Tasks with the same deadline wake in the order in which they began to sleep. Tasks on one actor also run in the
-    /// order of their wake-ups.
+    /// Tasks with the same deadline wake in the order in which they began to sleep. Tasks of one priority on one actor
+    /// also run in the order of their wake-ups.
     public func advance(by duration: Duration) {
         precondition(duration >= .zero, "a clock does not go back")
         let due = lock.withLock {

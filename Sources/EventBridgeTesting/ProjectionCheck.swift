@@ -1,5 +1,5 @@
-/// Interrupts code that follows a journal, once at each of its steps: starts the code again, and compares the result
-/// with that of an uninterrupted run.
+/// Interrupts code that follows a journal, once at each of its steps, starts it again, and compares the result with
+/// that of an uninterrupted run.
 ///
 /// This finds code that applies an event twice, or not at all, if its process dies at the wrong moment. An example is
 /// code that keeps its state in one file, and its position in another:
@@ -21,10 +21,10 @@
 /// #expect(findings.isEmpty)
 /// ```
 ///
-/// A process is not really killed: `pass` throws, and the code has to let this error through. What the code does on its
-/// way out, in `defer` and `catch`, a killed process would not do. An open transaction has to be left uncommitted.
+/// A process is not really killed: `pass` throws, and the code has to let this error through. A killed process would
+/// not run the code's `defer` and `catch` blocks. So the code must not commit an open transaction there.
 public enum ProjectionCheck {
-    /// A step after which an end of the run changed the result.
+    /// A step at which ending the run changed the result.
     public struct Finding<Result: Sendable>: Sendable {
         /// The step's number, from 1, among all steps of a run.
         public let step: Int
@@ -32,15 +32,15 @@ public enum ProjectionCheck {
         public let name: String
         /// The result of an uninterrupted run.
         public let expected: Result
-        /// The result after a run that was ended at this step, and a second run.
+        /// The result after a run that ended at this step and a second run to the end.
         public let found: Result
     }
 
-    /// Why the check says nothing.
+    /// Why the check has no result.
     public enum Unusable: Error, Hashable {
         /// The code passes no step.
         case noSteps
-        /// The code has caught the error that `pass` throws, and gone on.
+        /// The code has caught the error that `pass` throws, and has gone on.
         case hasGoneOn(afterStep: Int)
     }
 
@@ -52,7 +52,7 @@ public enum ProjectionCheck {
 
         fileprivate init(endingAt last: Int) { self.last = last }
 
-        /// Says that the code has come to this place; throws if the run is to end here.
+        /// Says that the code has come to this place; throws if the run has to end here.
         public func pass(_ name: String) throws {
             if passed == last { throw EndOfRun() }
             passed += 1
@@ -65,14 +65,14 @@ public enum ProjectionCheck {
 
     private struct EndOfRun: Error {}
 
-    /// Runs the code once for each of its steps, and returns the steps after which an end changed the result.
+    /// Runs the code once for each of its steps, and returns the steps at which ending the run changed the result.
     ///
     /// - Parameters:
     ///   - isolation: the actor on which the closures run; the caller's by default.
     ///   - fresh: makes an empty store.
     ///   - follow: reads the position of the store, applies the events after it, and passes a step after each change of
     ///     the store. It returns at the newest event.
-    ///   - result: the state in the store.
+    ///   - result: returns the state in the store.
     /// - Throws: ``Unusable``, and the errors of the three closures.
     public static func run<Store, Result: Equatable & Sendable>(
         isolation: isolated (any Actor)? = #isolation,

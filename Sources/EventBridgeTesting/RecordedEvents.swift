@@ -7,7 +7,7 @@ final class RecordedEvents: EventObserver, @unchecked Sendable {
     private let lock = Lock()
     private var events: [any DomainEvent] = []
     private var isTaken: Set<Int> = []
-    /// Taken before `lock`, and held while a call subscribes a channel: another call waits, and then finds the channel.
+    /// Taken before `lock`, and held while a call subscribes a channel: another call waits, then finds the channel.
     private let recording = Lock()
     private var types: Set<ObjectIdentifier> = []
     private var channels: Set<ObjectIdentifier> = []
@@ -87,7 +87,7 @@ final class RecordedEvents: EventObserver, @unchecked Sendable {
         resume?()
     }
 
-    /// Calls `answer` at once if the event is there, and otherwise when the event comes or the ticket is given up.
+    /// Calls `answer` at once if the event is there, else when the event comes or the wait is given up.
     func take<E: DomainEvent>(
         _ type: E.Type,
         named name: String,
@@ -131,7 +131,7 @@ final class RecordedEvents: EventObserver, @unchecked Sendable {
     private func end(_ ticket: Int, _ error: any Error) {
         let waiter: Waiter? = lock.withLock {
             guard let index = waiters.firstIndex(where: { $0.ticket == ticket }) else {
-                // The waiting task has not added its waiter yet.
+                // The waiting task has not added its waiter yet, or has its answer.
                 if open.contains(ticket) { givenUp[ticket] = error }
                 return nil
             }

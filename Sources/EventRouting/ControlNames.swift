@@ -40,10 +40,10 @@ package struct ControlNames: Sendable {
         func refusal(of name: String, from peer: Peer) -> String? {
             switch self {
             case .open: return nil
-            case .local: return "\(name) is what each process says to itself"
+            case .local: return "\(name) stays within the process that publishes it"
             case .command where peer.isAttached: return nil
             case .command:
-                return "worker \"\(peer.peerName)\" may not publish \(name): only who is attached to the host commands"
+                return "worker \"\(peer.peerName)\" may not publish \(name): only attached clients give commands"
             case .answer:
                 let who = peer.isAttached ? peer.peerName : "worker \"\(peer.peerName)\""
                 return "\(who) may not publish \(name): only the host answers"
@@ -59,7 +59,7 @@ package struct ControlNames: Sendable {
             }
         }
 
-        /// The peers among `attached` whose question the event of this context answers.
+        /// The peers among `attached` that asked the question which the event with this context answers.
         func requesters(_ context: EventContext, among attached: [Peer]) -> [Peer] {
             attached.filter { $0.peerName == context.root.origin }
         }

@@ -34,7 +34,7 @@ package struct DeadLetterRecord: Sendable {
     var charge: Int { LinkLimits.charge(forFrameOf: event.payload.count) }
 }
 
-/// How many dead letters are kept at most, and whether a further letter evicts the oldest.
+/// How many dead letters there is room for, and whether a letter that finds no room evicts the oldest.
 package struct DeadLetterBounds: Sendable, Hashable {
     package var letters: Int
     package var bytes: Int
@@ -62,7 +62,7 @@ struct DeadLetterQueue: Sendable {
 
     /// Adds a letter, and returns the letters that were evicted to make room.
     mutating func add(_ letter: DeadLetterRecord) -> [DeadLetterRecord] {
-        // All at once: an earlier host may have left many more letters than the bounds allow.
+        // Evicted in one step: an earlier host may have left many more letters than the bounds allow.
         var (leaving, freed) = (0, 0)
         while bounds.evictsOldest, leaving < letters.count,
             letters.count - leaving >= bounds.letters || bytes - freed + letter.charge > bounds.bytes

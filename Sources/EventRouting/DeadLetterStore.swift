@@ -32,6 +32,7 @@ package final class DeadLetterStore: @unchecked Sendable {
     /// Keeps an event that `peer` got and could not handle, even beyond the bounds; if the queue is full afterwards,
     /// pauses the peer.
     func add(_ event: UndeliveredEvent, cause: EventDeadLettered.Cause, reasons: [String], from peer: Peer) {
+        peer.letterIsKept()
         let (letter, evicted, full): (DeadLetterRecord, [DeadLetterRecord], DeadLettersFull?) = lock.withLock {
             let (letter, evicted) = put(event, for: peer.noted, cause, reasons)
             guard queue.isFull, !paused.contains(where: { $0 === peer }) else { return (letter, evicted, nil) }
@@ -118,7 +119,7 @@ package final class DeadLetterStore: @unchecked Sendable {
 
     /// Takes a letter out; ``roomWasMade()`` or ``putBack(_:)`` has to follow.
     ///
-    /// - Parameter isOwedAgain: whether the letter's event is owed to a worker from now on; if not, it is thrown away.
+    /// - Parameter isOwedAgain: whether the letter's event is owed to a worker again; if not, it is owed to no process.
     func take(_ number: UInt64, isOwedAgain: (DeadLetterRecord) -> Bool) -> DeadLetterRecord? {
         lock.withLock {
             guard let letter = queue.take(number) else { return nil }

@@ -9,7 +9,7 @@ package enum EventKey: Sendable {
     case field(String)
     /// The result of a function of the event.
     case found(any EventKeyFinder)
-    /// There is no key: the event goes to the member for which the fewest events wait.
+    /// There is no key: the event goes to the least busy member.
     case anyMember
     /// The event goes to all members.
     case everyMember
@@ -50,8 +50,8 @@ package final class TypedKeyFinder<E: DomainEvent>: EventKeyFinder {
     }
 }
 
-/// The place of a key among all keys; places are spread evenly, and a value has the same place in every encoding and
-/// process.
+/// The place of a key among all keys, spread evenly and the same in every process; an integer, or a text or byte string
+/// of definite length, has the same place in all its encodings.
 package struct KeyPlace: Sendable, Hashable {
     private let hash: UInt64
 

@@ -35,11 +35,11 @@ enum LocalOutcome {
 
 /// Decodes the events of one name and hands them to the subscribers here.
 protocol EventReceiver: AnyObject, Sendable {
-    /// Calls the inline handlers with the event in hand and the events behind it, as long as inline handlers are all
-    /// that gets the events, and none of them is slow.
+    /// Calls the inline handlers with the event in hand, then with the events behind it. This goes on as long as the
+    /// events go only to inline handlers and to a journal that records at once, and no handler is slow.
     ///
-    /// - Parameter mayGoOn: whether the next event, which is in hand, goes the same way.
-    /// - Returns: What became of the event in hand; nil if it goes another way, and nothing was done with it.
+    /// - Parameter mayGoOn: called when the next event is in hand; returns whether that event may go the same way.
+    /// - Returns: What became of the event in hand; nil if no subscriber has got it: the caller then delivers it.
     func receive(_ run: inout EventRun, mayGoOn: (BorrowedContext) -> Bool) -> LocalOutcome?
 
     /// Hands an event to all subscribers here, wherever their handlers run.
@@ -102,7 +102,7 @@ class ChannelReceiver<Event: DomainEvent>: EventReceiver, @unchecked Sendable {
     }
 
     final func receive(_ run: inout EventRun, mayGoOn: (BorrowedContext) -> Bool) -> LocalOutcome? {
-        guard let subscribers = channel.inlineSubscribers() else { return nil }
+        guard let subscribers = channel.runSubscribers() else { return nil }
         let strand = run.strand
         return publisher._withUnsafeGuaranteedRef { publisher in
             PayloadScratch.current._withUnsafeGuaranteedRef { scratch in
@@ -114,7 +114,10 @@ class ChannelReceiver<Event: DomainEvent>: EventReceiver, @unchecked Sendable {
                         } catch {
                             return error.outcome
                         }
-                        guard strand.enter() else { return nil }
+                        // Once the strand is entered, another thread may read on, and could record later events first.
+                        guard subscribers.recordInRun(run.payload, run.context) else { return nil }
+                        let isEntered = strand.enter()
+                        assert(isEntered, "a strand that is free stays free until this thread enters it")
                         let failure = channel.call(
                             subscribers,
                             event,
@@ -124,7 +127,7 @@ class ChannelReceiver<Event: DomainEvent>: EventReceiver, @unchecked Sendable {
                         )
                         strand.leave()
                         if let failure { return LocalOutcome(.failed(failure)) }
-                        guard run.handledTakesNext() else { return .handled(handlers: subscribers.inlineCount) }
+                        guard run.handledTakesNext() else { return .handled(handlers: subscribers.runHandlers) }
                         guard mayGoOn(run.context), channel.areCurrent(subscribers) else { return nil }
                     }
                     return nil
@@ -143,6 +146,7 @@ class ChannelReceiver<Event: DomainEvent>: EventReceiver, @unchecked Sendable {
         publisher._withUnsafeGuaranteedRef { publisher in
             do throws(Unreadable) {
                 let outcome = try channel.deliverIncoming(
+                    payload: payload,
                     { () throws(Unreadable) in
                         try read(payload, in: PayloadScratch.current.takeUnretainedValue())
                     },

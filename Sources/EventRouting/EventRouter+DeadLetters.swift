@@ -36,7 +36,7 @@ extension EventRouter {
 
     /// Announces that a peer has refused an event, and keeps the event as a dead letter if this process keeps any.
     ///
-    /// For an attached peer nothing is kept.
+    /// An operator or a publisher here that waits for the event is told instead. For an attached peer nothing is kept.
     ///
     /// - Parameter isOwed: whether a journal has to hear what becomes of the event.
     /// - Returns: Whether the event has become a dead letter.
@@ -52,7 +52,7 @@ extension EventRouter {
         // A refusal of a refusal would never end.
         guard name != EventRefused.eventName else { return false }
         let context = link.sentContext(of: head)
-        // An operator who waits for a replayed event is told the reason; one who has gone hears nothing.
+        // A waiting operator is told the reason. If the operator has gone, the refusal is reported like any other.
         if head.isReplay, replays.settled(context.id, at: peer.peerName, .refused(refusal.text)) { return false }
         // A publisher that waits for the event gets the error, at once: the peer's receipt follows the refusal, unless
         // the peer is killed in between. Whether a caller still waits is known only if it is in this process.
@@ -102,10 +102,16 @@ extension EventRouter {
         _ topic: Topic,
         payload: UnsafeRawBufferPointer,
         context: EventContext
-    ) -> (@Sendable (String) -> Void)? {
+    ) -> (@Sendable (ThrownError) -> Void)? {
         guard deadLetters != nil else { return nil }
         let event = UndeliveredEvent(name: topic.name, context: context, attempts: context.attempt, payload: payload)
-        return { [weak self] reason in self?.refusalSettled(event.name, by: nil, reason: reason) { event } }
+        return { [weak self] failure in
+            self?.refusalSettled(event.name, by: nil, reason: failure.description) {
+                var event = event
+                event.lacksRecord = failure.lacksRecord
+                return event
+            }
+        }
     }
 
     /// Settles a refused event by deciding whether it becomes a dead letter; no other code decides this.
@@ -113,7 +119,7 @@ extension EventRouter {
     /// - Parameters:
     ///   - receiver: the peer that refused the event; nil for the handlers of this process.
     ///   - isKept: whether the event was a dead letter before; if so, it becomes one again, even beyond the bounds.
-    ///   - event: makes the event; not called if the event is not kept.
+    ///   - event: makes the event; not called for a self-report, or if this process keeps no dead letters.
     /// - Returns: Whether the event has become a dead letter.
     @discardableResult
     func refusalSettled(
@@ -188,7 +194,7 @@ extension EventRouter {
     /// - Returns: The outcome; nil if no letter has this number.
     /// - Throws: The reason why the event is not taken; then the letter is kept.
     package func redeliver(_ number: UInt64) throws(DeliveryError) -> Redelivery? {
-        // Noted before the event can be settled again.
+        // The journal notes that the event is owed again before the event can be settled again.
         guard let deadLetters,
             let letter = deadLetters.take(number, isOwedAgain: { $0.receiver != Self.ownName })
         else { return nil }
@@ -215,25 +221,7 @@ extension EventRouter {
                 "\(event.name) cannot be put back: there is no worker \"\(letter.receiver)\" any more"
             )
         }
-        let offered: Result<Peer.Place, DeliveryError> = event.payload.withUnsafeBytes { payload in
-            do throws(DeliveryError) {
-                let place = try peer.enqueue(
-                    event.context,
-                    name: event.name,
-                    attempt: attempt,
-                    isHeld: false,
-                    isOwed: letter.event.isOwed,
-                    payload: payload
-                )
-                guard let place else { throw peer.leaving(event.name) }
-                return .success(place)
-            } catch {
-                return .failure(error)
-            }
-        }
-        let place = try offered.get()
-        place.link.pump()
-        for evicted in place.evicted { wasEvicted(evicted, at: peer) }
+        try peer.redeliver(event, attempt: attempt).pump()
         return .accepted
     }
 
@@ -251,10 +239,13 @@ extension EventRouter {
         return outcome ?? .unwanted
     }
 
+    /// Offers the event of a letter to the handlers of this process; journals get the event only if it lacks their
+    /// record.
     private func handleHere(
         _ event: UndeliveredEvent,
         attempt: Int
     ) throws(DeliveryError) -> Redelivery.Outcome {
+        if !event.lacksRecord, publisher.channel(named: event.name)?.hasHandlers != true { throw unwanted(event) }
         let context = EventContext(
             id: event.context.id,
             nanosecondsSinceEpoch: event.context.nanosecondsSinceEpoch,
@@ -265,28 +256,38 @@ extension EventRouter {
         )
         let outcome = event.payload.withUnsafeBytes { payload in
             let again = UndeliveredEvent(name: event.name, context: context, attempts: attempt, payload: payload)
-            return deliverHere(event.name, payload, context: context) {
+            let offered = event.lacksRecord ? context : context.recorded
+            return deliverHere(event.name, payload, context: offered) {
                 RedeliveryCompletion(router: self, event: again)
             }
         }
         switch outcome {
         case .handled: return .handled
         case .pending: return .accepted
-        case .unwanted:
-            throw DeliveryError(
-                .noSubscriber,
-                of: event.name,
-                id: event.context.id,
-                "\(event.name) cannot be put back: nothing here subscribes to it any more"
-            )
+        case .unwanted: throw unwanted(event)
         case .refused(_, let reason):
             refusalSettled(event.name, by: nil, reason: reason, isKept: true) {
                 event.payload.withUnsafeBytes {
-                    UndeliveredEvent(name: event.name, context: context, attempts: attempt, payload: $0)
+                    UndeliveredEvent(
+                        name: event.name,
+                        context: context,
+                        attempts: attempt,
+                        lacksRecord: event.lacksRecord,
+                        payload: $0
+                    )
                 }
             }
             return .refused(reason)
         }
+    }
+
+    private func unwanted(_ event: UndeliveredEvent) -> DeliveryError {
+        DeliveryError(
+            .noSubscriber,
+            of: event.name,
+            id: event.context.id,
+            "\(event.name) cannot be put back: nothing here subscribes to it any more"
+        )
     }
 }
 
@@ -302,6 +303,10 @@ private final class RedeliveryCompletion: HandlingCompletion {
 
     func handlersReturned(failure: ThrownError?) {
         guard let failure else { return }
-        router.refusalSettled(event.name, by: nil, reason: failure.description, isKept: true) { event }
+        router.refusalSettled(event.name, by: nil, reason: failure.description, isKept: true) {
+            var event = event
+            event.lacksRecord = failure.lacksRecord
+            return event
+        }
     }
 }

@@ -7,7 +7,7 @@ import Locks
 /// Events whose type this process does not know, published from their encoded form.
 extension EventRouter {
     /// Publishes an event from its encoded form, without its type, and returns when all its handlers have returned,
-    /// here and in every process that gets the event.
+    /// here and in every process that gets the event, except attached clients.
     ///
     /// - Parameters:
     ///   - context: made by the publisher for this event.
@@ -75,7 +75,7 @@ extension EventRouter {
     /// Publishes an event whose type this process does not know, from its encoded form.
     ///
     /// - Parameter context: made by the publisher for this event, if the caller needs its identity beforehand.
-    /// - Returns: How many peers the event went to, plus 1 if subscribers here got it; or the error.
+    /// - Returns: How many peers the event was for, plus 1 if subscribers here got it; or the error.
     package func publish(
         name: String,
         payload: UnsafeRawBufferPointer,
@@ -148,7 +148,7 @@ extension EventRouter {
         return topic
     }
 
-    /// Returns when every peer that wants the events of this name has room for another event, or will never have room.
+    /// Returns when every peer that wants the events of this name has room or will never have room, or on cancellation.
     package func waitForRoom(name: String) async {
         guard let topic = names.known(name) else { return }
         // A peer that takes no more events does not keep the caller waiting: publishing the event gives the reason.
@@ -162,7 +162,7 @@ extension EventRouter {
         names.known(name)?.hasRoom ?? true
     }
 
-    /// The names of all events that some peer wants.
+    /// The names of all events that some peer wants; attached peers do not count.
     package var namesWantedByPeers: [String] {
         names.all.filter { !$0.targets.isEmpty }.map(\.name)
     }
@@ -182,21 +182,21 @@ extension EventRouter {
         return lock.withLock { peer.wants(name, isSelfReport: selfReports.contains(EventName(name))) }
     }
 
-    /// Whether the process that has published an event is this one, or is attached.
+    /// Whether the process that published an event is this one, or a peer that still runs.
     package func isPresent(_ publisher: EventID) -> Bool {
         publisher.source == self.publisher.source || peer(to: publisher.origin)?.link(toPeerOf: publisher) != nil
     }
 
     /// Puts an event into a worker's outbox behind all that is there, once there is room, with the mark of a replay.
     ///
-    /// No other peer gets the event, this process's subscribers and journals do not, and no overflow policy acts on it.
+    /// No other peer, and no subscriber or journal of this process, gets the event. No overflow policy acts on it.
     ///
     /// - Parameters:
-    ///   - context: the event's own identity, time, causes and trace, with the one object of its source that may come
-    ///     again; ``EventContext/replayed``.
-    ///   - settled: called at most once, with what became of the event, on any thread; returns whether an operator
-    ///     hears of that. If this call returns, `settled` was or will be called. If it throws, a call counts for
-    ///     nothing: it may speak of the same event that lies in the outbox besides.
+    ///   - context: the event's own identity, time, causes and trace, as ``EventContext/replayed`` marks them. All
+    ///     events of a source have to share one `EventSource`, made by `EventSource(restored:)`.
+    ///   - settled: called with what became of the event, on any thread, rarely twice; returns whether an operator
+    ///     hears of that. If this method returns, `settled` was or will be called. If it throws, ignore a call of
+    ///     `settled`: the call may be about another delivery of this event, which lies in the outbox as well.
     /// - Throws: ``DeliveryError`` if the worker does not take the event.
     package func replay(
         _ context: EventContext,
@@ -215,7 +215,7 @@ extension EventRouter {
             let outcome = payload.withUnsafeBytes { link.replay(context, name: name, number: number, payload: $0) }
             if case .accepted = outcome {
                 link.pump()
-                // What was closed before this moment has not told that the event waits.
+                // If the peer was closed before now, its closing did not see this event, so the wait ends here.
                 if let reason = peer.closedReason {
                     replays.settled(context.id, at: peer.peerName, .unavailable(unavailability(of: peer, reason)))
                 }

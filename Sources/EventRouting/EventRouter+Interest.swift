@@ -134,7 +134,7 @@ extension EventRouter: InterestObserver {
         return updateInterest(in: topics)
     }
 
-    /// Lets these links write what was queued for them.
+    /// Tells the publisher and the trace of changed targets, and lets these links write what was queued for them.
     func tell(_ touched: [Link]) {
         publisher.forwardingWasSet()
         trace.startTimer()
@@ -163,7 +163,7 @@ extension EventRouter: InterestObserver {
         return touched
     }
 
-    /// The changes since the peer was last told of its interest; nil if there are none.
+    /// The changes since the peer was last told what is asked of it; nil if there are none.
     private func change(of wishes: [Wish], for peer: Peer, _ told: LinkInterest) -> Interest? {
         var interest = Interest()
         for wish in wishes {

@@ -30,10 +30,15 @@ extension EventRouter {
     /// which there is no room.
     package func retire(_ peer: Peer) {
         remove(peer)
-        if peer.link.hasOwed { lock.withLock { _ = formerlyOwed.insert(peer.peerName) } }
+        let hadOwed = peer.link.hasOwed
+        let left = peer.takeLeft()
+        // An event that a process of the peer has had may be handled; its letter may go to the next peer of this name.
+        if hadOwed || left.contains(where: { $0.attempts > 0 }) {
+            lock.withLock { _ = formerlyOwed.insert(peer.peerName) }
+        }
         let reason = "worker \"\(peer.peerName)\" was removed"
-        for event in peer.takeLeft() where !isSelfReport(event.name) {
-            // The journal keeps it, and an operator waits for it.
+        for event in left where !isSelfReport(event.name) {
+            // The journal still has a replayed event, so only the operator who waits for it is told.
             if event.context.isReplay {
                 tell(event.context.id, .unavailable, at: peer, because: reason)
                 continue

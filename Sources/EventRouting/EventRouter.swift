@@ -7,9 +7,9 @@ import Synchronization
 
 /// Decides where an event goes: to which peers, and whether to the subscribers of this process.
 ///
-/// Both sides use the same router. The host's router has a peer for each worker and passes events between them without
-/// decoding them. A worker's router has one peer, the host. Interest goes the other way: the router asks each peer
-/// for the events that this process or another peer wants.
+/// Both sides use the same router. The host's router has a peer for each worker and each attached client, and passes
+/// events between them in their encoded form. A worker's router has one peer, the host. Interest goes the other way:
+/// the router asks each peer for the events that this process or another peer wants.
 package final class EventRouter: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`, or guards itself.
 
@@ -32,7 +32,7 @@ package final class EventRouter: @unchecked Sendable {
     let deadLetters: DeadLetterStore?
     /// Whether the router asks every peer for every event, because this process watches them.
     let wantsEverything: Bool
-    /// The names of events that are only for this process and the peers that have attached to it.
+    /// The names of events that do not pass between all peers that want them.
     let control: ControlNames
     /// The names that the router asks for without a subscriber here, because this process watches them.
     let watchedNames: Set<EventName>
@@ -44,8 +44,8 @@ package final class EventRouter: @unchecked Sendable {
     /// Whether ``stop(refusing:)`` was called, after which a peer that leaves changes nothing; guarded by `lock`.
     var isStopped = false
     var peers: [Peer] = []
-    /// The names of the peers that were removed and had recorded events: a worker's store of handled ids may outlive
-    /// its peer, and the next peer of this name must not let it forget any.
+    /// The names of removed peers that had recorded events, or events that have become dead letters: a worker's store
+    /// of handled ids may outlive its peer, and the next peer of this name must not let the store forget any id.
     var formerlyOwed: Set<String> = []
     /// The names of self-reports that this process knows.
     ///
@@ -53,7 +53,6 @@ package final class EventRouter: @unchecked Sendable {
     /// process has used it.
     var selfReports: Set<EventName> = [EventName(EventsTraced.eventName)]
 
-    /// The topics of all event names.
     let names: EventNames
 
     /// - Parameters:
@@ -96,14 +95,14 @@ package final class EventRouter: @unchecked Sendable {
         if lock.withLock({ isStopped }) { publisher.removeInterestObserver(self) }
     }
 
-    /// Stops taking events without a cause: from now on only events that handlers publish pass.
+    /// Stops taking this process's events that have no cause, except reports for attached peers.
     package func closeIntake() {
         isIntakeClosed.store(true, ordering: .relaxed)
         // A worker that is down may never be started again, and so never make room.
         recoveryGate.open()
     }
 
-    /// Whether ``closeIntake()`` was called; if so, the router takes only events with a cause.
+    /// Whether ``closeIntake()`` was called.
     package var hasClosedIntake: Bool { isIntakeClosed.load(ordering: .relaxed) }
 
     /// A phrase for what keeps the link of a gone peer from ending, such as `a handler of BoxProvisioned`; nil if
@@ -133,16 +132,16 @@ package final class EventRouter: @unchecked Sendable {
     func hostHasCome(_ host: Peer, over link: Link) {
         let isFirst = lock.withLock { peers.isEmpty }
         if isFirst { add(host) }
-        // Until the host says which names it wants, the names that it wanted over the last link hold, and their events
-        // lie in the outbox.
+        // Until the host says which names it wants, the names that it wanted over the last link count, and their
+        // events go into the outbox.
         announceInterest(to: host, over: link, keepsWishes: true)
         if isFirst { start() }
     }
 
-    /// Ends the waits of callers for receipts: the only peer is gone.
+    /// Ends the waits of callers for receipts: none will come any more.
     ///
-    /// Events still go to the peer's link. The link takes them as long as it reaches the peer, and refuses them
-    /// otherwise.
+    /// A worker's events still go to the link to its host. The link takes them as long as it reaches the host, and
+    /// refuses them otherwise.
     package func hostHasGone() {
         receipts.failAll(.workerUnavailable, because: "the bridge has ended")
         replays.end(because: "the bridge has ended")

@@ -44,7 +44,7 @@ final class Fanout: Sendable {
             || attached.contains { $0 !== peer }
     }
 
-    /// The peers that get an event; `origin` is the peer that it came from, nil if it was published here.
+    /// The peers that get an event; the caller leaves out `origin`, the peer that it came from (nil: this process).
     func targets(of payload: UnsafeRawBufferPointer, except origin: Peer?) -> [Peer] {
         pooled?.targets(of: payload, except: origin) ?? targets
     }

@@ -11,14 +11,14 @@ import Locks
 package final class GuestSession: LinkControlSink, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
-    /// The guest.
+    /// The worker or client whose session this is.
     ///
     /// All calls come on the link's reading thread, without a lock held.
     package protocol Owner: AnyObject, Sendable {
         /// The host has accepted the guest.
         ///
-        /// - Returns: What takes the events of the host, which is the guest's only peer; nil if the guest has ended
-        ///   meanwhile, and leaves the welcome unanswered.
+        /// - Returns: The receiver of the host's events; nil if the guest has ended meanwhile, and so does not answer
+        ///   the welcome.
         func guestWasWelcomed(_ session: GuestSession, _ welcome: Welcome) throws -> PeerEvents?
         func guestWasRejected(_ session: GuestSession, _ reject: Reject)
         /// The host has said which events it wants: what the guest publishes from now on reaches the host.
@@ -48,7 +48,7 @@ package final class GuestSession: LinkControlSink, @unchecked Sendable {
     /// Begins to read, and introduces the guest.
     ///
     /// - Parameter features: the guest's features besides those of its link.
-    /// - Throws: If no thread can be had; the link can then be used for another session.
+    /// - Throws: If no thread can be started to read the link; another session can then use the link.
     package func begin(
         as name: String,
         cookie: String,
@@ -90,7 +90,7 @@ package final class GuestSession: LinkControlSink, @unchecked Sendable {
     /// Whether the host has asked the guest to end.
     package var isDraining: Bool { lock.withLock { drains } }
 
-    /// The last event that has come; nil if none has, and if it is not kept.
+    /// The identity of the last event that has come; nil if none has come, or if the session does not keep it.
     ///
     /// Only on the thread that reads the link.
     package var lastEvent: EventID? { lock.withLock { accepted?.events }?.last }

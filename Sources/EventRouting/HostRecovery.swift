@@ -26,13 +26,14 @@ package struct HostRecovery {
         members = Dictionary(grouping: peers.filter { $0.pool != nil }) { $0.pool?.name ?? "" }
     }
 
-    /// Puts what earlier hosts owed into the outboxes, in the order in which it was recorded, and brings back the dead
-    /// letters; only before the router knows the workers, so that no newer event can overtake.
+    /// Puts the events that earlier hosts owed into the outboxes, in the journal's order, and restores dead letters.
     ///
-    /// - Returns: Whether there was anything; then ``complete()`` has to follow.
+    /// Call this before the router knows the workers, so that no newer event can overtake.
+    ///
+    /// - Returns: Whether earlier hosts owed any event; if so, ``complete()`` has to follow.
     package mutating func restore(_ owed: [OwedEvent]) -> Bool {
         guard !owed.isEmpty, let deadLetters = router.deadLetters else { return false }
-        // The events of a source share it, as the outboxes compare sources by their addresses.
+        // All events of a source share one object, because outboxes compare sources by their addresses.
         var sources: [EventSource: EventSource] = [:]
         var pools: [SharedName: PooledTargets?] = [:]
         var letters: [DeadLetterRecord] = []
@@ -96,10 +97,11 @@ package struct HostRecovery {
         return true
     }
 
-    /// Makes dead letters of the events that no receiver takes any more, however full these are, and notes that this
-    /// host delivers the others; once the router forwards events, so that workers learn of the letters, too.
+    /// Makes dead letters of the events that no receiver takes any more, even beyond the bounds, and notes in the
+    /// journal that this host delivers the others.
     ///
-    /// If the start fails before, the journal counts no attempt.
+    /// Call this once the router forwards events, so that workers, too, learn of the letters. If the host's start fails
+    /// before that, the journal counts no attempt.
     package func complete() {
         for letter in given {
             _ = router.deadLetters?.addIfRoom(
@@ -120,11 +122,11 @@ package struct HostRecovery {
         let pool: String
     }
 
-    /// The worker that gets an event now which was owed to a worker or a pool; nil if there is none.
+    /// The worker that now gets an event that was owed to a worker or a pool; nil if there is none.
     ///
     /// A pool may have another size by now, so the event's key chooses its member anew.
     ///
-    /// - Parameter pools: how pools share the events that were restored before.
+    /// - Parameter pools: how pools share the events restored so far; this call may add an entry.
     private func target(of event: OwedEvent, _ pools: inout [SharedName: PooledTargets?]) -> Peer? {
         if let peer = peers[event.receiver.name] { return peer }
         guard let members = members[event.receiver.name] else { return nil }

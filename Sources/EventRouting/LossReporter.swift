@@ -53,7 +53,7 @@ final class LossReporter: @unchecked Sendable {
         _ = poller.schedule(after: Self.interval) { self.announce() }
     }
 
-    /// Announces the losses gathered so far, after earlier reports.
+    /// Announces the losses gathered so far, after earlier reports; forgets them if nothing wants the announcement.
     func announce() {
         let isWanted = publisher.isReached(by: EventsDropped.self)
         let hasNews = lock.withLock {

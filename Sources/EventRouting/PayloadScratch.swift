@@ -27,7 +27,7 @@ final class PayloadScratch {
         return .passUnretained(made)
     }
 
-    /// An encoded event in a scratch, which is taken until ``giveBack()``.
+    /// An encoded event in a scratch, which is in use until ``giveBack()``.
     struct Encoded {
         let bytes: UnsafeRawBufferPointer
         fileprivate let scratch: Unmanaged<PayloadScratch>

@@ -15,8 +15,8 @@ extension Peer {
     ///
     /// Call this before the next incarnation is started.
     ///
-    /// - Returns: The verdict, the event that was taken out of the outbox and is not sent again, and the event with a
-    ///   new strike that stays in the outbox, if a journal has to hear of it; nil if there is none.
+    /// - Returns: The verdict; `event`, which was taken out of the outbox and is not sent again; and `struck`, which
+    ///   has a new strike and stays in the outbox, if a journal has to hear of that. `event` and `struck` may be nil.
     func incarnationCrashed(
         _ ended: Link,
         because reason: String,
@@ -37,6 +37,8 @@ extension Peer {
             }
             // Sequences have no gaps, so the other events get new numbers in another link.
             let retired = current
+            // Before the move: the first event in the other link must not let the peer forget the dead letter's event.
+            retired.willOwe()
             let next = makeLink()
             let event = retired.retire(movingTo: next, without: sequence)
             if event != nil { counts.deadLettered += 1 }
@@ -45,6 +47,14 @@ extension Peer {
         }
         retired?.wakeWaiters()
         return (verdict, event, struck)
+    }
+
+    /// Notes, before an event that the peer got becomes a dead letter, that the peer must not forget the event.
+    ///
+    /// The peer may have kept the event's effect before it failed. The links that follow take the note over with the
+    /// events of the present link.
+    func letterIsKept() {
+        lock.withLock { current.willOwe() }
     }
 
     /// Forgets how many events were dead-lettered in a row; called when a caller asks for the peer's restart.

@@ -18,7 +18,7 @@ extension Peer {
         }
     }
 
-    /// Forgets the link of a successor that has ended before it took the present one's place; ignores other links.
+    /// Forgets the link of a successor that has ended before it took the present process's place; ignores other links.
     package func forgetSuccessor(_ link: Link) {
         lock.withLock {
             guard successor === link else { return }

@@ -81,8 +81,8 @@ extension Peer {
         return mayWait && link.isOverfull
     }
 
-    /// Calls `body` once the outbox is below the limit where waiting begins, the peer takes no more events, the peer is
-    /// paused, or the peer does not start by itself; in rare cases calls `body` twice.
+    /// Calls `body` when the outbox is below the limit where waiting begins, or when the peer takes no more events, is
+    /// paused, or does not start by itself; in rare cases calls `body` twice.
     func whenNotOverfull(for sender: Peer, _ body: @escaping @Sendable () -> Void) {
         let mayWait = lock.withLock {
             let mayWait = !isPaused && startsByItself
@@ -97,10 +97,10 @@ extension Peer {
         whenRoom(body)
     }
 
-    /// Sets whether the peer runs, or its next start waits for no other peer.
+    /// Sets whether the peer starts by itself: it runs, or its next start waits for no other peer.
     ///
-    /// Otherwise the peer may start only after the recovery of another peer's events, and a recovery that waited for
-    /// this peer's room would wait for ever.
+    /// If false, the peer may start only after the recovery of another peer's events. A recovery that waited for this
+    /// peer's room would then wait for ever.
     package func setStartsByItself(_ startsByItself: Bool) {
         let woken = lock.withLock {
             self.startsByItself = startsByItself

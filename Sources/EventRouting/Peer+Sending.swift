@@ -14,11 +14,11 @@ extension Peer {
         case closed(String)
     }
 
-    /// A worker's link to its host if it is never replaced, and the host never closed to it; nil for other peers.
+    /// A worker's link to its host; nil for other peers.
     ///
-    /// A thread uses it without counting a reference.
+    /// The link is never replaced, and the peer never closed, so a thread needs no lock and counts no reference.
     private var onlyLink: Unmanaged<Link>? {
-        // For each event a pattern costs nothing, where `==` is a call into another module.
+        // A pattern costs nothing; `==` would be a call into another module for each event.
         if case .worker = role, !isRenewed { .passUnretained(current) } else { nil }
     }
 
@@ -43,8 +43,8 @@ extension Peer {
 
     /// Keeps room for an event in the outbox.
     ///
-    /// - Returns: The room; or a refusal, because events of this name go to other peers now, or because waiting has
-    ///   begun and `ifThereIsRoom` is set.
+    /// - Returns: The room; or a refusal if events of this name go to other peers now, or if `ifThereIsRoom` is set and
+    ///   waiting has begun.
     func reserve(
         for payload: UnsafeRawBufferPointer,
         name: String,
@@ -66,7 +66,7 @@ extension Peer {
         }
     }
 
-    /// The error for a waiting publisher whose event does not go to the peer any more, because the peer is leaving.
+    /// The error for an operator whose event is not sent to the peer again, because the peer is leaving.
     func leaving(_ name: String) -> DeliveryError { unavailable(name, "it is being removed") }
 
     func unavailable(_ name: String, _ reason: String) -> DeliveryError {
@@ -108,7 +108,7 @@ extension Peer {
     ///
     /// - Parameters:
     ///   - isOwed: whether a journal records the event, and has to hear what becomes of it here.
-    ///   - reservation: the room that was kept for it.
+    ///   - reservation: the room that was kept for the event; nil if none was.
     /// - Returns: The outcome; nil if the peer is leaving, and events of this name go to other peers now.
     func enqueue(
         _ context: EventContext,
@@ -160,6 +160,42 @@ extension Peer {
             default:
                 countRejected()
                 throw refusal(of: name, outcome)
+            }
+        }
+    }
+
+    /// Offers the event of a dead letter to the peer again, behind the events that wait.
+    ///
+    /// No overflow policy acts on the event.
+    ///
+    /// - Returns: The link that has taken the event; the caller lets it write.
+    /// - Throws: The reason why the event is not taken.
+    func redeliver(_ event: UndeliveredEvent, attempt: Int) throws(DeliveryError) -> Link {
+        while true {
+            let link: Link
+            switch taker(of: event.name) {
+            case .link(let present): link = present
+            case .left: throw leaving(event.name)
+            case .closed(let reason):
+                countRejected()
+                throw unavailable(event.name, reason)
+            }
+            let outcome = event.payload.withUnsafeBytes { payload in
+                link.redeliver(
+                    event.context,
+                    name: event.name,
+                    attempt: UInt64(clamping: attempt),
+                    isOwed: event.isOwed,
+                    payload: payload
+                )
+            }
+            switch outcome {
+            case .accepted: return link
+            case .ended where isRenewed: renew(after: link)
+            case .left: throw leaving(event.name)
+            default:
+                countRejected()
+                throw refusal(of: event.name, outcome)
             }
         }
     }

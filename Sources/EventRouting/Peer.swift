@@ -65,7 +65,7 @@ package final class Peer: @unchecked Sendable {
     /// Why no events are taken for the peer.
     struct Closure {
         let reason: String
-        /// Whether the peer was given up; if so, its events become dead letters.
+        /// Whether the peer was given up; if so, new events for it become dead letters.
         let isGivenUp: Bool
     }
 
@@ -100,7 +100,7 @@ package final class Peer: @unchecked Sendable {
     /// The link of the present incarnation, or of the next while the peer is down.
     package var link: Link { lock.withLock { current } }
 
-    /// Puts a new link in the place of a link that has ended, and moves the undelivered events to the new link.
+    /// Puts a new link in the place of a link that has ended, and moves the unsettled events to the new link.
     ///
     /// Any number of threads may call this.
     package func renew(after ended: Link) {
@@ -198,11 +198,11 @@ package final class Peer: @unchecked Sendable {
         }
     }
 
-    /// Takes no more events for the peer: the peer was given up or has stopped for good.
+    /// Takes no more events for the peer until `reopen`: the peer was given up, stopped or removed.
     ///
     /// Events in the outbox are kept.
     ///
-    /// - Parameter isGivenUp: whether the peer was given up; if so, its events become dead letters.
+    /// - Parameter isGivenUp: whether the peer was given up; if so, new events for it become dead letters.
     package func close(because reason: String, isGivenUp: Bool = false) {
         let link = lock.withLock {
             closure = Closure(reason: reason, isGivenUp: isGivenUp)

@@ -3,15 +3,15 @@ package import BridgeProtocol
 package import BridgeTransport
 package import DomainEvents
 
-/// What one peer sends and says of events, on its way from the peer's link to the receivers.
+/// Takes the events of one peer, and what the peer says of events, from the peer's link to the receivers.
 ///
-/// Each link has one from its handshake on. Its peer's identity and rights decide what it takes.
+/// From the handshake on, each link has such an object, which takes only what the peer's identity and rights allow.
 package final class PeerEvents: LinkEventSink, @unchecked Sendable {
     // Sendable: `last` and `foreignSources` belong to the thread that reads the link; the rest is constant.
     let router: EventRouter
     let peer: Peer
-    // The router's own. They are here as well because a reference that is taken from another object is counted for each
-    // event.
+    // These two belong to the router. They are here as well because a reference that is taken from another object is
+    // counted for each event.
     private let names: EventNames
     private let trace: TraceReporter
     /// The names of the events that the peer may publish; nil for any.
@@ -23,7 +23,7 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
     private let keepsLast: Bool
     /// Whether the peer's events may have bookmarks.
     private let takesBookmarks: Bool
-    /// The last event that has come; nil if none has, and if it is not kept.
+    /// The identity of the last event that has come; nil if none has come, or if `keepsLast` is false.
     ///
     /// Only on the thread that reads the link.
     @exclusivity(unchecked) private(set) var last: EventID?
@@ -64,7 +64,7 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
         if run.hasBookmark, !takesBookmarks {
             throw LinkViolation("event \(run.sequence) has a bookmark, but the host has not said that it keeps any")
         }
-        // Topics are never taken out of the names, so none of them has to be counted here.
+        // The names keep each topic for good, so no reference to a topic is counted here.
         let topic: Unmanaged<Topic>
         switch run.name {
         case .number(let number):
@@ -145,7 +145,7 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
                 "event \(run.sequence) bears the identity of another process, and the peer may not import events"
             )
         }
-        // No process here has such a name, so no importer speaks for one.
+        // No process of this bridge has a name of the foreign form, so no importer can speak for one.
         guard run.context.context.id.isForeign else {
             throw LinkViolation(
                 """
@@ -193,7 +193,7 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
 
     /// Hands events to the inline handlers here if nothing else gets them, sees them or waits for them.
     ///
-    /// - Returns: What became of the event in hand; nil if it goes another way, and nothing was done with it.
+    /// - Returns: What became of the event in hand; nil if no subscriber has got it: the caller then dispatches it.
     private func receiveHere(_ run: inout EventRun, of topic: Topic, to fanout: Fanout) -> LocalOutcome? {
         guard let receiver = fanout.receiver, router.tap == nil, !trace.isOn, !run.wantsReceipt,
             !fanout.isWanted(otherThan: peer)
@@ -285,7 +285,7 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
         )
     }
 
-    /// The disposition of an event that the link gets after all receivers have got the event.
+    /// What the link is told of an event after all receivers have got the event.
     private func settled(
         _ outcome: LocalOutcome,
         _ topic: Topic,
@@ -309,7 +309,14 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
             return .pending
         case .refused(let reason, let text):
             router.refusalSettled(topic.name, by: nil, reason: text) {
-                UndeliveredEvent(name: topic.name, context: context, attempts: context.attempt, payload: payload)
+                UndeliveredEvent(
+                    name: topic.name,
+                    context: context,
+                    attempts: context.attempt,
+                    // What a handler got was recorded before, or no journal wants it.
+                    lacksRecord: reason != .handlerFailed,
+                    payload: payload
+                )
             }
             if !wantsReceipt { return .refused(reason, text: text) }
             settlement(of: run.sequence, context, sent, wantsReceipt: wantsReceipt, over: link).refused(

@@ -12,8 +12,11 @@ struct PeerInterest {
     private var former: LinkInterest?
 
     /// Notes the record of a link whose peer was told for the first time.
+    ///
+    /// A process that is no successor starts when no other process is left. So the former process's record is dropped
+    /// as well: it is still there if a successor has ended between ``cutOver()`` and the end of that process.
     mutating func begins(_ told: LinkInterest, ofSuccessor isSuccessor: Bool) {
-        if isSuccessor { next = told } else { present = told }
+        if isSuccessor { next = told } else { (present, former) = (told, nil) }
     }
 
     /// Lets the wishes of the successor count from now on.

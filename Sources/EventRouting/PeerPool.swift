@@ -4,8 +4,8 @@ import DomainEvents
 import Locks
 import Synchronization
 
-/// Peers of one specification that share its events: each event goes to one member, always to the same member for the
-/// same key.
+/// Peers of one specification that share its events: each event goes to one member, always the same for the same key,
+/// unless its name's key is `everyMember`.
 package final class PeerPool: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`, or atomic.
 
@@ -34,9 +34,13 @@ package final class PeerPool: @unchecked Sendable {
 
     /// How busy a member is.
     struct Load: Comparable {
-        /// Whether the member's outbox is full; a few large events fill it too.
+        /// Whether the member's outbox is full, perhaps with a few large events, or the events that it publishes pile
+        /// up, perhaps while its outbox is empty.
         let isFull: Bool
         let events: Int
+
+        /// Whether no member can be less busy.
+        var isLeast: Bool { !isFull && events == 0 }
 
         static func < (one: Load, other: Load) -> Bool {
             one.isFull == other.isFull ? one.events < other.events : other.isFull
@@ -49,7 +53,7 @@ package final class PeerPool: @unchecked Sendable {
         let start = Int(UInt(bitPattern: turns.wrappingAdd(1, ordering: .relaxed).oldValue) % UInt(members.count))
         var best = members[start]
         var least = best.load
-        for step in 1..<members.count where least?.events != 0 {
+        for step in 1..<members.count where least?.isLeast != true {
             let member = members[(start + step) % members.count]
             guard let load = member.load, least.map({ load < $0 }) ?? true else { continue }
             (best, least) = (member, load)
@@ -114,7 +118,7 @@ final class PooledTargets: Sendable {
     func targets<E: DomainEvent>(of event: E, _ payload: UnsafeRawBufferPointer, isPublished: Bool) -> [Peer] {
         targets(isPublished: isPublished, except: nil) { key in
             guard case .found(let finder) = key, finder.eventType == E.self else { return self.place(key, payload) }
-            // There is only this kind of finder, and its type was checked.
+            // `TypedKeyFinder` is the only kind of finder, and its event type was checked.
             return unsafeDowncast(finder, to: TypedKeyFinder<E>.self).place(ofEvent: event)
         }
     }
@@ -178,8 +182,7 @@ final class PooledTargets: Sendable {
 extension Peer {
     /// The pool in which the peer shares the events of this name; nil if the peer gets all of them.
     ///
-    /// If a member asks for events beyond its specification, such as answers to its requests, that member alone gets
-    /// them. Called under the router's lock.
+    /// If a member asks for events beyond its specification, such as answers to its requests, it alone gets them.
     func pool(sharing name: String, isSelfReport: Bool) -> PeerPool? {
         guard let pool, isSpecified(name, isSelfReport: isSelfReport) else { return nil }
         if case .everyMember = pool.key(of: name) { return nil }

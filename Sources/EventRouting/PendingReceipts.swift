@@ -36,10 +36,10 @@ final class PendingReceipts: @unchecked Sendable {
 }
 
 extension ProcessReceipt {
-    /// - Parameter ledger: the ledger of the event, which the sentences name.
+    /// - Parameter ledger: the ledger of the event that the sentences name.
     fileprivate init(_ receipt: Receipt, of ledger: ReceiptLedger) {
         let (process, event) = (receipt.process, ledger.name)
-        // The text of a loss mostly names the event itself.
+        // The text of a loss usually begins with the event's name.
         func named(_ outcome: String) -> String {
             receipt.text.hasPrefix(event) ? receipt.text : "\(event) \(outcome): \(receipt.text)"
         }

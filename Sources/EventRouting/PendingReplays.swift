@@ -27,7 +27,7 @@ final class PendingReplays: @unchecked Sendable {
     private var lastNumber: UInt64 = 0
     private var hasEnded = false
 
-    /// Calls `body` once, with what became of the event at the worker.
+    /// Calls `body` once, with what became of the event at the worker, unless the wait is removed before.
     ///
     /// - Parameter body: called under no lock, on the thread that learns of the outcome; must be short.
     /// - Returns: The number of the wait, for ``remove(_:of:at:)``; nil after ``end(because:)``.
@@ -90,7 +90,7 @@ final class PendingReplays: @unchecked Sendable {
 
 /// What became of a replayed event at its worker.
 package enum ReplayedEventOutcome: Sendable, Hashable {
-    /// The handlers have returned, or the worker has no handler for it, or acknowledges nothing and has got it.
+    /// The handlers have returned, the worker has no handler for the event, or it acknowledges nothing and has got it.
     case handled
     /// The worker has refused the event, or has crashed over it too often; why, in words.
     case refused(String)

@@ -5,7 +5,8 @@ import Locks
 /// Holds the events that dead workers left until their receivers have room.
 ///
 /// A window slows a living worker that publishes too much for another. The events that a dead worker left have no
-/// window: the thread that recovers them waits here. In three cases the thread goes on, beyond the receiver's limit:
+/// window: the thread that recovers them waits here. It does not wait in a shutdown, or for a receiver that is closed
+/// or paused. In three more cases it goes on, beyond the receiver's limit:
 ///
 /// - The wait would close a circle. Two workers that died with events for each other would wait for ever, because
 ///   neither is started again before its recovery is over.
@@ -72,7 +73,7 @@ final class RecoveryGate: @unchecked Sendable {
 
     /// A place in front of the gate; guarded by the gate's lock.
     ///
-    /// The peer that has to make room holds the place, so the place holds no peer.
+    /// The peer that has to make room holds the place, so a peer in the place would be a reference cycle.
     private final class Turn: @unchecked Sendable {
         var hasCome = false
     }

@@ -22,7 +22,7 @@ enum RecoveryPlan: Hashable, Sendable {
 
     /// - Parameters:
     ///   - wasSpecified: whether the receiver's specification subscribed to the event when the event was recorded. If
-    ///     not, its process had asked for the event. Its next process may ask again; otherwise it settles the event.
+    ///     not, its process had asked for the event. Its next process handles the event, or settles it as unwanted.
     ///   - attempts: how often the event was handed to the receiver, as far as the journal says.
     ///   - receiver: nil if there is no such receiver any more.
     init(

@@ -5,7 +5,7 @@ package struct Redelivery: Sendable, Hashable {
         case accepted
         /// The handlers of this process have returned.
         case handled
-        /// A handler of this process has refused the event again, which made a new letter.
+        /// This process has refused the event again, which made a new letter.
         case refused(String)
     }
 

@@ -21,9 +21,7 @@ package final class ReportStrand: @unchecked Sendable {
 
     /// How many bytes each report is charged besides its variable part.
     private static let reportBytes = 256
-    /// How many bytes may wait: 65,536 reports, or fewer if workers print much.
-    ///
-    /// A burst of short lines finds room.
+    /// How many bytes may wait: 65,536 reports without a variable part, so that a burst of short lines finds room.
     private static let maximumBytes = 16 << 20
     /// How long the thread waits for a further report, in nanoseconds.
     private static let lingering: UInt64 = 1_000_000_000
@@ -76,9 +74,9 @@ package final class ReportStrand: @unchecked Sendable {
 
     /// Publishes a report after all earlier reports; the report gets its identity and its time now.
     ///
-    /// A report that nothing wants at this moment is left out. A report finds no room if an earlier report's handler
-    /// does not return. The report is then dropped, counted, and announced (`EventsDropped`) after the reports that
-    /// found room.
+    /// A report that nothing wants at this moment is left out. A report finds no room if the handlers of earlier
+    /// reports do not keep up. The report is then dropped, counted, and announced (`EventsDropped`) after the reports
+    /// that found room.
     /// - Parameters:
     ///   - cause: the event that the report is about, if the report names it as its cause.
     ///   - bytes: the bytes of the report's variable part, such as a line that a worker has printed.

@@ -30,7 +30,7 @@ final class Settlement: @unchecked Sendable {
 
     /// - Parameters:
     ///   - origin: the peer that offered the event over `link`.
-    ///   - crowded: the peers that must have room again, and must get rid of the events that they publish.
+    ///   - crowded: the peers that must have room again, and whose own events must get through.
     ///   - backlogs: the waits for the events that crowded peers publish.
     init(
         link: Link,
@@ -45,16 +45,16 @@ final class Settlement: @unchecked Sendable {
         self.receipt = receipt
         openParts = crowded.count + 1
         for peer in crowded {
-            // First the wait for room, then the wait for the backlog: handlers always return, so the first wait makes
-            // no circle.
+            // The wait for room closes no circle, because handlers always return. The wait for the backlog could, so
+            // `backlogs` checks it.
             peer.whenRoom { backlogs.wait(origin, for: peer) { self.finishPart() } }
         }
     }
 
     /// The completion for handlers that have not returned yet.
     ///
-    /// - Parameter refused: called with the error's text if a handler throws.
-    func completion(handlers: Int, refused: (@Sendable (String) -> Void)?) -> any HandlingCompletion {
+    /// - Parameter refused: called with the error if a handler throws.
+    func completion(handlers: Int, refused: (@Sendable (ThrownError) -> Void)?) -> any HandlingCompletion {
         Completion(settlement: self, handlers: handlers, refused: refused)
     }
 
@@ -114,9 +114,9 @@ final class Settlement: @unchecked Sendable {
     private final class Completion: HandlingCompletion {
         private let settlement: Settlement
         private let handlers: Int
-        private let refused: (@Sendable (String) -> Void)?
+        private let refused: (@Sendable (ThrownError) -> Void)?
 
-        init(settlement: Settlement, handlers: Int, refused: (@Sendable (String) -> Void)?) {
+        init(settlement: Settlement, handlers: Int, refused: (@Sendable (ThrownError) -> Void)?) {
             self.settlement = settlement
             self.handlers = handlers
             self.refused = refused
@@ -124,9 +124,8 @@ final class Settlement: @unchecked Sendable {
 
         func handlersReturned(failure: ThrownError?) {
             if let failure {
-                let text = failure.description
-                refused?(text)
-                settlement.refused(.handlerFailed, text: text)
+                refused?(failure)
+                settlement.refused(.handlerFailed, text: failure.description)
             } else {
                 settlement.handled(handlers: handlers)
             }

@@ -32,7 +32,7 @@ extension Topic {
     ///   - ifThereIsRoom: whether no peer gets the event if waiting has begun at one of them.
     ///   - held: as in ``EventForwarder``.
     /// - Returns: The reason why no peer has got the event. If a publisher waits for receipts, also the reason why one
-    ///   peer, which was given up just now, will not handle it.
+    ///   peer, which was closed just now, will not handle it.
     func sendToAll(
         _ payload: UnsafeRawBufferPointer,
         context: EventContext,
@@ -87,7 +87,7 @@ extension Topic {
             to: targets,
             attached: attached,
             reservations: reservations,
-            // A worker that was given up after the reservation has lost the event, like all events in its outbox.
+            // A publisher that waits for receipts gets a loss as its error, so the loss is not announced besides.
             announcesLosses: receipts == nil,
             held: &held,
             by: router
@@ -183,8 +183,8 @@ extension Topic {
                     number: number,
                     isHeld: isHeld,
                     wantsReceipt: wantsReceipt,
-                    // An attached peer may come back any number of times, each time with a new window. So windows bound
-                    // only what workers send.
+                    // Windows bound what workers send, so the hard limit need not. An attached peer may come back any
+                    // number of times, each time with a new window.
                     isAccepted: origin.map { !$0.isAttached } ?? false,
                     isOwed: isRecorded,
                     reservation: reservation,
@@ -198,7 +198,14 @@ extension Topic {
                 if isRecorded { departure.owed.append(target.owed(name)) }
                 for event in place.evicted { departure.evicted.append((target, event)) }
                 if place.isCrowded { sent.crowded.append(target) }
-                if wantsReceipt { sent.reached.append(target.peerName) }
+                if wantsReceipt {
+                    sent.reached.append(target.peerName)
+                    // If the peer was closed just now, its closing may not have seen this event, so the wait ends here.
+                    if let reason = target.closedReason {
+                        let unavailable = router.unavailability(of: target, reason)
+                        router.tell(context.id, .unavailable, at: target, because: unavailable)
+                    }
+                }
                 if isHeld {
                     departure.places.append(place)
                 } else {

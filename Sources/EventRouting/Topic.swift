@@ -16,7 +16,6 @@ final class Topic: @unchecked Sendable {
     /// Whether these are the events that report traces, which leave no trace themselves.
     let isTrace: Bool
 
-    /// Whether ``setTargets(_:isSelfReport:reports:)`` has set the receivers.
     private let wasTargeted = Atomic<Bool>(false)
 
     private let lock = Lock()

@@ -14,7 +14,7 @@ final class TopicForwarder: EventForwarder {
     /// The receivers of the events; if they change, the publisher gets another forwarder.
     private let fanout: Fanout
     private let router: EventRouter
-    /// The router's reporter: a look at it through the router would count a reference for each event.
+    /// The router's trace reporter; access through the router would count a reference for each event.
     private let trace: TraceReporter
 
     init(_ topic: Topic, to fanout: Fanout, of router: EventRouter) {
@@ -32,8 +32,8 @@ final class TopicForwarder: EventForwarder {
         held: inout HeldEvents?
     ) -> Forwarded {
         let refusal = router.refusal(of: topic, context)
-        // During the shutdown the bridge's reports about itself still go to the attached peers, for which the shutdown
-        // does not wait, but to no worker: a worker could no longer handle them all.
+        // During the shutdown the bridge's reports about itself still go to attached peers, for which the shutdown does
+        // not wait. Without a cause they go to no worker, because a worker could no longer handle them all.
         if let refusal, !router.isSelfReport(topic.name) { return refused(refusal, context, ifFull) }
         let start = trace.start(of: topic)
         defer { if start != 0 { trace.recorder.note(.publish, of: topic.name, context.context, from: start) } }

@@ -16,7 +16,7 @@ final class TraceReporter: @unchecked Sendable {
     private let poller: Poller
 
     private let lock = Lock()
-    /// The name's topic, while a subscriber or a peer wants its events.
+    /// The topic of `EventsTraced`, while a subscriber or a peer wants its events.
     private var topic: Topic?
     private var hasTimer = false
     /// Whether a report of spans waits in the strand of the reports; it will include all spans up to its turn.
@@ -42,7 +42,7 @@ final class TraceReporter: @unchecked Sendable {
 
     /// Starts or stops noting spans; ``startTimer()`` has to follow.
     ///
-    /// - Parameter wanted: the name's topic; nil to stop.
+    /// - Parameter wanted: the topic of `EventsTraced`; nil to stop.
     func turn(on wanted: Topic?) {
         lock.withLock { topic = wanted }
         recorder.turn(on: wanted != nil)
@@ -115,7 +115,7 @@ final class TraceReporter: @unchecked Sendable {
         lock.withLock { knownSource = source }
     }
 
-    /// The spans as all processes spell them.
+    /// The spans, with the identities by which other processes know the events.
     private func spelled(_ spans: ArraySlice<SpanRecorder.Span>) -> [TracedSpan] {
         let (own, known) = (publisher.source, lock.withLock { knownSource })
         func spelled(_ id: EventID) -> String {

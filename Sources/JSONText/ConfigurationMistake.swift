@@ -21,7 +21,7 @@ package struct ConfigurationMistake: Sendable, Hashable, CustomStringConvertible
 
 /// Collects the mistakes of one reading, so that a person gets all of them at once.
 ///
-/// This is a class, because all values of one tree report to the same object; it stays on the reading thread.
+/// This is a class, because all values of one tree report to the same object. Only the reading thread uses it.
 package final class ConfigurationMistakes {
     private var collected: [ConfigurationMistake] = []
 

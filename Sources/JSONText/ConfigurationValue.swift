@@ -42,7 +42,7 @@ package struct ConfigurationValue {
         return bool
     }
 
-    /// - Parameter other: what else may stand here, for the sentence; the caller has looked for it.
+    /// - Parameter other: what else may stand here, for the message; the caller has checked for that before.
     package func integer(in range: ClosedRange<Int>, or other: String? = nil) -> Int? {
         let expected = "an integer from \(range.lowerBound) to \(range.upperBound)\(other.map { " or \($0)" } ?? "")"
         switch node.value {
@@ -60,7 +60,7 @@ package struct ConfigurationValue {
 
     /// One of the names of an enumeration.
     ///
-    /// - Parameter synonyms: words of other programs; they are refused, and the sentence suggests the right word.
+    /// - Parameter synonyms: words of other programs; they are refused, and the message suggests the right word.
     package func choice<Choice: CaseIterable & RawRepresentable>(
         _: Choice.Type = Choice.self,
         synonyms: [String: Choice] = [:]
@@ -91,18 +91,20 @@ package struct ConfigurationValue {
         }
     }
 
-    /// Non-empty names, none twice: other elements are reported and left out; a name with a `mistake` is reported and
-    /// kept.
+    /// The non-empty names in an array, each once: other elements are reported and left out; a name with a `mistake` is
+    /// reported and kept.
     package func uniqueNames(example: String, mistake: (String) -> String? = { _ in nil }) -> [String]? {
         guard let elements = elements(of: "strings such as [\(JSONEscaping.quoted(example))]") else { return nil }
-        var firstLines: [String: Int] = [:]
+        // By their bytes, as event names are told apart.
+        var firstLines: [[UInt8]: Int] = [:]
         return elements.compactMap { element in
             guard let name = element.nonEmptyString(example: example) else { return nil }
-            if let line = firstLines[name] {
+            let bytes = Array(name.utf8)
+            if let line = firstLines[bytes] {
                 element.report("duplicate \(ShownValue.text(name)) (first at line \(line))")
                 return nil
             }
-            firstLines[name] = element.node.location.line
+            firstLines[bytes] = element.node.location.line
             if let mistake = mistake(name) { element.report(mistake) }
             return name
         }
@@ -120,17 +122,23 @@ package struct ConfigurationValue {
         }
     }
 
-    /// An object with any keys whose values are strings; other values are reported and left out.
+    /// An object of strings; other values, and keys that equal an earlier key, are reported and left out.
     package func stringMap(example: String) -> [String: String]? {
         guard let members = members(of: "strings such as \(example)") else { return nil }
         var map: [String: String] = [:]
-        for (key, value) in members { map[key] = value.string(example: "info") }
+        for (key, value) in members {
+            guard map[key] == nil else {
+                value.report("found the key \(ShownValue.text(key)), which stands above in another Unicode spelling")
+                continue
+            }
+            map[key] = value.string(example: "info")
+        }
         return map
     }
 
-    /// An object that has these keys and no others.
+    /// An object with some of these keys; any other key is reported.
     ///
-    /// - Parameter unsupported: keys that are refused with the sentence given for them, rather than as unknown.
+    /// - Parameter unsupported: keys that are reported with the sentence given for them, rather than as unknown.
     package func object(keys: [String], unsupported: [String: String] = [:]) -> ConfigurationObject? {
         guard case .object(let members) = node.value else {
             let names = keys.prefix(3).map(JSONEscaping.quoted).joined(separator: ", ")

@@ -2,7 +2,7 @@
 package enum DateText {
     private static let secondsPerDay: Int64 = 86_400
 
-    /// 0000-01-01T00:00:00Z and 9999-12-31T23:59:59Z: years of four digits are all that RFC 3339 has.
+    /// From 0000-01-01T00:00:00Z to 9999-12-31T23:59:59Z, because years have four digits in RFC 3339.
     private static let representable: ClosedRange<Int64> = -62_167_219_200...253_402_300_799
 
     /// Seconds since 1970 as RFC 3339 text; nil outside the years 0 to 9999.
@@ -35,9 +35,9 @@ package enum DateText {
         return rfc3339(seconds: Int64(nanoseconds / 1_000_000_000), nanoseconds: microseconds * 1_000)
     }
 
-    /// The time with no decimals, three, six or nine: the fewest that are exact.
+    /// The time with no, three, six or nine decimals: the fewest that are exact.
     ///
-    /// - Parameter hasAllDecimals: whether there are nine in any case, for a text that is read as the date itself.
+    /// - Parameter hasAllDecimals: whether to write nine in any case, for a text that is read as the date itself.
     package static func rfc3339(seconds: Int64, nanoseconds: Int, hasAllDecimals: Bool = false) -> String? {
         guard representable.contains(seconds), (0..<1_000_000_000).contains(nanoseconds) else { return nil }
         let day = Int((Double(seconds) / Double(secondsPerDay)).rounded(.down))
@@ -63,8 +63,8 @@ package enum DateText {
 
     /// The proleptic Gregorian date of a day.
     ///
-    /// The year is taken to begin in March: then the leap day is its last, and months have a regular pattern. 400 such
-    /// years are always 146,097 days.
+    /// The calculation lets the year begin in March: then the leap day is its last day, and the lengths of the months
+    /// have a regular pattern. 400 such years are always 146,097 days.
     private static func civil(daysSinceEpoch: Int) -> (year: Int, month: Int, day: Int) {
         let daysFromYearZero = daysSinceEpoch + 719_468
         let era = (daysFromYearZero >= 0 ? daysFromYearZero : daysFromYearZero - 146_096) / 146_097

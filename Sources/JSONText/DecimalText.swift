@@ -2,10 +2,10 @@ import CBOR
 
 /// The decimal digits of a CBOR integer, small or big, and numbers made of such digits and a power of ten.
 struct DecimalText {
-    /// Longer big integers are not turned into digits: the work grows with the square of the length.
+    /// Big integers of more bytes than this are not turned into digits: the work grows with the square of the length.
     private static let longestInteger = 64
 
-    /// Powers of ten up to this exponent are written out as zeros.
+    /// Up to this many decimal places are written out; a number with more places gets an exponent.
     private static let plainPlaces: Int64 = 40
 
     private let isNegative: Bool
@@ -53,7 +53,7 @@ struct DecimalText {
         return "\(sign)\(padded.dropLast(places)).\(padded.suffix(places))"
     }
 
-    /// The digits of a big-endian number, or of that number plus one, as CBOR counts negative numbers.
+    /// The digits of a big-endian number, or of that number plus one, as CBOR counts negative numbers; nil if too long.
     private static func digits(_ bytes: [UInt8], addingOne: Bool) -> String? {
         let significant = bytes.drop { $0 == 0 }
         guard significant.count <= longestInteger else { return nil }

@@ -17,8 +17,8 @@ package struct JSONLocation: Sendable, Hashable, CustomStringConvertible {
 
 /// Turns byte offsets into locations.
 ///
-/// As long as offsets only grow, they cost one walk over the text in all. So a tree with a location in every node is
-/// still made in linear time. A smaller offset starts the walk anew; only an error asks for a smaller offset, once.
+/// As long as offsets only grow, all of them together cost one walk over the text. So a tree with a location in every
+/// node is made in linear time. A smaller offset starts the walk anew; only an error asks for a smaller offset, once.
 struct JSONLocator {
     private let bytes: [UInt8]
     private var line = 1

@@ -2,7 +2,7 @@ package import CBOR
 
 /// A value that was read from a JSON text, with its place in the text.
 package struct JSONNode: Sendable, Hashable {
-    /// Integers keep CBOR's whole range, -2^64 to 2^64 - 1, exactly; only what was written with a fraction or an
+    /// Integers are exact in CBOR's whole range, -2^64 to 2^64 - 1; only what was written with a fraction or an
     /// exponent is a `number`.
     package enum Value: Sendable, Hashable {
         case null

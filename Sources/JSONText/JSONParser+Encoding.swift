@@ -1,6 +1,6 @@
 import CBOR
 
-/// Checks that the text is UTF-8, once before anything else, so that no later step meets a broken scalar.
+/// Checks once, before anything else, that the text is UTF-8, so that no later step meets a broken scalar.
 extension JSONParser {
     mutating func checkEncoding() throws(JSONError) {
         try checkByteOrder()

@@ -1,9 +1,9 @@
-/// Numbers: integers to the last bit, everything with a fraction or an exponent as a correctly rounded double.
+/// Reads numbers: integers exactly, everything with a fraction or an exponent as a correctly rounded double.
 extension JSONParser {
-    /// Texts up to this length go to the standard library as they are.
+    /// Numbers in the dialect `json` up to this length go to the standard library as they are.
     private static let shortNumber = 64
 
-    /// Reads the number (or, in JSON5, the signed word) that begins here.
+    /// Reads the number that begins here; refuses `-Infinity` and the like, which JSON5 allows.
     mutating func readNumber() throws(JSONError) -> JSONNode.Value {
         let start = position
         let isNegative = current == UInt8(ascii: "-")

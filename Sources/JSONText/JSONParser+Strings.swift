@@ -101,7 +101,7 @@ extension JSONParser {
             if isLineSeparator(at: start + 1) {
                 position = start + 4
             } else {
-                // Any other character stands for itself; the next run takes the rest of a longer scalar.
+                // Any other character stands for itself. This is its first byte; the next run has the others.
                 unescaped.append(byte)
             }
         }

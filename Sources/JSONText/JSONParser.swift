@@ -7,7 +7,7 @@ struct JSONParser {
     var valuesLeft = Int.max
     var locator: JSONLocator
 
-    /// Objects up to this many members are searched for a key one by one, which is quicker than a set.
+    /// Objects up to this many members are searched for a key one by one, which is quicker than a dictionary.
     private static let smallObject = 8
 
     init(bytes: [UInt8], dialect: JSONReader.Dialect, maximumDepth: Int) {
@@ -31,7 +31,7 @@ struct JSONParser {
             throw error(.tooManyValues, "found one more value than a text may hold here")
         }
         valuesLeft -= 1
-        // Taken before the children are read: the locator walks forward only.
+        // Taken before the children are read, so that the locator walks forward only.
         let location = locator.location(at: start)
         let value: JSONNode.Value
         switch first {
@@ -131,7 +131,7 @@ struct JSONParser {
         return JSONNode.Member(key: key, keyLocation: keyLocation, node: node)
     }
 
-    /// Where the key came before; nil for a new key, which this call remembers.
+    /// Where the key came before; nil for a new key, which is added to `keys` if the object is not small.
     private func firstLocation(
         of key: String,
         at location: JSONLocation,

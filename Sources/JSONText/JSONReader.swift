@@ -27,7 +27,7 @@ package struct JSONReader: Sendable {
     package let maximumDepth: Int
     /// How many values a text may hold, including the values inside arrays and objects.
     ///
-    /// A value takes some dozen bytes of memory, though it may be one byte of the text. Set a limit where a text comes
+    /// A value takes dozens of bytes of memory, though it may be one byte of the text. Set a limit where a text comes
     /// from an untrusted source.
     package let maximumValues: Int
 

@@ -19,8 +19,8 @@ package import CBOR
 /// | keys that are not text | their JSON if it is a string, else a string that contains their JSON |
 /// | arrays, maps and tagged values as keys inside such a key | the base64 text of their CBOR |
 ///
-/// The text has no line break unless it is `pretty`. The writer recurses once a level; the decoders that made the
-/// values have limited the levels.
+/// The text has no line break unless it is `pretty`. The writer recurses once for each level of nesting, whose number
+/// the decoders that made the values have limited.
 package struct JSONWriter: Sendable {
     package var pretty: Bool
 

@@ -11,7 +11,7 @@ package enum NearestName {
 
     /// The nearest name; nil if no name is near.
     ///
-    /// One letter, or a third of the longer word, may be wrong, swapped, missing or too many. Case makes no difference.
+    /// One letter, or a third of the longer word's letters, may be wrong, swapped, missing or extra. Case is ignored.
     package static func suggestion(for word: String, among names: [String]) -> String? {
         guard word.utf8.count <= longestWord else { return nil }
         let written = Array(word.lowercased().unicodeScalars)

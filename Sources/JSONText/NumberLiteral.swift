@@ -1,13 +1,13 @@
-/// A decimal number while it is read digit by digit: its integer, as long as 64 bits hold it, and the digits that
+/// A number while it is read digit by digit: its integer, as long as 64 bits hold it, and the decimal digits that
 /// decide which double is nearest.
 ///
-/// A number of any length takes the same memory and one step a digit.
+/// A number of any length takes a bounded amount of memory and one step for each digit.
 struct NumberLiteral {
     /// 767 digits are enough to tell any double from the middle between it and its neighbour; further digits count only
     /// as "and a bit more".
     private static let decisiveDigits = 770
 
-    /// Exponents beyond this are as good as infinite; adding the number of digits of any text to them cannot overflow.
+    /// Further digits of a larger exponent are left out: the double is infinite or zero anyway, and no sum overflows.
     private static let greatestExponent = 1 << 40
 
     let isNegative: Bool
@@ -44,10 +44,10 @@ struct NumberLiteral {
         exponent = exponent * 10 + (isNegative ? -Int(digit) : Int(digit))
     }
 
-    /// Takes the next digit; returns false, and does not keep the digit, if the deciding digits are there already.
+    /// Takes the next digit; returns false, without keeping it, if all digits that decide are there already.
     private mutating func appendSignificant(_ digit: UInt8) -> Bool {
         if digits.isEmpty, digit == 0 {
-            // A leading zero is no digit of the number; after the point it still shifts what follows.
+            // A leading zero is not kept; the caller still counts it if it comes after the point.
             return true
         }
         guard digits.count < Self.decisiveDigits else {

@@ -10,13 +10,13 @@ package struct TraceEntry {
     package var category: String?
     /// The number of the process.
     package let process: Int32
-    /// The number of the thread; nil for the process's own line.
+    /// The number of the thread; nil for the row of the process itself.
     package var thread: UInt64?
     /// When the entry begins, in nanoseconds; `duration` is in nanoseconds, too.
     package var time: UInt64?
     package var duration: UInt64?
     package var identifier: String?
-    /// How far the line of an instant event reaches: `g`, `p` or `t` for the whole trace, its process or its thread.
+    /// How far the mark of an instant event reaches: `g`, `p` or `t` for the whole trace, its process or its thread.
     package var scope: String?
     package var bindsToEnclosing = false
     package var arguments: [(key: String, value: Argument)] = []
@@ -27,7 +27,7 @@ package struct TraceEntry {
         self.process = process
     }
 
-    /// The two entries that give a process its name, and its place from the top.
+    /// The two entries that give a process its name and its place, counted from the top.
     package static func names(ofProcess process: Int32, _ name: String, at place: Int) -> [TraceEntry] {
         var called = TraceEntry("process_name", "M", process: process)
         called.arguments = [("name", .text(name))]

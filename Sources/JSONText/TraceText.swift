@@ -1,4 +1,4 @@
-/// The text of a Chrome trace, an object with `traceEvents`, entry by entry.
+/// Makes the text of a Chrome trace, an object with `traceEvents`, entry by entry.
 package struct TraceText {
     /// The bytes that have not been taken yet.
     private var text: [UInt8]

@@ -1,19 +1,19 @@
 import DomainEvents
 import JournalFormat
 
-/// What is owed to whom, as the records of a journal say it: events come in, and notes of what became of them.
+/// What is owed to whom, computed from a journal's records: the events, and the notes of what became of them.
 ///
-/// A pure value. The journal of a running host keeps one, so that no segment with an owed event is removed; a journal
-/// that is opened makes one from its records, for the host that follows.
+/// A pure value. The journal of a running host keeps one, so it removes no segment with an owed event. A journal that
+/// is opened makes one from its records, for the host that starts next.
 struct CustodyLedger: Sendable {
-    /// What one receiver is owed.
+    /// A receiver to which the entry's event is owed, and what the records say of its deliveries.
     private struct Debt: Sendable {
         let receiver: OwedReceiver
         /// How often the event was handed to the receiver, as far as the records say.
         var attempts: Int
         var strikes: [String] = []
         var letter: NotedLetter?
-        /// Whether events behind this one are missing: see ``CustodyLedger/eventsAreMissing()``.
+        /// Whether events after this one are missing: see ``CustodyLedger/eventsAreMissing()``.
         var isDoubtful = false
     }
 
@@ -36,8 +36,7 @@ struct CustodyLedger: Sendable {
     /// The position of the oldest event in the files that is owed or kept as a dead letter; nil if there is none.
     var lowestPosition: UInt64? { oldest?.position }
 
-    /// The oldest event in the files that is owed or kept as a dead letter, and when it was published; nil if there is
-    /// none.
+    /// The oldest event in the files that is owed or kept as a dead letter, and when it was published; nil if none is.
     var oldest: (position: UInt64, time: UInt64)? {
         entries.values.lazy.filter { $0.position >= filesBegin }.min { $0.position < $1.position }
             .map { ($0.position, $0.time) }
@@ -46,12 +45,12 @@ struct CustodyLedger: Sendable {
     /// How many events that are owed or kept as dead letters are no longer in the files.
     var eventsWithoutFile: Int { entries.values.count { $0.position < filesBegin } }
 
-    /// The segments before this position were removed; what was owed of them stays owed for the life of this value.
+    /// Notes that the segments before this position were removed; their owed events stay owed while this value lives.
     mutating func filesBegin(at position: UInt64) { filesBegin = max(filesBegin, position) }
 
     // MARK: - Records
 
-    /// An event was recorded; a repeated record of an event that is still owed adds only further receivers.
+    /// Takes in a recorded event; if the event is still owed from an earlier record, adds only further receivers.
     mutating func recorded(
         _ id: EventID,
         at position: UInt64,
@@ -67,10 +66,10 @@ struct CustodyLedger: Sendable {
         if !entry.debts.isEmpty { entries[id] = entry }
     }
 
-    /// Events that lie here cannot be read.
+    /// Called where events cannot be read.
     ///
-    /// What an earlier event has caused may be among them, so no later note ends a debt of an earlier event: it comes
-    /// again. A host that has started since has taken up what it found, so the notes behind its start count.
+    /// These may include events that an earlier event has caused. So later notes end no debts of earlier events, which
+    /// come again. Notes after the next start of a host count: that host took up all debts that it found.
     mutating func eventsAreMissing() { changeAll { $0.isDoubtful = true } }
 
     mutating func noted(_ note: CustodyNote) {
@@ -135,7 +134,7 @@ struct CustodyLedger: Sendable {
 
     // MARK: - The next host
 
-    /// Takes out the events themselves, in the order of their records; what is owed stays owed.
+    /// Takes out the events themselves, in the order of their records; the debts stay.
     mutating func takeOwed() -> [OwedEvent] {
         var found: [OwedEvent] = []
         let inOrder = entries.sorted { $0.value.position < $1.value.position }

@@ -28,7 +28,7 @@ final class EntryDecoder<E: DomainEvent> {
             try event.validate()
             return .event(JournalEntry(position: record.position, event: event, context: record.context))
         } catch {
-            // The sentence names the record if it lies under another name than the reader's.
+            // The sentence gives the record's name if that is a former name of the type.
             let name = record.name == E.eventName ? "" : "\(record.name): "
             return .gap(JournalGap(at: record.position, .undecodable(why: name + CBORError.sentence(of: error))))
         }

@@ -8,12 +8,12 @@ extension EventJournal {
     /// disk.
     /// - Parameters:
     ///   - fresh: the state before the first event, used if there is no file or its revision is lower.
-    ///   - path: the file; its directory has to be there. Files of the same name with `.lock` and `.unfinished` at the
+    ///   - path: the file; its directory must exist. Files of the same name with `.lock` and `.unfinished` at the
     ///     end lie beside it. Only this user may read these files.
     ///   - saving: how often the state is saved.
     /// - Throws: ``JournalError`` if the file is damaged, in use, of a later revision, of another projection or
-    ///   journal, or ahead of the journal, or if the journal has another event at the file's position. If such a file
-    ///   is deleted, the state is built from the journal again.
+    ///   journal, or ahead of the journal, if the journal has another event at the file's position, or if the operating
+    ///   system refused something. Without the file, the call builds the state from the journal again.
     public func project<State: Projection>(
         _ fresh: State,
         keptIn path: String,
@@ -81,7 +81,7 @@ extension EventJournal {
 }
 
 extension JournalCore {
-    /// Which event there is at a position of the files; nil if it is not there any more, or cannot be read.
+    /// Which event the files have at a position; nil if the event is no longer there, or cannot be read.
     fileprivate func mark(at position: UInt64) throws(JournalError) -> RecordMark? {
         let cursor = JournalCursor(storage, at: path, after: position - 1, filter: RecordFilter(JournalQuery()))
         let (horizon, _) = horizon
@@ -90,7 +90,7 @@ extension JournalCore {
                 switch step {
                 case .record(let record): return record.position == position ? RecordMark(record) : nil
                 case .gap(let gap) where gap.positions != nil: return nil
-                // The event may follow, as behind a head that cannot be read.
+                // A head that cannot be read makes such a gap; the event may still follow.
                 case .gap: continue
                 }
             }

@@ -12,15 +12,15 @@ import JournalFormat
 /// }
 /// ```
 ///
-/// - An event of a recorded type is in the journal before a subscriber gets it, here or in another process, and before
-///   `publish` returns. In a host, this also holds for the events of workers.
-/// - If one `publish` returns before another begins, their events lie in the journal in that order.
+/// - A recorded event is in the journal before a subscriber gets it, here or in another process, and, outside
+///   transactions, before `publish` returns. In a host, this also holds for the events of workers.
+/// - If one `publish` returns before another begins, outside transactions, their events lie there in that order.
 /// - A reader gets every event once and in order: from any position on, and then each new event as it comes. Where
 ///   events are missing, the reader gets a gap.
 /// - `publish` does not wait for the disk, with one exception: if events come faster than the file system makes
 ///   segments, `publish` waits for the next segment.
-/// - The first host that is started with a journal of its publisher takes up what an earlier host owed to workers. Call
-///   `record` before you start the host.
+/// - The first host that starts with a publisher from which the journal records takes up the events that an earlier
+///   host still owed to workers. So call `record` before you start the host.
 /// - One process at a time writes a journal; any number of processes read its files.
 ///
 /// All members may be used from any thread. Releasing a journal closes it; ``close()`` also waits until it is closed.
@@ -33,10 +33,10 @@ public final class EventJournal: Sendable {
 
     /// Opens the journal in a directory; makes the directory and the journal if they do not exist.
     ///
-    /// This call reads the heads of all segments and the whole last segment. If events are owed to workers, it reads
-    /// everything from the oldest of these events on, and holds the owed events in memory until a host takes them up.
-    /// If events have to be safe against a power cut, it also synchronizes all segments. Open a journal on a thread
-    /// that may wait for the disk.
+    /// This call reads the heads of all segments, the whole last segment, and at times some segments before it. If
+    /// events are owed to workers or kept as dead letters, it reads everything from the oldest of these on, and holds
+    /// these events in memory until a host takes them up. If events have to be safe against a power cut, it also
+    /// synchronizes all segments. Open a journal on a thread that may wait for the disk.
     /// - Parameters:
     ///   - path: the directory, on a disk of this machine; this user has to own it, with the permissions 0700.
     ///   - durability: what events are safe against.
@@ -44,8 +44,8 @@ public final class EventJournal: Sendable {
     ///   - whenFull: what the journal does if there is no room for another segment.
     ///   - segmentBytes: the size of a file, from 64 KiB to 128 MiB in multiples of 4 KiB. Each event must fit into a
     ///     file.
-    /// - Throws: ``JournalError`` if the journal is in use, the directory is unsuitable, a file is damaged or of a
-    ///   later version, or the operating system refused something.
+    /// - Throws: ``JournalError`` if the journal is in use, the directory is unsuitable, files belong to several
+    ///   journals, the last file is too damaged or too new to continue, or the operating system refused something.
     public convenience init(
         at path: String,
         durability: JournalDurability = .process,
@@ -92,9 +92,9 @@ public final class EventJournal: Sendable {
 
     /// Records every event of a type that passes through a publisher, from now until the journal is closed.
     ///
-    /// The journal subscribes to the type: workers send such events, and receipts count the journal as a handler. If an
+    /// The journal subscribes to the type, so workers send such events; receipts count the journal as a handler. If an
     /// event cannot be recorded, its publisher learns of the failure as it learns of a handler's error. If the journal
-    /// already records the type from this publisher, the call does nothing.
+    /// already records the type from this publisher or is closed, the call does nothing.
     /// - Throws: ``JournalError`` if the type is a report of a publisher or of the bridge about itself.
     public func record<E: DomainEvent>(
         _ type: E.Type,
@@ -138,9 +138,9 @@ public final class EventJournal: Sendable {
     /// The journal's present positions and sizes.
     public var status: JournalStatus { core.status }
 
-    /// Stops recording, makes the recorded events safe, and returns when the files are closed.
+    /// Stops recording, makes the recorded events safe, and returns when another journal may open the directory.
     ///
-    /// Readers get the remaining events, and then end.
+    /// Readers get the remaining events, and then end. If the events cannot be made safe, readers that follow throw.
     public func close() async {
         recordings.end()
         core.close()
@@ -156,7 +156,7 @@ public final class EventJournal: Sendable {
     ///   - position: the position of the last event that the caller does not need, or 0 to begin with the first event.
     ///     If the journal no longer keeps the event after it, the reader first gets a gap.
     ///   - query: which of the events are wanted; its names are ignored.
-    ///   - upcasters: under which former names older events of the type lie, and how to read older forms.
+    ///   - upcasters: the former names of the type's older events, and how to read older forms of these events.
     ///   - follows: whether the reader waits for later events. If not, the reader ends after the newest event.
     public func events<E: DomainEvent>(
         of type: E.Type,
@@ -170,7 +170,7 @@ public final class EventJournal: Sendable {
         return JournalEvents(core: core, query: query, upcasters: upcasters, position: position, follows: follows)
     }
 
-    /// The events of all types after a position, in CBOR; otherwise like ``events(of:after:where:upcasting:follows:)``.
+    /// Events with the query's names, or all, in CBOR; otherwise like ``events(of:after:where:upcasting:follows:)``.
     public func records(
         after position: UInt64,
         where query: JournalQuery = JournalQuery(),

@@ -6,37 +6,34 @@ import Locks
 enum BookmarkRecovery {
     /// The bookmarks of a journal's events, and of those that it no longer keeps.
     ///
-    /// Bookmarks behind a place where events are missing do not count, so that a worker goes on before that place: it
+    /// Bookmarks after a place where events are missing do not count, so that a worker goes on before that place: it
     /// may bring an event again, but leaves none out.
     /// - Parameters:
     ///   - catalog: all segments.
-    ///   - last: a cursor that has read the segments from the last head on, and has noted bookmarks.
+    ///   - fromSafe: a cursor that has gathered what the segments say, from the catalog's safe one on.
     static func read(
         _ storage: any JournalStorage,
         at path: String,
         _ catalog: SegmentCatalog,
-        last: JournalCursor
+        fromSafe: JournalCursor
     ) throws(JournalError) -> BookmarkTable {
-        var begin = catalog.segments.lastIndex { $0.head != nil }
-        var cursor = last
-        while let index = begin, let head = catalog.segments[index].head {
-            if head.isBegunSafe, head.bookmarkBytes == 0 || cursor.hasTable { break }
-            // A power cut may have taken events before this segment, or a kill its first record.
+        var begin = catalog.safeIndex
+        var cursor = fromSafe
+        while let index = begin, let head = catalog.segments[index].head, head.bookmarkBytes > 0, !cursor.hasTable {
+            // A kill prevented the segment's record of bookmarks, or the record is damaged.
             begin = catalog.segments[..<index].lastIndex { $0.head != nil }
-            guard let begin, let earlier = catalog.segments[begin].head else { break }
-            cursor = JournalCursor(storage, at: path, after: earlier.firstPosition - 1, filter: .nothing)
-            cursor.notesBookmarks = true
-            repeat { _ = try cursor.read(to: .init(catalog: catalog, end: nil)) } while !cursor.isAtEnd
+            guard let earlier = begin.flatMap({ catalog.segments[$0].head }) else { break }
+            cursor = try .gathering(storage, at: path, catalog, from: earlier)
         }
         return cursor.bookmarks
     }
 }
 
 extension JournalCore {
-    /// Which part of a segment the table at its beginning may take: the rest is for events.
+    /// The table at a segment's beginning may take one part in this many of the segment; the rest is for events.
     private static let tableShare = 4
 
-    /// Whether a segment has room for these bookmarks and those of one more worker, however long they become.
+    /// Whether a segment has room for the bookmarks of these workers and one more, however long the bookmarks become.
     static func hasRoom(for bookmarks: BookmarkTable, and worker: String? = nil, _ settings: Settings) -> Bool {
         bookmarks.longestStride(with: worker) <= settings.segmentBytes / tableShare
     }
@@ -53,7 +50,7 @@ extension JournalCore {
 
     /// A worker's last bookmark, once its event is as safe as the durability promises; the calling thread waits.
     ///
-    /// An earlier bookmark would be safe at once, but the worker would then bring events again that the journal has.
+    /// An earlier bookmark is safe already, but with it the worker would bring events again that the journal has.
     func lastBookmark(of worker: String) -> KeptBookmark {
         let (entry, isKept, isSafe) = lock.withLock {
             let entry = bookmarks[worker]
@@ -88,7 +85,7 @@ private final class Flag: @unchecked Sendable {
 extension EventJournal {
     /// The bookmark of a worker's last recorded event that had one; nil if there was none.
     ///
-    /// With `durability: .machine` the event may not be safe yet; a worker is told its bookmark only when it is safe.
+    /// With `durability: .machine` the event may not be safe yet; the worker gets the bookmark once the event is safe.
     public func bookmark(ofWorker name: String) -> EventBookmark? {
         core.lock.withLock { core.bookmarks[name] }.map { EventBookmark($0.bookmark) }
     }

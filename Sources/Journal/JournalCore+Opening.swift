@@ -1,14 +1,14 @@
 import BridgePlatform
 import JournalFormat
 
-/// The first segment of a journal that is opened, also where there is no room for it.
+/// Making the first segment that an opened journal writes to, even on a full disk.
 extension JournalCore {
-    /// Makes the segment that an opened journal writes first; on a full disk, removes the oldest segments if the policy
-    /// allows it.
+    /// Makes the first segment that an opened journal writes to; on a full disk, removes the oldest segments if the
+    /// policy allows it.
     ///
-    /// Also those with events that are owed: a host that does not start would deliver none of them. The ledger still
-    /// has these events for the host that starts now, but no host after it finds them. So such a segment goes only
-    /// after a second try, and no more go than should make room: something else may take whatever becomes free.
+    /// Segments with owed events are removed as well: without a journal, no host would start and deliver these events.
+    /// The ledger has them for the host that starts now, but no later host finds them. So the first such segment goes
+    /// only after a second try, and no more go once two segments' room is free: another program may be taking the room.
     static func first(
         _ catalog: inout SegmentCatalog,
         _ custody: inout CustodyLedger,
@@ -44,7 +44,7 @@ extension JournalCore {
                 guard error.isFullDisk, settings.whenFull == .removeOldest, catalog.segments.count > 1,
                     freedBytes < 2 * settings.segmentBytes
                 else { throw refusal(error, at: path, removed, custody) }
-                if !hasTriedTwice, custody.isOwed(before: catalog.segments[1]) {
+                if !hasTriedTwice, custody.isOwedInOldest(of: catalog) {
                     hasTriedTwice = true
                     continue
                 }
@@ -61,7 +61,7 @@ extension JournalCore {
         }
     }
 
-    /// Why a journal cannot be opened, and what is gone for nothing.
+    /// Why a journal cannot be opened, and how much was removed in vain.
     private static func refusal(
         _ error: SystemError,
         at path: String,

@@ -9,7 +9,7 @@ extension JournalCore {
     /// Begins to close the journal: the thread makes the accepted events safe, and then closes the files.
     func close() {
         lock.withLock {
-            // Notes that found no room, though there is a segment for them.
+            // Notes may wait although a segment has room for them: the file system was full when they came.
             writeNotes()
             state.closeRequested()
             work.signal()
@@ -28,6 +28,7 @@ extension JournalCore {
     }
 
     func run() {
+        populate(lock.withLock { writer })
         while true {
             let next = lock.withLock {
                 while true {
@@ -45,6 +46,13 @@ extension JournalCore {
             case .wait: break
             }
         }
+    }
+
+    /// Has the pages of a segment prepared for stores, unless the segment was synchronized for safety.
+    ///
+    /// The pages of such a segment are clean. Preparing would make all of them dirty, to be written to the disk again.
+    private func populate(_ segment: SegmentWriter) {
+        if case .process = settings.durability { segment.populate() }
     }
 
     private func synchronize() {
@@ -76,6 +84,7 @@ extension JournalCore {
         while true {
             do throws(SystemError) {
                 let made = try Self.prepare(number, storage, settings)
+                populate(made)
                 lock.withLock {
                     spare = made
                     lacksSpare.store(false, ordering: .relaxed)
@@ -101,7 +110,7 @@ extension JournalCore {
     ///
     /// - Parameters:
     ///   - head: the head, which the file has before it gets its name; nil for a segment that is made ahead.
-    ///   - bookmarks: the bookmarks behind that head.
+    ///   - bookmarks: the bookmarks that follow that head.
     ///   - isReplacement: whether the new file replaces a complete file of the same name.
     static func prepare(
         _ number: UInt64,
@@ -115,7 +124,7 @@ extension JournalCore {
         try storage.remove(name)
         do throws(SystemError) {
             let file = try storage.create(name)
-            // The room is written, not only reserved: later stores into its pages change nothing in the file system.
+            // The room is filled, not only reserved: later stores into its pages then change no metadata of the file.
             try file.fillWithZeros(settings.segmentBytes)
             let writer = try SegmentWriter(file, segmentBytes: settings.segmentBytes, isMapped: storage.writesInPlace)
             if let head { try writer.begin(head, bookmarks) }
@@ -140,25 +149,25 @@ extension JournalCore {
                 guard catalog.segments.count > 2 else { return false }
                 let bytes = catalog.byteCount(with: settings.segmentBytes)
                 if let limit = settings.retention.bytes, bytes > limit { return true }
-                // Every event of the oldest segment came before the next segment was begun.
-                guard let age, let next = catalog.segments[1].head, now >= next.begunAt else { return false }
+                // Every event of the oldest segment came before a later segment was begun.
+                guard let age, let next = catalog.headBehindOldest, now >= next.begunAt else { return false }
                 return now - next.begunAt > age
             }
             guard isDue, removeOldest() else { return }
         }
     }
 
-    /// Removes the oldest segment, unless it is the last one, has events that are not safe, or one that is still owed.
+    /// Removes the oldest segment, unless it is the last one, or has an event that is owed, a dead letter or not safe.
     ///
-    /// What its events have caused was recorded before they were settled. That is made safe first: a power cut could
-    /// otherwise take cause and effect.
+    /// Later segments may have events that the removed events have caused. These are made safe first: a power cut could
+    /// otherwise take them after their causes are gone.
     ///
     /// - Returns: Whether a segment was removed.
     private func removeOldest() -> Bool {
         let caused = lock.withLock { () -> UInt64? in
             let canGo =
                 catalog.segments.count > 1 && catalog.segments[0].number < state.safe.number
-                && !custody.isOwed(before: catalog.segments[1])
+                && !custody.isOwedInOldest(of: catalog)
             return canGo ? state.accepted.position : nil
         }
         guard let caused else { return false }

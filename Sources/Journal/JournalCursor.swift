@@ -4,7 +4,7 @@ import JournalFormat
 
 /// Reads a journal's files from one position on, a portion at a time; only one thread at a time may use a cursor.
 final class JournalCursor: @unchecked Sendable {
-    // Sendable: its user reads one portion at a time.
+    // Sendable: the owner of a cursor reads one portion at a time.
     private let storage: any JournalStorage
     private let path: String
     private let filter: RecordFilter
@@ -12,11 +12,11 @@ final class JournalCursor: @unchecked Sendable {
     private(set) var position: UInt64
     /// The last event that was handed out or filtered out; nil if there was none.
     private(set) var last: RecordMark?
-    /// Whether events may be missing behind the last one that was found, and nothing says how many.
+    /// Whether events may be missing after the last one that was found, and nothing says how many.
     private(set) var lacksEnd = false
     /// Whether the last reading stopped at a file that is no longer there, so the catalog has to be read again.
     private(set) var isOutdated = false
-    /// Whether the last reading reached the end; if false, there is more to read, even if no wanted event was found.
+    /// Whether the last reading reached the end; if false, there may be more, even if no wanted event was found.
     private(set) var isAtEnd = false
     /// How many more bytes the present reading may walk over.
     private var left = 0
@@ -32,7 +32,7 @@ final class JournalCursor: @unchecked Sendable {
     var notesBookmarks = false
     /// The last bookmark of each worker, up to the first place where events are missing.
     private(set) var bookmarks = BookmarkTable()
-    /// Whether the first segment that was read began with a record of bookmarks.
+    /// Whether the bookmarks began with those of a segment's record of bookmarks.
     private(set) var hasTable = false
     /// What is owed to whom, up to the last event and note that was read; nil if that is not gathered.
     var custody: CustodyLedger?
@@ -52,7 +52,7 @@ final class JournalCursor: @unchecked Sendable {
         private var told: SegmentWalk
         private var suspicion: Suspicion?
 
-        /// A finding that is damage if a second reading finds the same: a writer may write while the segment is read.
+        /// What may be damage or a write that is still going on: it is damage if a second reading finds the same.
         enum Suspicion: Equatable {
             case damage(SegmentDamage)
             case end(SegmentEnd, byteCount: Int)
@@ -108,7 +108,7 @@ final class JournalCursor: @unchecked Sendable {
     }
 
     private static let windowBytes = 256 << 10
-    /// How many steps a portion holds at most.
+    /// After how many steps a portion ends.
     private static let portion = 256
     /// How many bytes the reading of a portion walks over before it stops.
     private static let portionBytes = 1 << 20
@@ -123,14 +123,23 @@ final class JournalCursor: @unchecked Sendable {
     deinit { buffer.deallocate() }
 
     /// Reads the next portion; ``isAtEnd`` then says whether the reading reached the end.
+    ///
+    /// - Throws: ``JournalError`` if the system cannot read on; another call tries again from the same place.
     func read(to horizon: Horizon) throws(JournalError) -> [StoredStep] {
         var steps: [StoredStep] = []
         isOutdated = false
         isAtEnd = false
         left = Self.portionBytes
         while steps.count < Self.portion, left > 0 {
-            guard current != nil || enterNext(horizon, &steps), try walk(horizon, &steps) else {
-                isAtEnd = !isOutdated
+            do throws(JournalError) {
+                let hasSegment = if current == nil { try enterNext(horizon, &steps) } else { true }
+                guard hasSegment, try walk(horizon, &steps) else {
+                    isAtEnd = !isOutdated
+                    break
+                }
+            } catch {
+                // What was read before the error is handed out first; the next call meets the error again.
+                if steps.isEmpty { throw error }
                 break
             }
         }
@@ -142,7 +151,9 @@ final class JournalCursor: @unchecked Sendable {
     /// Opens the next segment to read.
     ///
     /// - Returns: True if reading goes on; false at the end, and false if the catalog has to be read again.
-    private func enterNext(_ horizon: Horizon, _ steps: inout [StoredStep]) -> Bool {
+    /// - Throws: ``JournalError`` if the system lacks something for the moment, such as a free descriptor: then nothing
+    ///   says that events are missing.
+    private func enterNext(_ horizon: Horizon, _ steps: inout [StoredStep]) throws(JournalError) -> Bool {
         let catalog = horizon.catalog
         let index: Int?
         if let finished {
@@ -158,7 +169,7 @@ final class JournalCursor: @unchecked Sendable {
             tell(upTo: segment.head?.firstPosition, .unreadable(file: name, why: "there is no such file"), &steps)
         }
         var mistake: JournalGap.Reason?
-        // A head that can be read says how many events there are before it.
+        // A head that can be read says how many events come before it, so the number of missing events is known.
         lacksEnd = lacksEnd && segment.head == nil
         if segment.head == nil { mistake = .unreadable(file: segment.fileName, why: segment.mistake ?? "no head") }
         guard let head = segment.head ?? catalog.rebuiltHead(ofSegmentAt: index, firstPosition: reached) else {
@@ -175,12 +186,13 @@ final class JournalCursor: @unchecked Sendable {
             current = Current(head, try storage.open(segment.fileName, forWriting: false))
             if let mistake { tell(upTo: nil, mistake, &steps) }
         } catch {
-            // The journal's retention may just have removed the file; a catalog that is read again then lacks it.
+            // The journal's retention may just have removed the file; the caller then reads a catalog without the file.
             if error.isMissingFile, missing != segment.number {
                 missing = segment.number
                 isOutdated = true
                 return false
             }
+            if error.isShortage { throw JournalError(error, at: path) }
             let next = index + 1 < catalog.segments.count ? catalog.segments[index + 1].head?.firstPosition : nil
             tell(upTo: next, .unreadable(file: segment.fileName, why: "\(error)"), &steps)
             finished = segment.number
@@ -206,7 +218,7 @@ final class JournalCursor: @unchecked Sendable {
         position = next - 1
     }
 
-    /// From here on no bookmark counts, and until a host has started no note ends a debt of an earlier event.
+    /// From here on bookmarks do not count, and until a host has started, notes end no debts of earlier events.
     private func eventsAreMissing() {
         notesBookmarks = false
         custody?.eventsAreMissing()
@@ -281,7 +293,7 @@ final class JournalCursor: @unchecked Sendable {
     /// How far the segment can be read.
     private func limit(of here: Current, _ byteCount: Int, index: Int?, isLast: Bool, _ horizon: Horizon) -> Int {
         let end = isLast ? horizon.end : index.flatMap { horizon.catalog.end(ofSegmentAt: $0) }
-        // A file that is not in the catalog any more is still open here, and it was complete.
+        // A file that is no longer in the catalog is still open here; it was complete, so its own size is the limit.
         return min(end ?? byteCount, byteCount, here.segmentBytes)
     }
 
@@ -322,7 +334,7 @@ final class JournalCursor: @unchecked Sendable {
         )
     }
 
-    /// Takes the bookmarks with which the first segment begins; those of later segments follow from its events.
+    /// Takes the bookmarks with which a segment begins, if none are known yet; later bookmarks come with the events.
     private func takeBookmarks(_ record: RecordView) {
         guard notesBookmarks, !hasTable, bookmarks.isEmpty, let table = record.bookmarks else { return }
         (bookmarks, hasTable) = (table, true)
@@ -341,7 +353,7 @@ final class JournalCursor: @unchecked Sendable {
         tell(upTo: next, reason, &steps)
     }
 
-    /// Leaves a segment; if the next segment's head says that the left segment had further events, adds a gap.
+    /// Leaves the current segment; adds a gap if the next segment's head says that this one had further events.
     private func leave(
         _ here: Current,
         limit: Int,
@@ -364,7 +376,7 @@ final class JournalCursor: @unchecked Sendable {
         )
     }
 
-    /// Whether this end of the last segment is damage: an end that no writer leaves.
+    /// Whether this end of the last segment is damage: bytes that are no record, or a file that is too short.
     private func isDamage(_ end: SegmentEnd, _ here: Current, _ byteCount: Int) -> Bool {
         if case .torn = end { return true }
         return end != .closed && byteCount < here.segmentBytes

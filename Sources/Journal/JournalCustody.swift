@@ -9,22 +9,20 @@ enum CustodyRecovery {
     ///
     /// - Parameters:
     ///   - catalog: all segments.
-    ///   - last: a cursor that has read the segments from the last head on, and has gathered what they say.
+    ///   - safe: the head of the catalog's safe segment. A power cut may have taken notes before a later head, so what
+    ///     that head says is owed does not count.
+    ///   - fromSafe: a cursor that has gathered what the segments say, from the safe one on.
     static func read(
         _ storage: any JournalStorage,
         at path: String,
         _ catalog: SegmentCatalog,
-        last cursor: JournalCursor
+        _ safe: SegmentHead,
+        fromSafe: JournalCursor
     ) throws(JournalError) -> CustodyLedger {
-        let heads = catalog.segments.compactMap(\.head)
-        // If a segment was begun unsafe, a power cut may have taken notes before it: its head proves nothing.
-        guard let last = heads.last(where: \.isBegunSafe) ?? heads.first, let first = heads.first else {
-            return CustodyLedger()
-        }
-        if last == heads.last, last.owedFrom == 0, let read = cursor.custody { return read }
-        let begin = last.owedFrom > 0 ? last.owedFrom : last.firstPosition
-        // The user may have removed segments that held owed events.
-        let cursor = JournalCursor(storage, at: path, after: max(begin, first.firstPosition) - 1, filter: .nothing)
+        if safe.owedFrom == 0, let read = fromSafe.custody { return read }
+        // Segments with owed events go if the user trims the journal, or opens it on a full disk.
+        let begin = max(safe.owedFrom, catalog.firstPosition ?? 1)
+        let cursor = JournalCursor(storage, at: path, after: begin - 1, filter: .nothing)
         cursor.custody = CustodyLedger()
         repeat { _ = try cursor.read(to: .init(catalog: catalog, end: nil)) } while !cursor.isAtEnd
         return cursor.custody ?? CustodyLedger()
@@ -39,8 +37,8 @@ extension JournalCore {
 
     /// Writes notes, or lets them wait; called with the lock held.
     ///
-    /// The ledger is told at once: an event that is settled keeps no segment, even if a full disk has no room for the
-    /// note. If the event's segment goes, the debt goes with it.
+    /// The ledger learns of a note at once. So a settled event keeps no segment, even if a full disk has no room for
+    /// the note; once the event's segment is removed, no file says that the event is owed.
     func take(_ notes: [CustodyNote]) {
         for note in notes {
             custody.noted(note)
@@ -52,7 +50,7 @@ extension JournalCore {
     /// Writes the notes that wait, as far as there is a segment for them; called with the lock held.
     func writeNotes() {
         defer { state.notesWait = !unwritten.isEmpty }
-        // A note that waits for a segment is not encoded once more for each note behind it.
+        // A note that waits for a segment is not encoded once more for each note after it.
         if unwritten.needSegment, spare == nil { return needSegment() }
         unwritten.needSegment = false
         var done = 0
@@ -74,22 +72,18 @@ extension JournalCore {
         guard state.takesNotes else { return true }
         let record = NoteRecord(note)
         do throws(JournalError) {
-            // Once the next head is stored, a record in this segment would lie behind the end that the head names.
-            while spare?.head != nil || !writer.hasRoom(forStride: record.stride) {
+            while !writer.hasRoom(forStride: record.stride) {
                 guard spare != nil else {
                     needSegment()
                     return false
                 }
                 try enterNextSegment()
             }
-            let written = Result { () throws(SystemError) in
-                try writer.append(record, position: state.accepted.position)
-            }
-            if case .failure(let error) = written { throw noRoom(error) ?? fail(error) }
+            try write { () throws(SystemError) in try writer.append(record, position: state.accepted.position) }
             if state.noteWritten(end: writer.offset, at: MonotonicClock.now) { work.signal() }
         } catch {
             if error.code == .full { return false }
-            // The files say that the event is still owed: the next host delivers it once more.
+            // The files lack the note: the next host may deliver the event once more.
         }
         return true
     }
@@ -98,7 +92,7 @@ extension JournalCore {
 }
 
 extension CustodyLedger {
-    /// An event was read from the files.
+    /// Takes in an event that was read from the files.
     mutating func recorded(_ view: RecordView) {
         guard let (context, owed, payload) = view.owedEvent() else { return }
         let record = JournalRecord(
@@ -116,10 +110,10 @@ extension CustodyLedger {
         )
     }
 
-    /// Whether an event that lies before this segment is owed to a receiver or kept as a dead letter.
-    func isOwed(before next: SegmentCatalog.Segment) -> Bool {
+    /// Whether an event of a catalog's oldest segment may be owed to a receiver or kept as a dead letter.
+    func isOwedInOldest(of catalog: SegmentCatalog) -> Bool {
         guard let owed = lowestPosition else { return false }
-        // Without a head, nothing says which events lie before the segment.
-        return next.head.map { owed < $0.firstPosition } ?? true
+        // Without another head, nothing says which events the segment has.
+        return catalog.headBehindOldest.map { owed < $0.firstPosition } ?? true
     }
 }

@@ -4,23 +4,23 @@ import BridgePlatform
 public struct JournalError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The kind of failure.
     public enum Code: Sendable, Hashable {
-        /// This process or another process has the journal open.
+        /// This process or another process has the journal, or the projection's file, open.
         case inUse
-        /// Other users own or may use the directory, or its file system cannot keep a journal.
+        /// Other users own or may use the directory, or its file system or content does not suit the call.
         case unsuitableDirectory
-        /// A file is damaged or of a later version of the format, and the journal cannot go on after it.
+        /// A file is damaged, or of a later version or revision, and the call cannot do without the file.
         case damaged
-        /// A file belongs to another journal.
+        /// A file belongs to another journal or projection, or a projection's file contradicts the journal.
         case foreign
-        /// There is no room for another segment.
+        /// The file system has no room for a segment, a record or a projection's file.
         case full
-        /// The event does not fit into a segment, or cannot be encoded.
+        /// An event or a projection's state is too large or cannot be encoded, or a type is a report about the bridge.
         case notRecordable
         /// A recorded event has another form than its reader asked for.
         case undecodable
-        /// A reader asked for events after a position that the journal has not reached.
+        /// A reader or a projection's file is at a position that the journal has not reached.
         case positionAhead
-        /// The journal was closed.
+        /// The journal was closed, or the projection has ended.
         case closed
         /// The operating system refused something; after a failed write or synchronization, the journal stays closed.
         case system

@@ -2,8 +2,8 @@ import CBOR
 
 /// The fields of a recorded event, for a ``JournalUpcaster``.
 ///
-/// The names are those of the event's coding keys. To change what lies inside a field, read the field as a type of
-/// yours, and set the field to the changed value.
+/// The names are those of the event's coding keys. To change a part of a field's value, read the field as one of your
+/// types, and set the field to the changed value.
 public struct JournalFields: Sendable {
     private(set) var entries: [CBORValue.Entry]
 

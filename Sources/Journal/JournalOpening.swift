@@ -11,7 +11,7 @@ struct JournalOpening {
     /// Whether the next segment replaces the last one, which has no events and no notes, under the same number.
     let isReplacement: Bool
     let lastPosition: UInt64
-    /// Where the records of the last segment end; 0 if there is no segment.
+    /// Where the records of the segment before the next one end; 0 if there is no such segment.
     let lastEnd: Int
     let recovery: JournalRecovery
     /// The last bookmark of each worker.
@@ -19,13 +19,13 @@ struct JournalOpening {
     /// What is owed to whom.
     let custody: CustodyLedger
 
-    /// The bound for numbers and positions in files, so that counting on from them cannot overflow.
+    /// The bound for numbers and positions in files; with it, the numbers that follow them cannot overflow.
     private static let highest: UInt64 = 1 << 62
 
-    /// Reads all heads and the last segment, and closes that segment: the journal continues in a new segment.
+    /// Reads all heads, the last segment and maybe earlier ones, and closes the last: the journal goes on in a new one.
     ///
-    /// This needs no room in the file system. If events have to be safe against a power cut, this call also writes an
-    /// unclosed last segment once more and synchronizes all segments.
+    /// This needs no room in a file system that writes in place. If events have to be safe against a power cut, this
+    /// call also writes an unclosed last segment once more and synchronizes all segments.
     init(_ storage: any JournalStorage, at path: String, durability: JournalDurability) throws(JournalError) {
         var catalog = try SegmentCatalog(of: storage, at: path)
         do throws(SystemError) {
@@ -59,8 +59,10 @@ struct JournalOpening {
         let isEmpty = cursor.position < (last.head?.firstPosition ?? cursor.reached) && !cursor.hasNotes
         // The segment may have held events, whose positions no later event may get.
         if isEmpty, case .damaged = last.reading { throw Self.damaged(last, at: path) }
-        bookmarks = try BookmarkRecovery.read(storage, at: path, catalog, last: cursor)
-        custody = try CustodyRecovery.read(storage, at: path, catalog, last: cursor)
+        let safe = catalog.safeIndex.flatMap { catalog.segments[$0].head } ?? head
+        let read = safe == head ? cursor : try JournalCursor.gathering(storage, at: path, catalog, from: safe)
+        bookmarks = try BookmarkRecovery.read(storage, at: path, catalog, fromSafe: read)
+        custody = try CustodyRecovery.read(storage, at: path, catalog, safe, fromSafe: read)
         catalog.removeLast()
         journal = head.journal
         lastPosition = cursor.position
@@ -160,7 +162,7 @@ struct JournalOpening {
         }
     }
 
-    /// Makes all segments safe against a power cut, in whichever mode they were written.
+    /// With `durability: .machine`, makes all segments safe, as an earlier process may have used `.process`.
     private static func synchronize(
         _ catalog: SegmentCatalog,
         _ storage: any JournalStorage,
@@ -175,5 +177,21 @@ struct JournalOpening {
         } catch {
             throw JournalError(error, at: path)
         }
+    }
+}
+
+extension JournalCursor {
+    /// A cursor that has read a journal from one segment on, and has gathered bookmarks and what is owed.
+    static func gathering(
+        _ storage: any JournalStorage,
+        at path: String,
+        _ catalog: SegmentCatalog,
+        from head: SegmentHead
+    ) throws(JournalError) -> JournalCursor {
+        let cursor = JournalCursor(storage, at: path, after: head.firstPosition - 1, filter: .nothing)
+        cursor.notesBookmarks = true
+        cursor.custody = CustodyLedger()
+        repeat { _ = try cursor.read(to: .init(catalog: catalog, end: nil)) } while !cursor.isAtEnd
+        return cursor
     }
 }

@@ -29,8 +29,8 @@ package struct JournalPlace: Sendable {
             throw JournalError(
                 .unsuitableDirectory,
                 """
-                the journal \(path): its file system is of another machine or of a program, where a lock may not hold \
-                and a write may not stay; a journal needs a disk of this machine
+                the journal \(path): its file system belongs to another machine or to a program, so locks may not hold \
+                and writes may not last; a journal needs a disk of this machine
                 """
             )
         }

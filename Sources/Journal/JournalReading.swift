@@ -12,10 +12,10 @@ enum StoredStep: Sendable {
 /// Every event is read from the files, even an event that was written a moment ago. So old and new events come the same
 /// way, and no lock is held during the reading.
 final class JournalReading {
-    /// What was read at once.
+    /// What one reading found.
     struct Portion {
         let steps: [StoredStep]
-        /// The position up to which every wanted event has been handed out, with these steps.
+        /// The position up to which every wanted event has been handed out, if these steps are included.
         let position: UInt64
         /// The last event that was read up to the position, whatever its name; nil if none was read yet.
         let last: RecordMark?
@@ -45,8 +45,8 @@ final class JournalReading {
 
     /// The next steps; nil at the end, or if the task is cancelled.
     ///
-    /// A portion without steps says that no wanted event lies before its position. A reader that follows gets such a
-    /// portion before it waits.
+    /// A portion without steps says that no further wanted event lies up to its position. A reader that follows gets
+    /// such a portion before it waits.
     func nextPortion() async throws -> Portion? {
         if let end {
             guard follows else { return nil }
@@ -58,7 +58,7 @@ final class JournalReading {
         }
         if Task.isCancelled { return nil }
         let (horizon, state) = core.horizon
-        // A reader may wait for recorded events to become safe, but may not begin at a position without an event.
+        // A reader may begin after an event that is not safe yet, but not beyond the last recorded event.
         if !isChecked, cursor.position > state.accepted.position {
             throw JournalError(
                 .positionAhead,

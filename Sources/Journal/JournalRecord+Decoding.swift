@@ -1,9 +1,9 @@
 public import DomainEvents
 
 extension JournalRecord {
-    /// The event as a type; nil if the record lies under another name.
+    /// The event, decoded as a type; nil if the record has neither the type's name nor a former one.
     ///
-    /// This is for a reader of several types, in the journal's order. Each call prepares a decoder:
+    /// Use this to read several types in the journal's order. Each call makes a new decoder.
     ///
     /// ```swift
     /// for try await case .event(let record) in journal.records(after: position) {
@@ -12,7 +12,7 @@ extension JournalRecord {
     /// ```
     /// - Parameters:
     ///   - type: the type of the event.
-    ///   - upcasters: under which former names the events of the type lie, and how to read older forms.
+    ///   - upcasters: the former names of the type's older events, and how to read older forms of these events.
     /// - Throws: ``JournalError`` with the code `undecodable` if the record does not become an event of the type.
     public func event<E: DomainEvent>(
         as type: E.Type,

@@ -50,13 +50,13 @@ public enum JournalStep<Entry: Sendable>: Sendable {
 public struct JournalGap: Sendable, Hashable, CustomStringConvertible {
     /// Why events are missing.
     public enum Reason: Sendable, Hashable {
-        /// The journal removed its oldest segments, and these events with them.
+        /// The oldest segments were removed, and these events with them.
         case removed
-        /// A part of a file cannot be read.
+        /// A part of a file cannot be read, or lacks events.
         case damaged(file: String, offset: Int, byteCount: Int)
-        /// A file is missing, or its head cannot be read. The gap has no positions if the events were still found.
+        /// A file is missing, too short or cannot be opened, or its head cannot be read; its events may still be found.
         case unreadable(file: String, why: String)
-        /// The event is there, but does not decode as the type that the reader asked for, or cannot be copied.
+        /// The event is there, but does not decode as the type that the reader asked for, or cannot be salvaged.
         case undecodable(why: String)
     }
 
@@ -107,10 +107,11 @@ public struct JournalQuery: Sendable, Hashable {
     /// The process that published the events: a worker's name, or `host`; nil for all processes.
     public var origin: String?
 
-    /// The earliest time of an event by its publisher's clock, in nanoseconds since 1970-01-01 00:00 UTC.
+    /// The earliest time of an event by its publisher's clock, in nanoseconds since 1970-01-01 00:00 UTC; nil for any
+    /// time.
     public var since: UInt64?
 
-    /// The time before which events are wanted, in the same form as ``since``; nil for no end.
+    /// The time before which the events were published, in the same form as ``since``; nil for any time.
     public var until: UInt64?
 
     /// Makes a query for all events.

@@ -29,7 +29,7 @@ final class JournalRecordings: @unchecked Sendable {
         keep(publisher.record(type, by: core, at: site))
     }
 
-    /// Notes that this name is recorded; false if it was noted before, or if the recording has ended.
+    /// Notes that this name is recorded; false if this was noted before, or if the recording has ended.
     private func isNew(_ name: EventName, of publisher: EventPublisher) -> Bool {
         lock.withLock {
             recorded.removeAll { $0.publisher == nil }
@@ -76,7 +76,7 @@ final class JournalRecordings: @unchecked Sendable {
     }
 }
 
-/// Waits until this process uses types with some names, and has these types recorded.
+/// Has each type with one of some names recorded, once this process uses the type.
 private final class NameWatch: InterestObserver, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let lock = Lock()
@@ -109,12 +109,12 @@ private final class NameWatch: InterestObserver, @unchecked Sendable {
 }
 
 extension JournalCore: EventRecording {
-    func encoder<E: DomainEvent>(of type: E.Type) -> @Sendable (E) throws -> [UInt8] {
+    func encoder<E: DomainEvent>(of type: E.Type) -> @Sendable (E, CBORBuffer) throws -> Void {
         let coder = PayloadCoder<E>()
         let path = path
-        return { event in
+        return { event, buffer in
             do {
-                return try PayloadEncoder.encode(event, by: coder)
+                try PayloadEncoder.encode(event, into: buffer, by: coder)
             } catch {
                 let why = (error as? CBORError).map(CBORError.sentence) ?? "\(error)"
                 throw JournalError(
@@ -125,17 +125,7 @@ extension JournalCore: EventRecording {
         }
     }
 
-    func makeRoom(for payload: [UInt8]) { makeRoom(forPayload: payload.count) }
-
-    func record(
-        _ payload: [UInt8],
-        name: String,
-        context: EventContext,
-        owed: [OwedReceiver],
-        whenSettled: (@Sendable ((any Error)?) -> Void)?
-    ) throws -> Bool {
-        try append(payload, name: name, context: context, owed: owed, whenSettled: whenSettled)
-    }
+    func line(named name: String) -> any RecordingLine { JournalLine(name, of: self) }
 
     func wasRecorded() { wakeReaders() }
 

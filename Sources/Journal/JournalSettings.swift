@@ -9,9 +9,9 @@ public enum JournalDurability: Sendable, Hashable {
     ///
     /// `publish` does not wait for the synchronization. `send`, `deliver`, `request` and ``EventJournal/synchronize()``
     /// return after the synchronization, and only then does a worker learn that its event was handled. Readers of the
-    /// journal see an event once it is safe. If no caller waits, a group is synchronized within this time after its
-    /// first event. Notes of what workers have settled are synchronized with the events, or by themselves, at most once
-    /// a second.
+    /// journal see an event once it is safe. If no caller waits, the synchronization of a group begins this long after
+    /// its first event. Notes of what workers have settled are synchronized with the events, or by themselves, at most
+    /// once a second.
     case machine(within: Duration)
 }
 
@@ -23,15 +23,16 @@ public struct JournalRetention: Sendable, Hashable {
     /// The greatest age of events, nil for no limit; a segment is removed when all its events are older.
     public var age: Duration?
 
-    /// Makes the limits; without limits everything is kept.
+    /// Makes the limits; by default there are none.
     ///
     /// These limits leave at least three segments: the one being written, the one before it, and the one made ahead.
+    /// They also leave each segment with an event that is owed or kept as a dead letter, and all later segments.
     public init(bytes: Int? = nil, age: Duration? = nil) {
         self.bytes = bytes
         self.age = age
     }
 
-    /// Nothing is removed.
+    /// Nothing is removed, unless `whenFull: .removeOldest` needs the room.
     public static let everything = JournalRetention()
 }
 
@@ -42,8 +43,8 @@ public enum JournalFullPolicy: Sendable, Hashable {
     /// The journal removes its oldest segment to make the new one. A reader that had not read the oldest segment yet
     /// gets a gap.
     ///
-    /// While events come, no segment is removed that has an event which is owed to a worker or kept as a dead letter;
-    /// the journal then refuses events. While the journal is opened, such segments are removed, too: see
+    /// While events come, a segment stays if it has an event that is owed to a worker or kept as a dead letter; the
+    /// journal then refuses events. If the journal is opened on a full disk, even such segments are removed: see
     /// ``JournalRecovery/unprotectedEvents``.
     case removeOldest
 }

@@ -1,4 +1,5 @@
 import DomainEvents
+import JournalFormat
 
 /// The state of a journal, without its files: which events are accepted, which are safe, and what to do next.
 struct JournalState: Sendable {
@@ -13,7 +14,7 @@ struct JournalState: Sendable {
         /// How many notes this process has written before this place.
         var notes: UInt64 = 0
 
-        /// Whether everything before `other` lies before this place.
+        /// Whether all events and notes before `other` lie before this place, too.
         func isBehindAll(before other: Mark) -> Bool { position >= other.position && notes >= other.notes }
     }
 
@@ -36,18 +37,22 @@ struct JournalState: Sendable {
     }
 
     private let durability: JournalDurability
-    private(set) var phase = Phase.open
+    private(set) var phase = Phase.open {
+        didSet { if case .open = phase { takesEvents = true } else { takesEvents = false } }
+    }
+    /// Whether events are accepted, which is while the phase is `open`.
+    private(set) var takesEvents = true
     /// The end of the accepted events.
     private(set) var accepted: Mark
     /// The end of the events that are as safe as the durability promises.
     private(set) var safe: Mark
-    /// The earliest time at which an event that is not safe was accepted, on the monotonic clock; nil if all are safe.
+    /// Since when, on the monotonic clock, events that are not safe may have waited; nil if all are safe.
     private(set) var unsafeSince: UInt64?
-    /// The earliest time at which a note that is not safe was written, on the monotonic clock; nil if all are safe.
+    /// Since when, on the monotonic clock, notes that are not safe may have waited; nil if all are safe.
     private var unsafeNotesSince: UInt64?
-    /// How long notes wait at least for a synchronization of their own: a lost note only makes an event come again.
+    /// How many nanoseconds notes wait at least for their own synchronization, as a lost note only repeats an event.
     private static let patience: UInt64 = 1_000_000_000
-    /// Whether notes wait for the next segment.
+    /// Whether notes wait for the next segment, or for room in the file system.
     var notesWait = false
     /// Whether the end record may be there already.
     private var isEnding = false
@@ -57,11 +62,17 @@ struct JournalState: Sendable {
     private(set) var hasSpare = false
     /// Why the next segment could not be made; nil if it was made, or was not tried yet.
     private(set) var noRoom: JournalError?
-    /// Whether a record that needs the segment has asked for another try after the last one failed.
+    /// Whether to repeat a failed try to make the next segment, as a record needs the segment.
     private var retries = false
-    /// The earliest time for another try: each failed try may write almost a whole segment for nothing.
-    private var mayRetryAt: UInt64 = 0
+    /// The time of the last failed try; a try may write almost a whole segment in vain, so there are pauses.
+    private var failedAt: UInt64 = 0
+    /// How many nanoseconds pass at least between a failed try and another one for a record that needs the segment.
     private static let pause: UInt64 = 100_000_000
+    /// How many nanoseconds pass until another try if no record needs the segment: there may be room by the time when
+    /// one does.
+    private static let longPause: UInt64 = 5_000_000_000
+    /// Whether a synchronization was the last work, so the next segment is not put off for another one.
+    private var hasJustSynchronized = false
 
     init(_ durability: JournalDurability, at mark: Mark) {
         self.durability = durability
@@ -77,7 +88,7 @@ struct JournalState: Sendable {
         }
     }
 
-    /// Whether notes may still be written: also while the journal is closed, as long as the end is not written.
+    /// Whether notes may still be written: in the phase `closing`, too, until the end record is about to be written.
     var takesNotes: Bool { goesOn && !isEnding }
 
     var synchronizes: Bool { if case .machine = durability { true } else { false } }
@@ -121,7 +132,7 @@ struct JournalState: Sendable {
     /// Notes that a note was written, up to this offset of the segment; it becomes safe with the events around it, or
     /// by a synchronization of its own.
     ///
-    /// - Returns: Whether this note sets the time of such a synchronization; the thread then has to be woken.
+    /// - Returns: Whether this note sets the time of such a synchronization; the caller then has to wake the thread.
     mutating func noteWritten(end offset: Int, at now: () -> UInt64) -> Bool {
         accepted.offset = offset
         accepted.notes += 1
@@ -140,6 +151,7 @@ struct JournalState: Sendable {
         accepted.number = number
         accepted.offset = offset
         hasSpare = false
+        hasJustSynchronized = false
         if !synchronizes { safe = accepted }
     }
 
@@ -152,31 +164,36 @@ struct JournalState: Sendable {
     mutating func spareNotMade(_ error: JournalError, at now: UInt64) {
         noRoom = error
         retries = false
-        mayRetryAt = now.addingReportingOverflow(Self.pause).partialValue
+        failedAt = now
+        hasJustSynchronized = false
     }
 
-    /// Notes that a record needs the next segment: a failed try is repeated, but not for every record.
+    /// When the next segment is tried again though no record needs it; nil if the last try has not failed.
+    private var retryAt: UInt64? { noRoom == nil ? nil : failedAt.saturatingSum(Self.longPause) }
+
+    /// Notes that a record needs the next segment; a failed try to make it is repeated, but not for every record.
     mutating func spareNeeded(at now: UInt64) {
-        if case .open = phase, noRoom != nil, now >= mayRetryAt { retries = true }
+        if case .open = phase, noRoom != nil, now >= failedAt.saturatingSum(Self.pause) { retries = true }
     }
 
-    /// Notes that all events up to `mark` were synchronized.
+    /// Notes that all events and notes up to `mark` were synchronized.
     ///
-    /// - Parameter begin: when the synchronization began; events after `mark` came later and are not safe yet.
+    /// - Parameter begin: when the synchronization began; what comes after `mark` came later and is not safe yet.
     mutating func synchronized(to mark: Mark, since begin: UInt64) {
         safe = mark
+        hasJustSynchronized = true
         unsafeSince = safe.position < accepted.position ? begin : nil
         unsafeNotesSince = safe.notes < accepted.notes ? begin : nil
     }
 
-    /// The journal is to be closed; if notes wait for the next segment, its room is looked for once more.
+    /// Notes that the journal is to be closed; if notes wait for the next segment, a failed try to make it is repeated.
     mutating func closeRequested() {
         guard case .open = phase else { return }
         phase = .closing
         retries = notesWait
     }
 
-    /// The end record is about to be written, so no note may follow.
+    /// Notes that the end record is about to be written, so no note may follow.
     mutating func endBegun() { isEnding = true }
 
     mutating func closed() { if case .closing = phase { phase = .closed } }
@@ -196,12 +213,14 @@ struct JournalState: Sendable {
             return safe.isBehindAll(before: accepted) ? .close : .synchronize
         case .open: break
         }
-        if awaited > safe.position { return .synchronize }
         let due = synchronizationDue
-        // A due synchronization comes before the next segment, which takes longer.
-        if let due, due <= now { return .synchronize }
-        if !hasSpare, noRoom == nil || retries { return .makeSpare }
-        return .wait(until: due)
+        let lacksSpare = !hasSpare && (noRoom == nil || retries || retryAt.map { $0 <= now } ?? false)
+        // A synchronization comes before the making of a segment, which takes longer. But if synchronizations are
+        // always due, the segment is made between two of them, before events wait for it.
+        let synchronizes = awaited > safe.position || due.map { $0 <= now } ?? false
+        if synchronizes, !(lacksSpare && hasJustSynchronized) { return .synchronize }
+        if lacksSpare { return .makeSpare }
+        return .wait(until: [due, hasSpare ? nil : retryAt].compactMap(\.self).min())
     }
 
     /// When to synchronize what is not safe, if no caller waits for it; nil if no synchronization is due.

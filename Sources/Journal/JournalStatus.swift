@@ -12,7 +12,7 @@ public struct JournalStatus: Sendable, Hashable {
     /// How long events have been waiting to become safe; nil if all are safe.
     public let unsafeFor: Duration?
 
-    /// How many segments there are.
+    /// How many segments there are, without the one that was made ahead.
     public let segments: Int
 
     /// How many bytes the files take, including the segment that was made ahead.
@@ -24,13 +24,13 @@ public struct JournalRecovery: Sendable, Hashable {
     /// The position of the last event that was found; 0 if no event was found.
     public let lastPosition: UInt64
 
-    /// Whether the journal had been closed; if false, its process was killed, or the machine went down.
+    /// Whether the journal had been closed; if false, its process was killed, the machine went down, or a write failed.
     public let wasClosed: Bool
 
-    /// How many bytes at the end belong to an unfinished record.
+    /// How many bytes there are from an unfinished or damaged last record to the end of its file; 0 without one.
     public let tornBytes: Int
 
-    /// The gaps in the last segment with a head and in the segments behind it: missing events, and missing heads.
+    /// The gaps in the last segment with a head and in the segments after it: missing events, and missing heads.
     public let gaps: [JournalGap]
 
     /// How many events that are owed to workers, or kept as dead letters, lay in segments that were removed to open the

@@ -1,6 +1,6 @@
 package import BridgePlatform
 
-/// The place of a journal's files: a directory, or in tests a storage with faults.
+/// The place of a journal's files: a directory, or in tests a storage that simulates faults.
 package protocol JournalStorage: AnyObject, Sendable {
     /// Whether a mapped page that was written once can be written again, however full the file system is.
     var writesInPlace: Bool { get }

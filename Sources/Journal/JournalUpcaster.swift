@@ -10,14 +10,14 @@
 ///
 /// The upcasters of a record's name change the record, in their order in the list; then the record is decoded. The
 /// files stay as they are. There are no version numbers: an upcaster of the event's present name gets every record of
-/// that name, and sees by the fields whether there is something to change.
+/// that name, and sees from the fields whether there is something to change.
 public struct JournalUpcaster: Sendable {
     typealias Change = @Sendable (inout JournalFields) throws -> Void
 
     let name: String
     let change: Change?
 
-    /// Reads the records of a former name as they are.
+    /// Reads the records of a former name unchanged.
     public static func from(_ name: String) -> JournalUpcaster { JournalUpcaster(name: name, change: nil) }
 
     /// Changes the fields of the records of a name, which may be a former name or the present one.

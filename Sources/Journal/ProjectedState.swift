@@ -1,9 +1,10 @@
 import BridgePlatform
 import Locks
 
-/// A projection's state between its reader and other threads, and the callers that wait for a position.
+/// The state that a projection's reader shares with other threads, and the callers that wait for a position.
 ///
-/// The reader takes the state out to change it, so no lock is held while rules run, and no copy is made.
+/// The reader takes the state out to change it, so no lock is held while rules run, and no copy is made unless a caller
+/// holds the state.
 final class ProjectedState<State: Projection>: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let lock = Lock()
@@ -40,9 +41,9 @@ final class ProjectedState<State: Projection>: @unchecked Sendable {
         set { lock.withLock { failure = newValue } }
     }
 
-    /// Lets `body`, which no lock protects, change the state; only the reader calls this.
+    /// Lets `body` change the state, without holding the lock; only the reader calls this.
     func change(to position: UInt64, _ body: (inout State) -> Void) {
-        // The reader itself puts the state back each time.
+        // The state is there: only this method takes it out, and puts it back each time.
         guard var state = lock.withLock({ exchange(nil) }) else { return }
         body(&state)
         let reached = lock.withLock {
@@ -72,7 +73,7 @@ final class ProjectedState<State: Projection>: @unchecked Sendable {
         for waiter in waiting.values { waiter.continuation.resume(with: missed(result)) }
     }
 
-    /// What a caller gets if the position that it waits for is not reached any more.
+    /// What a caller gets if the projection ends before it reaches the caller's position.
     private func missed(_ end: Result<Void, any Error>) -> Result<Void, any Error> {
         end.flatMap { .failure(JournalError(.closed, "the projection has ended before the position was reached")) }
     }

@@ -20,13 +20,13 @@ public import DomainEvents
 /// let shelves = try journal.project(Shelves(), keptIn: "/var/lib/warehouse/shelves")
 /// ```
 ///
-/// The state is saved through `Codable`, so everything that later events need has to be encoded. What an event does may
+/// The state is saved through `Codable`, so the type must encode everything that its rules use. What an event does may
 /// depend on nothing but the state and the event: no clock, no random number, no file.
 public protocol Projection: Codable, Sendable {
     /// The events that change the state, and how; each event comes once, in the journal's order, whatever its type.
     static var events: [ProjectedEvent<Self>] { get }
 
-    /// The number of the present rules, which you raise when ``events`` or the state's form changes.
+    /// The number of the present rules; raise it when you change ``events`` or the state's form.
     ///
     /// A file with a state of a lower revision is not used: the state is built from the journal again. A file of a
     /// higher revision is refused. The default is 1.
@@ -38,7 +38,7 @@ public protocol Projection: Codable, Sendable {
     /// Called where events are missing, in the journal's order.
     ///
     /// The reasons are damage, events that the journal no longer keeps, and an event of a type of ``events`` that does
-    /// not decode. A gap without positions may come again after a start of the program.
+    /// not decode. A gap without positions may come again after a restart of the program.
     mutating func eventsAreMissing(_ gap: JournalGap)
 }
 
@@ -63,8 +63,8 @@ public struct ProjectedEvent<State: Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - type: the type of the events.
-    ///   - upcasters: under which former names older events of the type lie, and how to read older forms.
-    ///   - apply: changes the state; any thread may call it, one at a time.
+    ///   - upcasters: the former names of the type's older events, and how to read older forms of these events.
+    ///   - apply: changes the state; calls come on any thread, one at a time.
     public static func on<E: DomainEvent>(
         _ type: E.Type,
         upcasting upcasters: [JournalUpcaster] = [],

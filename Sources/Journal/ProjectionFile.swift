@@ -12,7 +12,7 @@ final class ProjectionFile: Sendable {
     private let path: String
     private let name: String
     private let storage: any JournalStorage
-    /// Keeps others from using the file.
+    /// Keeps other projections, of any process, from using the file.
     private let lock: HeldLock
 
     /// What the file says about its state.
@@ -23,7 +23,7 @@ final class ProjectionFile: Sendable {
         let journal: UInt64
         /// Every event up to this position is in the state.
         let position: UInt64
-        /// The event at the position, whatever its name; the last one before it if none could be read there.
+        /// The event at the position, whatever its name; if it could not be read, the last event before it.
         let last: RecordMark?
     }
 
@@ -84,7 +84,7 @@ final class ProjectionFile: Sendable {
 
     // MARK: - Reading
 
-    /// The saved state; nil if there is none, or if it is of an earlier revision.
+    /// The saved state; nil if there is no file, or the state is of an earlier revision.
     func read<State: Projection>(_ type: State.Type, journal: UInt64) throws(JournalError) -> Content<State>? {
         guard let bytes = try bytes() else { return nil }
         let content = bytes[Self.headBytes...]
@@ -172,7 +172,7 @@ final class ProjectionFile: Sendable {
     func replace(with bytes: [UInt8]) throws(JournalError) {
         let unfinished = "\(name).unfinished"
         do throws(SystemError) {
-            // A killed process may have left it.
+            // A killed process may have left the unfinished file.
             try storage.remove(unfinished)
             let file = try storage.create(unfinished)
             try bytes.withUnsafeBytes { all in
@@ -182,16 +182,18 @@ final class ProjectionFile: Sendable {
             try storage.rename(unfinished, to: name)
             try storage.synchronize()
         } catch {
+            // Others need the room that the unfinished file takes: the journal, and the next attempt.
+            try? storage.remove(unfinished)
             throw Self.error(error, path)
         }
     }
 
-    /// Lets others use the file.
+    /// Lets other projections use the file.
     func close() { lock.release() }
 
     // MARK: - Errors
 
-    /// An error that names a way out: the events are all in the journal.
+    /// An error about the file's content; it tells the user to delete the file, so that the state is built again.
     private func damaged(_ what: String) -> JournalError { error(.damaged, what) }
 
     private func foreign(_ what: String) -> JournalError { error(.foreign, what) }

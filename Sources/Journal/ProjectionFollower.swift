@@ -4,7 +4,7 @@ import Locks
 
 /// Reads a journal for a projection: applies the events in portions, and saves the state.
 final class ProjectionFollower<State: Projection>: @unchecked Sendable {
-    // Sendable: only the one task that runs it uses what is mutable.
+    // Sendable: only the task that calls `run` uses what is mutable.
     private let reading: JournalReading
     private let file: ProjectionFile
     private let shared: ProjectedState<State>
@@ -49,7 +49,7 @@ final class ProjectionFollower<State: Projection>: @unchecked Sendable {
         shared.ended(end)
     }
 
-    /// Whether enough events and enough time have passed since the last attempt to save.
+    /// Whether enough events have passed since the last save, and enough time since the last attempt to save.
     private var isDue: Bool {
         let (waited, _) = MonotonicClock.now().subtractingReportingOverflow(savedAt)
         let advance = shared.reached - savedPosition

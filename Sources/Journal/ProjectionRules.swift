@@ -1,6 +1,6 @@
 import DomainEvents
 
-/// What steps of a journal do to a projection's state, for one reader.
+/// Applies the steps of a journal to a projection's state, for one reader.
 struct ProjectionRules<State: Projection> {
     let names: Set<String>
     private var rules: [EventName: [ProjectedEvent<State>.Rule]] = [:]

@@ -4,9 +4,9 @@ import Locks
 
 /// A projection that follows its journal; made by ``EventJournal/project(_:keptIn:saving:)``.
 ///
-/// It ends when the journal is closed, when ``close()`` is called and when it is released, and saves its state then. If
-/// the process is killed, the next start continues from the state that was saved last. The state and its position are
-/// one file, so each event changes the state exactly once.
+/// It ends when the journal is closed or cannot be read, when ``close()`` is called and when it is released, and saves
+/// its state then. If the process is killed, the next start continues from the state that was saved last. The state and
+/// its position are one file, so each event changes the state exactly once.
 ///
 /// All members may be used from any thread.
 public final class RunningProjection<State: Projection>: Sendable {
@@ -30,7 +30,7 @@ public final class RunningProjection<State: Projection>: Sendable {
     /// The present state.
     ///
     /// It has every event up to some position, and no later one. The call waits while a portion of events, 256 at most,
-    /// is applied. The rules of the projection itself may not call this.
+    /// is applied. The projection's own rules may not call this: they would wait for their own end.
     public var state: State { shared.current.state }
 
     /// The position up to which every event is in the state, or does not concern the projection.
@@ -39,17 +39,17 @@ public final class RunningProjection<State: Projection>: Sendable {
     /// The state and its position at the same moment.
     public var current: (state: State, position: UInt64) { shared.current }
 
-    /// Why the state was not saved at the last attempt; nil if it was.
+    /// Why the last attempt to save the state failed; nil if it did not fail.
     ///
     /// The next attempt follows as events come.
     public var saveFailure: JournalError? { shared.saveFailure }
 
     /// Returns when the state has every event up to a position, for example ``JournalStatus/lastPosition``.
     ///
-    /// - Throws: ``JournalError`` if the projection has ended before, `CancellationError` if the task is cancelled.
+    /// - Throws: ``JournalError`` if the projection ends before that, `CancellationError` if the task is cancelled.
     public func reach(_ position: UInt64) async throws { try await shared.reach(position) }
 
-    /// Ends the projection, and returns when its state is saved and its file may be used by another projection.
+    /// Ends the projection, and returns when its state is saved and another projection may use its file.
     ///
     /// Events that the projection has not read yet are read at the next start.
     /// - Throws: ``JournalError`` if the state could not be saved.
@@ -68,10 +68,10 @@ public struct ProjectionSaving: Sendable, Hashable {
     /// How far the journal's positions have to advance before the state is saved again, at least 1.
     public var positions: UInt64
 
-    /// The shortest time from one saving to the next, while events come.
+    /// The shortest time from one attempt to save the state to the next, while events come.
     public var pause: Duration
 
-    /// The state is also saved when the projection ends.
+    /// Makes the settings; whatever they are, the state is also saved when the projection ends.
     public init(positions: UInt64 = 10_000, pause: Duration = .seconds(1)) {
         self.positions = positions
         self.pause = pause

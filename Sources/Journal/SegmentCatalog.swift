@@ -34,7 +34,7 @@ package struct SegmentCatalog: Sendable {
 
     private static let suffix = ".segment"
     private static let digits = 20
-    /// The name of a new file before it has room for a segment.
+    /// The name of a segment's file until the file is complete.
     static let unfinishedName = "unfinished"
 
     package init() {}
@@ -66,7 +66,7 @@ package struct SegmentCatalog: Sendable {
     private struct Look: Equatable {
         let byteCount: Int
         let reading: SegmentHead.Reading
-        /// Whether the head and everything after it are zeros, in a file that is no longer than a segment.
+        /// Whether the file has only zeros, and at most the size of the largest segment.
         let isZero: Bool
 
         init(_ file: any JournalFile) throws(SystemError) {
@@ -99,7 +99,7 @@ package struct SegmentCatalog: Sendable {
             if error.isMissingFile { return nil }
             throw error
         }
-        // The writer may begin the segment during the reading; another reading then finds something else.
+        // The writer may begin the segment during the reading. So a headless file is read until two readings agree.
         var before: Look?
         while true {
             let look = try Look(file)
@@ -135,7 +135,6 @@ package struct SegmentCatalog: Sendable {
 
     mutating func append(_ segment: Segment) { segments.append(segment) }
 
-    /// Removes the oldest segment from the catalog, and returns it.
     mutating func removeOldest() -> Segment { segments.removeFirst() }
 
     /// Puts back a segment that ``removeOldest()`` returned.
@@ -148,7 +147,7 @@ package struct SegmentCatalog: Sendable {
 
     /// A head in place of one that cannot be read, so that the records after it can be read.
     ///
-    /// - Parameter firstPosition: a position that is not after the segment's first event.
+    /// - Parameter firstPosition: a position at or before that of the segment's first event.
     /// - Returns: Nil if the segment cannot be read, or no other head says to which journal it belongs.
     func rebuiltHead(ofSegmentAt index: Int, firstPosition: UInt64) -> SegmentHead? {
         let segment = segments[index]
@@ -163,17 +162,37 @@ package struct SegmentCatalog: Sendable {
         )
     }
 
-    /// The bytes of all segments' files together, plus `others`.
+    /// The size of all segments' files together, plus `others`, in bytes.
     func byteCount(with others: Int) -> Int { segments.reduce(others) { $0.saturatingSum($1.byteCount) } }
 
-    /// The position of the oldest event that the files may have; nil if no head can be read.
+    /// The first position of the oldest segment whose head can be read; nil if there is none.
     package var firstPosition: UInt64? { segments.lazy.compactMap(\.head).first?.firstPosition }
+
+    /// The first head behind the oldest segment: every event of that segment lies before it; nil if there is none.
+    var headBehindOldest: SegmentHead? { segments.dropFirst().lazy.compactMap(\.head).first }
+
+    /// The index of the last segment before which all was safe when the last head was written; nil if there is no head.
+    ///
+    /// The last head says from which segment on something was not safe. All that lies before that segment's beginning
+    /// has been safe ever since, whatever the segment's own head said earlier.
+    var safeIndex: Int? {
+        guard var index = segments.lastIndex(where: { $0.head != nil }) else { return nil }
+        while let head = segments[index].head, head.unsafeSegments != 0 {
+            if let unsafe = head.unsafeSegments, unsafe <= UInt64(index) {
+                let begin = index - Int(unsafe)
+                if segments[begin].head?.number == head.number - unsafe { return begin }
+            }
+            guard let earlier = segments[..<index].lastIndex(where: { $0.head != nil }) else { return index }
+            index = earlier
+        }
+        return index
+    }
 
     /// The index of the segment in which reading after a position begins; nil if there are no segments.
     func index(behind position: UInt64) -> Int? {
         // A loop, as the optimizer of Swift 6.3.1 crashes on a search with closures here.
         for index in segments.indices.reversed() {
-            // A head's first position is at least 1.
+            // A head's first position is at least 1, so the subtraction cannot overflow.
             if let head = segments[index].head, head.firstPosition - 1 <= position { return index }
         }
         return segments.indices.first
@@ -181,9 +200,15 @@ package struct SegmentCatalog: Sendable {
 
     /// Where the records of a segment end; nil if the next segment does not say where.
     func end(ofSegmentAt index: Int) -> Int? {
-        guard index + 1 < segments.count, segments[index + 1].number - 1 == segments[index].number,
-            let next = segments[index + 1].head
-        else { return nil }
-        return min(next.previousEnd, segments[index].byteCount)
+        head(behindSegmentAt: index).map { min($0.previousEnd, segments[index].byteCount) }
+    }
+
+    /// The position behind the last event of a segment; nil if the next segment does not say it.
+    func positionBehind(segmentAt index: Int) -> UInt64? { head(behindSegmentAt: index)?.firstPosition }
+
+    /// The head of the very next segment; nil if that segment is missing, or its head cannot be read.
+    private func head(behindSegmentAt index: Int) -> SegmentHead? {
+        guard index + 1 < segments.count, segments[index + 1].number - 1 == segments[index].number else { return nil }
+        return segments[index + 1].head
     }
 }

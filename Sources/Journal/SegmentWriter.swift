@@ -1,8 +1,10 @@
 import BridgePlatform
+import DomainEvents
 import JournalFormat
 import Synchronization
 
-/// The segment that a journal writes to; the caller of a method holds the journal's lock.
+/// The segment that a journal writes to; callers that write hold the journal's lock, or no other thread can write, so
+/// Swift's check of exclusive access is off (`unchecked`) for what each event needs.
 ///
 /// If the file system writes in place, a record is stored into the mapped file: this needs no system call, and the
 /// record outlives the process once its length is stored. On other file systems, system calls write the records, as a
@@ -11,10 +13,14 @@ final class SegmentWriter {
     let file: any JournalFile
     private let segmentBytes: Int
     private let mapping: MemoryMapping?
+    /// Where `mapping` begins, so that no record counts a reference to `mapping`; nil if there is none.
+    private let mapped: UnsafeMutableRawPointer?
     private(set) var head: SegmentHead?
+    /// Whether the next segment may have its head, which states where this segment ends, so that no record may follow.
+    @exclusivity(unchecked) private var isFollowed = false
     /// The offset of the next record.
-    private(set) var offset = SegmentHead.byteCount
-    private var seed: UInt32 = 0
+    @exclusivity(unchecked) private(set) var offset = SegmentHead.byteCount
+    @exclusivity(unchecked) private var seed: UInt32 = 0
     /// The end of the bytes that a failed write may have left.
     private var spoiled = 0
     /// Holds a record until a system call writes it.
@@ -25,17 +31,25 @@ final class SegmentWriter {
         self.file = file
         self.segmentBytes = segmentBytes
         mapping = isMapped ? try file.map(segmentBytes) : nil
+        mapped = mapping?.bytes.baseAddress
     }
 
     deinit { scratch.deallocate() }
 
     /// Writes the head, which makes the file a segment, and then the bookmarks.
     ///
-    /// A kill between the two leaves a head that says that bookmarks are missing: then those of the segment before
-    /// count, which is still there.
-    func begin(_ head: SegmentHead, _ bookmarks: BookmarkTable) throws(SystemError) {
+    /// After a kill between the two, the head announces bookmarks that are missing. The next opening then reads the
+    /// segment before, which is still there, for its bookmarks.
+    ///
+    /// - Parameter previous: the segment before; nil if this program does not write to it.
+    func begin(
+        _ head: SegmentHead,
+        _ bookmarks: BookmarkTable,
+        after previous: SegmentWriter? = nil
+    ) throws(SystemError) {
         try store(head.encodedWithoutMark)
         self.head = head
+        previous?.isFollowed = true
         seed = head.seed
         guard !bookmarks.isEmpty else { return }
         try place(byteCount: bookmarks.recordBytes, stride: bookmarks.stride) { target in
@@ -43,8 +57,13 @@ final class SegmentWriter {
         }
     }
 
-    /// Whether a record of this length fits, with room left for the end record.
-    func hasRoom(forStride stride: Int) -> Bool { stride <= segmentBytes - offset - EndRecord.byteCount }
+    /// Has the operating system prepare the pages of the mapping, so that no thread waits for one when it writes there.
+    func populate() { mapping?.populate() }
+
+    /// Whether a record of this stride may be written here; room is left for the end record.
+    func hasRoom(forStride stride: Int) -> Bool {
+        !isFollowed && stride <= segmentBytes - offset - EndRecord.byteCount
+    }
 
     /// The longest stride of a record in a segment of this size.
     static func longestStride(inSegmentOf byteCount: Int) -> Int {
@@ -52,9 +71,38 @@ final class SegmentWriter {
     }
 
     /// Writes a record; the caller has checked that there is room.
-    func append(_ record: EventRecord, _ payload: UnsafeRawBufferPointer) throws(SystemError) {
+    func append(
+        _ record: EventRecord,
+        _ payload: UnsafeRawBufferPointer,
+        position: UInt64,
+        name: String,
+        context: BorrowedContext,
+        owed: [OwedReceiver]
+    ) throws(SystemError) {
         try place(byteCount: record.byteCount, stride: record.stride) { target in
-            record.write(payload, into: target, seed: seed, at: offset)
+            record.write(
+                payload,
+                position: position,
+                name: name,
+                context: context,
+                owed: owed,
+                into: target,
+                seed: seed,
+                at: offset
+            )
+        }
+    }
+
+    /// Writes the record of a plain event; the caller has checked that there is room.
+    func append(
+        _ record: EventRecord,
+        of records: PlainRecords,
+        _ payload: UnsafeRawBufferPointer,
+        position: UInt64,
+        context: BorrowedContext
+    ) throws(SystemError) {
+        try place(byteCount: record.byteCount, stride: record.stride) { target in
+            records.write(payload, position: position, context: context, into: target, seed: seed, at: offset)
         }
     }
 
@@ -65,7 +113,7 @@ final class SegmentWriter {
         }
     }
 
-    /// Writes the end record, for which there is always room, and cuts off the rest of the file.
+    /// Writes the end record, for which the segment always has room, and cuts off the rest of the file.
     func end(position: UInt64, time: UInt64) throws(SystemError) {
         try place(byteCount: EndRecord.byteCount, stride: EndRecord.byteCount) { target in
             EndRecord.write(position: position, time: time, into: target, seed: seed, at: offset)
@@ -73,18 +121,20 @@ final class SegmentWriter {
         try file.truncate(to: offset)
     }
 
-    /// Writes a record's bytes; its length comes last.
+    /// Writes a record's bytes; in a mapped file, its length comes last.
     private func place(
         byteCount: Int,
         stride: Int,
         _ write: (UnsafeMutableRawBufferPointer) -> UInt32
     ) throws(SystemError) {
-        if let mapping {
-            let target = UnsafeMutableRawBufferPointer(rebasing: mapping.bytes[offset..<(offset + byteCount)])
+        if let mapped {
+            // Callers have checked this. If a check is wrong, the record must not overwrite other memory.
+            precondition(offset + byteCount <= segmentBytes, "a record lies beyond its segment")
+            let target = UnsafeMutableRawBufferPointer(start: mapped + offset, count: byteCount)
             let length = write(target)
             // The mapping begins on a page and a record at a multiple of 8, so the word is aligned. Other threads and
-            // processes only read it, and only with system calls.
-            target.baseAddress?.assumingMemoryBound(to: Atomic<UInt32>.self).pointee.store(length, ordering: .releasing)
+            // processes only read the word, and only with system calls.
+            (mapped + offset).assumingMemoryBound(to: Atomic<UInt32>.self).pointee.store(length, ordering: .releasing)
         } else {
             // Zeros overwrite what a failed write of a longer record may have left.
             let whole = room(max(byteCount, spoiled - offset))
@@ -105,13 +155,13 @@ final class SegmentWriter {
         if let mapping {
             let target = UnsafeMutableRawBufferPointer(rebasing: mapping.bytes[..<head.count])
             target.copyBytes(from: head)
-            // The mapping begins on a page, so the word is aligned; it is read only with system calls.
+            // The mapping begins on a page, so the word is aligned; readers use only system calls.
             target.baseAddress?.assumingMemoryBound(to: Atomic<UInt64>.self).pointee.store(mark, ordering: .releasing)
         } else {
             let target = room(head.count)
             target.copyBytes(from: head)
             try file.write(UnsafeRawBufferPointer(target), at: 0)
-            // The mark comes last: a head that found room only in part makes no segment.
+            // The mark is written last: without it, the part of a head that found room does not count as a segment.
             target.storeBytes(of: mark, as: UInt64.self)
             try file.write(UnsafeRawBufferPointer(rebasing: target[..<MemoryLayout.size(ofValue: mark)]), at: 0)
         }

@@ -21,7 +21,7 @@ extension StoredJournal {
                 """
             )
         }
-        // Each event then fits into a segment. The size comes from files, so it is bounded; segments have whole pages.
+        // With this size each event fits into a segment. It comes from files, so it is bounded, and has whole pages.
         let pages = (min(greatestSegment, SegmentHead.largestSegment) + 4_095) / 4_096
         let journal = try EventJournal(
             at: path,
@@ -33,13 +33,13 @@ extension StoredJournal {
 
     /// How large a segment has to be for every event that can be read, in bytes.
     private var greatestSegment: Int {
-        // At worst, a file without a head was cut behind its last event; a segment also needs room for the end record.
+        // A file without a head may be cut after its last event, but a segment also needs room for the end record.
         catalog.segments.lazy.filter(\.isReadable).map { segment in
             segment.head?.segmentBytes ?? segment.byteCount.saturatingSum(EndRecord.byteCount)
         }.max() ?? 16 << 20
     }
 
-    /// Records every event in a journal without events, and closes that journal, also if this fails.
+    /// Records every event in a journal without events, and closes that journal, even if the recording fails.
     func salvage(into journal: EventJournal, _ take: (JournalGap) -> Void) throws -> UInt64 {
         let path = journal.core.path
         guard journal.recovery.lastPosition == 0 else {
@@ -47,7 +47,7 @@ extension StoredJournal {
         }
         // If the oldest head is gone, reading begins at position 1, so that the gap is reported.
         let first = catalog.segments.first?.head?.firstPosition ?? 1
-        // Behind missing events no bookmark counts: its worker would not bring those events again.
+        // After missing events, bookmarks are left out: with one, its worker would not bring the missing events again.
         var isWhole = true
         do {
             try read(after: first - 1, where: JournalQuery()) { step in
@@ -61,6 +61,7 @@ extension StoredJournal {
                     } catch {
                         // Another program may have written an event that this one cannot write.
                         guard error.code == .notRecordable else { throw error }
+                        isWhole = false
                         take(JournalGap(at: record.position, .undecodable(why: error.description)))
                     }
                 }
@@ -81,7 +82,7 @@ extension StoredJournal {
 extension JournalCore {
     /// Records an event of another journal.
     fileprivate func take(_ record: JournalRecord, withBookmark: Bool) throws(JournalError) {
-        makeRoom(forPayload: record.payload.count)
+        makeRoom(for: record.payload.count)
         let context = withBookmark ? record.context : record.context.withoutBookmark
         _ = try append(record.payload, name: record.name, context: context, whenSettled: nil)
     }

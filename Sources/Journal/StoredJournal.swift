@@ -1,11 +1,11 @@
 import BridgePlatform
 import JournalFormat
 
-/// The files of a journal, for any process; the process that writes the journal may be running or gone.
+/// The files of a journal, for any process, while the process that writes the journal runs or after its end.
 package final class StoredJournal {
     private let place: JournalPlace
     package private(set) var catalog: SegmentCatalog
-    /// Whether events may be missing behind the last one that the last reading found, and nothing says how many.
+    /// Whether events may be missing after the last one that the last reading found, and nothing says how many.
     package private(set) var lacksEnd = false
 
     package var path: String { place.path }
@@ -18,7 +18,7 @@ package final class StoredJournal {
     /// The files, with the positions of their events.
     package var listed: [ListedSegment] {
         catalog.segments.enumerated().map { index, segment in
-            let next = index + 1 < catalog.segments.count ? catalog.segments[index + 1].head?.firstPosition : nil
+            let next = catalog.positionBehind(segmentAt: index)
             let first = segment.head?.firstPosition
             let end = index + 1 < catalog.segments.count ? next : first.flatMap(positionBehindLast)
             return ListedSegment(
@@ -100,7 +100,7 @@ package final class StoredJournal {
         catalog = try SegmentCatalog(of: place.storage, at: place.path)
         var removed: [SegmentCatalog.Segment] = []
         do throws(SystemError) {
-            while catalog.segments.count > 1, let next = catalog.segments[1].head, next.firstPosition <= position {
+            while let next = catalog.headBehindOldest, next.firstPosition <= position {
                 try place.storage.remove(catalog.segments[0].fileName)
                 removed.append(catalog.removeOldest())
             }

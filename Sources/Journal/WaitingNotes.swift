@@ -3,12 +3,12 @@ import JournalFormat
 
 /// The notes of a journal that wait for its next segment, in their order.
 ///
-/// A pure value. Notes of settled events are put together, so that they take little room, and even on a full disk
-/// seldom become more than ``most``.
+/// A pure value. Notes of settled events are merged, so they take little memory, and even on a full disk they seldom
+/// reach ``most``.
 struct WaitingNotes: Sendable {
-    /// In which order the notes came; a note of settled events may also have what came after it.
+    /// The notes in the order in which they came; later notes of settled events may be merged into an earlier one.
     private(set) var notes: [CustodyNote] = []
-    /// Where the last note of settled events of a source and receiver lies, if no note of another kind came after it.
+    /// The index of the last note of settled events by source and receiver; none if another kind of note came after it.
     private var open: [Key: Int] = [:]
 
     /// Whether the oldest note found no room in the present segment.
@@ -16,8 +16,8 @@ struct WaitingNotes: Sendable {
 
     /// How many notes wait at most; beyond that a quarter is lost: the oldest strikes, and then the oldest others.
     ///
-    /// A lost strike lets an event be tried once more. Without the note that a letter is gone, a handled event might
-    /// stay a dead letter for ever.
+    /// Strikes go first, as without one the event is only tried once more. Without the note that a letter is gone, a
+    /// handled event might stay a dead letter for ever.
     static let most = 4_096
 
     private struct Key: Hashable {
@@ -29,7 +29,7 @@ struct WaitingNotes: Sendable {
 
     mutating func add(_ note: CustodyNote) {
         guard case .settled(let source, let ranges, let receiver) = note else {
-            // Settled events may not come before what else was noted of them.
+            // Later notes of settled events are not merged across this note, which may be about the same events.
             open = [:]
             return append(note)
         }

@@ -1,7 +1,7 @@
-/// The last bookmark of each worker, with the position of the event that bore it.
+/// The last bookmark of each worker, with the position of the event that had it.
 ///
-/// Each segment begins with the table of the bookmarks before it, so a journal that removes old segments, or is opened
-/// again, need not read them for their bookmarks.
+/// Each segment begins with the table of the bookmarks before it, if there are any. So bookmarks outlive the removal of
+/// old segments, and a journal that is opened need not read all segments for them.
 package struct BookmarkTable: Sendable, Hashable {
     package struct Entry: Sendable, Hashable {
         package let position: UInt64
@@ -16,7 +16,7 @@ package struct BookmarkTable: Sendable, Hashable {
 
     /// How many bytes a bookmark has at most.
     package static let longestBookmark = 256
-    /// How many bytes of an entry come before its texts: position, and the lengths of worker's name and bookmark.
+    /// How many bytes of an entry come before its texts: the position, and the lengths of the two texts.
     private static let fixedBytes = 12
 
     package init() {}
@@ -25,7 +25,7 @@ package struct BookmarkTable: Sendable, Hashable {
 
     package subscript(worker: String) -> Entry? { entries[worker] }
 
-    /// Notes the bookmark of a worker's event; a later event's bookmark takes its place.
+    /// Notes the bookmark of a worker's event; a later event's bookmark replaces it.
     package mutating func note(_ bookmark: [UInt8], of worker: String, at position: UInt64) {
         if let former = entries[worker] {
             guard position >= former.position else { return }
@@ -44,10 +44,10 @@ package struct BookmarkTable: Sendable, Hashable {
     /// The length of the table's record, in bytes; 0 if the table is empty, as it then has no record.
     package var recordBytes: Int { isEmpty ? 0 : RecordLayout.headBytes + entryBytes }
 
-    /// How far after the beginning of the table's record the next one begins.
+    /// How many bytes after the beginning of the table's record the next record begins.
     package var stride: Int { RecordLayout.next(after: recordBytes) }
 
-    /// The stride that a table with these workers and one more can have at most, when all bookmarks have grown.
+    /// The stride of a table with these workers and one more, if each bookmark has the greatest length.
     package func longestStride(with worker: String? = nil) -> Int {
         var bytes = nameBytes + entries.count * (Self.fixedBytes + Self.longestBookmark)
         if let worker, entries[worker] == nil { bytes += Self.bytes(worker, Self.longestBookmark) }
@@ -85,7 +85,7 @@ package struct BookmarkTable: Sendable, Hashable {
 
     /// Reads the entries of a record, and trusts none of the bytes.
     ///
-    /// - Returns: Nil if the parts do not fit; no writer of this version leaves such a record.
+    /// - Returns: Nil if the parts do not fit into the record; no writer of this version leaves such a record.
     init?(entries bytes: UnsafeRawBufferPointer) {
         var next = 0
         while next < bytes.count {

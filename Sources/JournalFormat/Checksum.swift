@@ -1,6 +1,6 @@
 import CBridgePlatform
 
-/// CRC-32C, computed by the processor's instruction for CRC-32C if the processor has one.
+/// CRC-32C, computed by the processor's own instruction if it has one.
 package enum Checksum {
     /// The checksum of these bytes and the bytes before them, whose checksum is `before`.
     package static func crc32c(_ bytes: UnsafeRawBufferPointer, after before: UInt32 = 0) -> UInt32 {
@@ -12,16 +12,14 @@ package enum Checksum {
         cbp_crc32c_by_table(before, bytes.baseAddress, bytes.count)
     }
 
-    /// The checksum of numbers, as they lie in a file.
-    static func crc32c(of numbers: UInt64..., after before: UInt32 = 0) -> UInt32 {
-        numbers.reduce(before) { before, number in
-            withUnsafeBytes(of: number.littleEndian) { crc32c($0, after: before) }
-        }
+    /// The checksum of two numbers in the byte order of the files: lowest byte first.
+    static func crc32c(of first: UInt64, _ second: UInt64, after before: UInt32 = 0) -> UInt32 {
+        withUnsafeBytes(of: (first.littleEndian, second.littleEndian)) { crc32c($0, after: before) }
     }
 }
 
 extension UnsafeRawBufferPointer {
-    /// Whether all bytes are zero; compares whole words, for speed on whole segments.
+    /// Whether all bytes are zero; compares 8 bytes at a time, as it also checks whole segments.
     package var isZero: Bool {
         var offset = 0
         while count - offset >= 8 {

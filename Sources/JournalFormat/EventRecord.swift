@@ -1,18 +1,15 @@
 package import DomainEvents
 
-/// An event that is to be written, without its payload.
-package struct EventRecord {
-    package let position: UInt64
-    package let name: String
-    package let context: EventContext
+/// The size of an event's record, computed before the record is written, and which optional parts the record has.
+///
+/// This value holds no reference, as counting one would cost time for each event. The caller therefore passes the event
+/// to ``write(_:position:name:context:owed:into:seed:at:)`` as well.
+package struct EventRecord: BitwiseCopyable {
     private let flags: UInt8
-    private let root: EventID?
-    private let owed: [OwedReceiver]
     /// The length of the record with its payload, in bytes.
     package let byteCount: Int
-    private let payloadBytes: Int
 
-    /// Why an event does not fit into a record, as the end of a sentence.
+    /// Why an event cannot be recorded, as the end of a sentence.
     package struct Mistake: Error, Sendable, Hashable {
         package let text: String
 
@@ -25,36 +22,36 @@ package struct EventRecord {
     package static let mostReceivers = 65_535
 
     /// - Parameters:
-    ///   - position: the event's place among all events of the journal, from 1.
     ///   - owed: the receivers that the event is owed to.
     package init(
-        position: UInt64,
         name: String,
-        context: EventContext,
+        context: BorrowedContext,
         owed: [OwedReceiver] = [],
         payloadBytes: Int
     ) throws(Mistake) {
-        self.position = position
-        self.owed = owed
-        self.name = name
-        self.context = context
-        self.payloadBytes = payloadBytes
-        root = context.root == context.cause ?? context.id ? nil : context.root
         var flags: UInt8 = 0
-        var size = RecordLayout.headBytes + name.utf8.count + context.id.origin.utf8.count
-        if let cause = context.cause {
-            flags |= RecordLayout.hasCause
-            size += RecordLayout.identityBytes + cause.origin.utf8.count
-        }
-        if let root {
-            flags |= RecordLayout.hasRoot
-            size += RecordLayout.identityBytes + root.origin.utf8.count
-        }
-        if context.traceparent != nil {
-            flags |= RecordLayout.hasTraceparent
-            size += RecordLayout.traceparentBytes
+        let originBytes = context.source._withUnsafeGuaranteedRef { $0.origin.utf8.count }
+        try Self.check(name.utf8.count)
+        try Self.check(originBytes)
+        var size = RecordLayout.headBytes + name.utf8.count + originBytes
+        if let full = context.full?.pointee {
+            if let cause = full.cause {
+                try Self.check(cause.origin.utf8.count)
+                flags |= RecordLayout.hasCause
+                size += RecordLayout.identityBytes + cause.origin.utf8.count
+            }
+            if full.traceparent != nil {
+                flags |= RecordLayout.hasTraceparent
+                size += RecordLayout.traceparentBytes
+            }
+            if let root = Self.spelledRoot(full) {
+                try Self.check(root.origin.utf8.count)
+                flags |= RecordLayout.hasRoot
+                size += RecordLayout.identityBytes + root.origin.utf8.count
+            }
         }
         if let bookmark = context.bookmark {
+            try Self.check(bookmark.worker.utf8.count)
             guard bookmark.bookmark.bytes.count <= BookmarkTable.longestBookmark else {
                 throw Mistake(
                     text: """
@@ -65,7 +62,7 @@ package struct EventRecord {
             }
             flags |= RecordLayout.hasBookmark
             size += RecordLayout.bookmarkHeadBytes + bookmark.bookmark.bytes.count
-            size += Self.spelled(bookmark, in: context).utf8.count
+            size += Self.spelled(bookmark, context).utf8.count
         }
         if !owed.isEmpty {
             guard owed.count <= Self.mostReceivers else {
@@ -74,13 +71,10 @@ package struct EventRecord {
             flags |= RecordLayout.isOwed
             size += RecordLayout.owedHeadBytes
             for receiver in owed {
-                try Self.check(receiver.name)
+                try Self.check(receiver.name.utf8.count)
                 size += RecordLayout.receiverHeadBytes + receiver.name.utf8.count
             }
         }
-        for text in [
-            name, context.id.origin, context.cause?.origin ?? "", root?.origin ?? "", context.bookmark?.worker ?? "",
-        ] { try Self.check(text) }
         guard payloadBytes <= Int(RecordLayout.lengthMask) - size else {
             throw Mistake(text: "its payload has \(payloadBytes) bytes")
         }
@@ -88,27 +82,44 @@ package struct EventRecord {
         byteCount = size + payloadBytes
     }
 
-    private static func check(_ text: String) throws(Mistake) {
-        guard text.utf8.count > longestText else { return }
-        throw Mistake(text: "a name or an origin has \(text.utf8.count) bytes; \(longestText) are the most")
+    /// The record of a plain event, of this length.
+    init(plain byteCount: Int) {
+        flags = 0
+        self.byteCount = byteCount
     }
 
-    /// The name of the bookmark's worker as the record spells it: empty if the event's identity has it.
-    private static func spelled(_ bookmark: WorkerBookmark, in context: EventContext) -> String {
+    private static func check(_ byteCount: Int) throws(Mistake) {
+        guard byteCount > longestText else { return }
+        throw Mistake(text: "a name or an origin has \(byteCount) bytes; \(longestText) are the most")
+    }
+
+    /// The root that the record states; nil if the root follows from the cause or the event's identity.
+    private static func spelledRoot(_ context: EventContext) -> EventID? {
+        context.root == context.cause ?? context.id ? nil : context.root
+    }
+
+    /// The name of the bookmark's worker that the record states; empty if it is the event's origin.
+    private static func spelled(_ bookmark: WorkerBookmark, _ context: BorrowedContext) -> String {
         bookmark.worker == context.id.origin ? "" : bookmark.worker
     }
 
-    /// How far after the beginning of this record the next one begins.
+    /// How many bytes after the beginning of this record the next record begins.
     package var stride: Int { RecordLayout.next(after: byteCount) }
 
     /// Writes the whole record except the length.
     ///
     /// - Parameters:
+    ///   - position: the event's place among all events of the journal, from 1.
+    ///   - name: the name that was passed to `init`, like `context`, `owed` and the length of `payload`.
     ///   - target: the record's ``byteCount`` bytes.
     ///   - offset: where the record begins in its segment.
     /// - Returns: The value of the length field, which the caller stores last.
     package func write(
         _ payload: UnsafeRawBufferPointer,
+        position: UInt64,
+        name: String,
+        context: BorrowedContext,
+        owed: [OwedReceiver] = [],
         into target: UnsafeMutableRawBufferPointer,
         seed: UInt32,
         at offset: Int
@@ -117,17 +128,20 @@ package struct EventRecord {
             .event,
             flags: flags,
             name: name,
-            id: context.id,
+            source: context.source,
+            number: context.number,
             attempt: context.attempt,
             position: position,
             time: context.nanosecondsSinceEpoch,
             into: target
         )
-        if let cause = context.cause { writer.append(cause) }
-        if let root { writer.append(root) }
-        if let traceparent = context.traceparent { writer.append(traceparent.description) }
+        if let full = context.full?.pointee {
+            if let cause = full.cause { writer.append(cause) }
+            if let root = Self.spelledRoot(full) { writer.append(root) }
+            if let traceparent = full.traceparent { writer.append(traceparent.description) }
+        }
         if let bookmark = context.bookmark {
-            writer.append(bookmark.bookmark.bytes, of: Self.spelled(bookmark, in: context))
+            writer.append(bookmark.bookmark.bytes, of: Self.spelled(bookmark, context))
         }
         if !owed.isEmpty { writer.append(owed) }
         writer.append(payload)

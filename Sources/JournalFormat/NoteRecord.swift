@@ -2,8 +2,8 @@ package import DomainEvents
 
 /// A record that says what became of events before it.
 ///
-/// Long texts are shortened and long lists cut, so that a note is always possible: whatever a note leaves out only
-/// makes an event come again.
+/// Long texts are shortened and long lists are cut, so that every note fits into a segment. At worst, what a note
+/// leaves out makes an event come again.
 package struct NoteRecord {
     private let kind: RecordLayout.Kind
     private let name: String
@@ -19,7 +19,7 @@ package struct NoteRecord {
     package static let mostReasons = 64
     /// How many bytes these reasons have together at most, so that every note has room in the smallest segment.
     package static let mostReasonBytes = 24 << 10
-    /// The highest number of a dead letter that is read, so that counting on from it cannot overflow.
+    /// The highest number of a dead letter that is read; the numbers of later letters then cannot overflow.
     package static let highestLetter: UInt64 = 1 << 62
 
     package init(_ note: CustodyNote) {
@@ -119,7 +119,7 @@ package struct NoteRecord {
         RecordLayout.headBytes + name.utf8.count + id.origin.utf8.count + body.count
     }
 
-    /// How far after the beginning of this record the next one begins.
+    /// How many bytes after the beginning of this record the next record begins.
     package var stride: Int { RecordLayout.next(after: byteCount) }
 
     /// Writes the whole record except the length; returns the value of the length field, which the caller stores last.
@@ -136,8 +136,9 @@ package struct NoteRecord {
         var writer = RecordWriter(
             kind,
             name: name,
-            id: id,
-            attempt: attempt,
+            source: .passUnretained(id.source),
+            number: id.number,
+            attempt: UInt64(clamping: attempt),
             position: position,
             time: time,
             into: target
@@ -148,7 +149,7 @@ package struct NoteRecord {
 
     // MARK: - Reading
 
-    /// What a record says; nil if its parts do not fit, or it is no note.
+    /// What a record says; nil if the record is no note, or its parts do not fit.
     static func note(in record: RecordView) -> CustodyNote? {
         var body = NoteBody(bytes: record.body)
         let source = EventSource(origin: record.origin, incarnation: record.incarnation)
@@ -220,6 +221,6 @@ private struct NoteBody {
 }
 
 extension RecordView {
-    /// What the record says of events before it; nil if its parts do not fit.
+    /// What the record says of events before it; nil if it is no note, or its parts do not fit.
     package var note: CustodyNote? { NoteRecord.note(in: self) }
 }

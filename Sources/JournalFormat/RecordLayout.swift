@@ -1,8 +1,8 @@
 /// The layout of a record.
 ///
-/// A record begins at a multiple of 8. Its first word, the length, is stored last, so a reader of a living journal
-/// finds a whole record or none. The checksum covers the segment's seed, the record's offset and length, and all bytes
-/// after the checksum itself.
+/// A record begins at a multiple of 8 bytes. In a mapped file its first word, the length, is stored last, so a killed
+/// process leaves a whole record or none. The checksum covers the segment's seed, the record's offset and length, and
+/// all bytes after the checksum itself.
 enum RecordLayout {
     /// The length of a record's fixed part, in bytes.
     static let headBytes = 48
@@ -19,7 +19,7 @@ enum RecordLayout {
     static let number = 32
     static let incarnation = 40
 
-    /// The upper bits of every length: with them, a flipped bit cannot turn a length into 0, which means the end.
+    /// The upper bits of every length; with them, one flipped bit cannot turn a length into 0, the end of the records.
     static let lengthMark: UInt32 = 0xA000_0000
     static let lengthMask: UInt32 = 0x0FFF_FFFF
 
@@ -32,37 +32,37 @@ enum RecordLayout {
 
     /// How many bytes of a cause or a root come before its origin: incarnation, number, and the length of the origin.
     static let identityBytes = 18
-    /// The text of a traceparent always has this length.
+    /// The length of every traceparent's text, in bytes.
     static let traceparentBytes = 55
     /// How many bytes of a bookmark come before its texts: the lengths of the worker's name and of the bookmark.
     static let bookmarkHeadBytes = 4
     /// How many bytes come before the first of the receivers that an event is owed to: the number of receivers.
     static let owedHeadBytes = 2
-    /// How many bytes of such a receiver come before its name: what it is, and the length of the name.
+    /// How many bytes of such a receiver come before its name: a flag, and the length of the name.
     static let receiverHeadBytes = 3
 
     enum Kind: UInt8 {
         case event = 1
-        /// The journal was closed here, or was recovered up to here: the file ends after this record.
+        /// The journal was closed here, or was recovered up to here: no record follows.
         case end = 2
         /// The last bookmark of each worker, up to here.
         case bookmarks = 3
         /// A receiver has settled events.
         case settled = 4
-        /// A receiver has crashed over an event.
+        /// An event got a strike: its receiver crashed, hung or broke the protocol.
         case strike = 5
         /// An event became a dead letter.
         case letter = 6
         /// A dead letter's event is owed again, or was thrown away.
         case letterGone = 7
-        /// A host has taken over everything that is owed.
+        /// A host has started, and has taken up every event that is owed.
         case hostStarted = 8
 
         /// Whether the record says what became of events.
         var isNote: Bool { rawValue >= Self.settled.rawValue }
     }
 
-    /// How far after the beginning of a record of this length the next one begins.
+    /// How many bytes after the beginning of a record of this length the next record begins.
     static func next(after byteCount: Int) -> Int { (byteCount + 7) & ~7 }
 
     /// Stores the checksum, and returns the value of the length field.

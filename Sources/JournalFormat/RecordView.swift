@@ -1,6 +1,6 @@
 package import DomainEvents
 
-/// A record in bytes that were read; its checksum was found right.
+/// A record in bytes that were read, with a correct checksum.
 package struct RecordView {
     /// The whole record.
     private let bytes: UnsafeRawBufferPointer
@@ -9,10 +9,10 @@ package struct RecordView {
     private let flags: UInt8
     let kind: RecordLayout.Kind
 
-    /// The event's place among all events of the journal; in other kinds of record, that of the event before.
+    /// The event's place among all events of the journal; in other kinds of record, the place of the event before them.
     package var position: UInt64 { bytes.number(at: RecordLayout.position) }
 
-    /// When the event was published, in nanoseconds since 1970-01-01 00:00 UTC.
+    /// When the event was published or became a dead letter, in nanoseconds since 1970-01-01 00:00 UTC.
     package var time: UInt64 { bytes.number(at: RecordLayout.time) }
 
     /// The incarnation of the process that published the event.
@@ -37,7 +37,7 @@ package struct RecordView {
         self.kind = kind
     }
 
-    /// Whether bytes may be the head of a record of this length; quick, as a search checks this at every place.
+    /// Whether bytes may begin a record of this length; quick, as a search for the next record checks every place.
     static func isPlausible(_ bytes: UnsafeRawBufferPointer, byteCount: Int) -> Bool {
         guard bytes.count >= RecordLayout.headBytes, byteCount >= RecordLayout.headBytes,
             RecordLayout.Kind(rawValue: bytes[RecordLayout.kind]) != nil,
@@ -49,10 +49,10 @@ package struct RecordView {
         return texts <= byteCount - RecordLayout.headBytes
     }
 
-    /// The attempt that the record states; in the note of a dead letter, the number of its deliveries.
+    /// The event's attempt; in the note of a dead letter, how often the event was delivered.
     var attempt: Int { Int(bytes.number(at: RecordLayout.attempt, as: UInt16.self)) }
 
-    /// What a record other than an event has behind its origin.
+    /// What follows the origin in a record that is not an event's.
     var body: UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(rebasing: bytes[(RecordLayout.headBytes + nameBytes + originBytes)...])
     }
@@ -187,12 +187,12 @@ package struct RecordView {
         )
     }
 
-    /// The event's bookmark; nil if it has none, or if its parts do not fit.
+    /// The event's bookmark; nil if the event has none, or if the record's parts do not fit.
     package var bookmark: WorkerBookmark? {
         flags & RecordLayout.hasBookmark == 0 ? nil : event()?.context.bookmark
     }
 
-    /// The bookmarks in a record of bookmarks; nil if its parts do not fit.
+    /// The bookmarks in a record of bookmarks; nil if the record's parts do not fit.
     package var bookmarks: BookmarkTable? {
         part(RecordLayout.headBytes, bytes.count - RecordLayout.headBytes).flatMap(BookmarkTable.init(entries:))
     }

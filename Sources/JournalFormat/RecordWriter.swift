@@ -1,21 +1,22 @@
 import DomainEvents
 
-/// Writes the parts of a record behind its checksum, one after the other.
+/// Writes the parts of a record that follow its checksum, one after the other.
 struct RecordWriter {
     private let target: UnsafeMutableRawBufferPointer
     private var offset = RecordLayout.headBytes
 
-    /// Writes the fixed part, a name and the origin of an identity.
+    /// Writes the fixed part, a name and the origin of an event.
     ///
     /// - Parameters:
-    ///   - position: the event's, or in other kinds of record that of the event before.
+    ///   - position: the event's position; in other kinds of record, the position of the event before them.
     ///   - target: the bytes of the whole record.
     init(
         _ kind: RecordLayout.Kind,
         flags: UInt8 = 0,
         name: String,
-        id: EventID,
-        attempt: Int,
+        source: Unmanaged<EventSource>,
+        number: UInt64,
+        attempt: UInt64,
         position: UInt64,
         time: UInt64,
         into target: UnsafeMutableRawBufferPointer
@@ -25,14 +26,16 @@ struct RecordWriter {
         target.store(kind.rawValue, at: RecordLayout.kind)
         target.store(flags, at: RecordLayout.flags)
         target.store(UInt16(clamping: name.utf8.count), at: RecordLayout.nameBytes)
-        target.store(UInt16(clamping: id.origin.utf8.count), at: RecordLayout.originBytes)
         target.store(UInt16(clamping: attempt), at: RecordLayout.attempt)
         target.store(position, at: RecordLayout.position)
         target.store(time, at: RecordLayout.time)
-        target.store(id.number, at: RecordLayout.number)
-        target.store(id.incarnation, at: RecordLayout.incarnation)
+        target.store(number, at: RecordLayout.number)
         append(name)
-        append(id.origin)
+        source._withUnsafeGuaranteedRef { source in
+            target.store(UInt16(clamping: source.origin.utf8.count), at: RecordLayout.originBytes)
+            target.store(source.incarnation, at: RecordLayout.incarnation)
+            append(source.origin)
+        }
     }
 
     mutating func append(_ bytes: UnsafeRawBufferPointer) {
@@ -41,6 +44,9 @@ struct RecordWriter {
     }
 
     mutating func append(_ text: String) {
+        // Nearly every `String` has its bytes in one piece. The copy for the others, below, counts a reference.
+        let isWritten: Void? = text.utf8.withContiguousStorageIfAvailable { append(UnsafeRawBufferPointer($0)) }
+        guard isWritten == nil else { return }
         var text = text
         text.withUTF8 { append(UnsafeRawBufferPointer($0)) }
     }

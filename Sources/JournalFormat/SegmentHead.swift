@@ -4,11 +4,11 @@
 package struct SegmentHead: Sendable, Hashable {
     /// How many bytes at the beginning of a segment are kept for the head.
     package static let byteCount = 4_096
-    /// The version of the format that this code writes; it reads no later version.
+    /// The version of the format that this code writes; this code reads no later version.
     package static let version: UInt32 = 3
     /// The smallest size of a segment, in bytes.
     package static let smallestSegment = 64 << 10
-    /// The largest size of a segment, in bytes; far below the greatest length that a record can state.
+    /// The largest size of a segment, in bytes; about half of the greatest length that a record can state.
     package static let largestSegment = 128 << 20
 
     /// The first bytes of a segment: `evjourn1`.
@@ -16,8 +16,10 @@ package struct SegmentHead: Sendable, Hashable {
     static let encodedBytes = 80
     /// Where the checksum lies in the heads of versions 1 and 2.
     private static let formerChecksum = 68
-    /// The bit that says that not all events and notes before the segment were safe.
+    /// The bit that says that some events or notes before the segment were not safe when it was begun.
     private static let begunUnsafe: UInt32 = 1
+    /// The greatest number that the bits beside ``begunUnsafe`` can state.
+    private static let mostUnsafe: UInt64 = 0x7fff_ffff
 
     /// A random number, the same in all segments of a journal.
     package let journal: UInt64
@@ -33,13 +35,15 @@ package struct SegmentHead: Sendable, Hashable {
     package let previousEnd: Int
     /// The length of the record of bookmarks with which the segment begins; 0 if there were no bookmarks before it.
     package let bookmarkBytes: Int
-    /// Whether all events and notes before the segment were safe when it was begun; if not, a power cut may have taken
-    /// some of them, and the bookmarks with which the segment begins prove nothing.
-    package let isBegunSafe: Bool
-    /// The position of the oldest event before the segment that was owed to a receiver when the segment was begun; 0 if
-    /// none was.
+    /// How many segments before this one had events or notes that were not safe when this one was begun; nil if that is
+    /// unknown.
     ///
-    /// Like the bookmarks, it proves nothing if ``isBegunSafe`` is false.
+    /// With `durability: .machine`, a power cut may have taken something from these segments, and from none before.
+    package let unsafeSegments: UInt64?
+    /// The position of the oldest event before the segment that was owed or kept as a dead letter when the segment was
+    /// begun; 0 if there was none.
+    ///
+    /// Like the bookmarks, it proves nothing if a power cut may have taken something before the segment.
     package let owedFrom: UInt64
 
     package init(
@@ -50,7 +54,7 @@ package struct SegmentHead: Sendable, Hashable {
         begunAt: UInt64,
         previousEnd: Int,
         bookmarkBytes: Int = 0,
-        isBegunSafe: Bool = true,
+        unsafeSegments: UInt64? = 0,
         owedFrom: UInt64 = 0
     ) {
         self.journal = journal
@@ -60,14 +64,14 @@ package struct SegmentHead: Sendable, Hashable {
         self.begunAt = begunAt
         self.previousEnd = previousEnd
         self.bookmarkBytes = bookmarkBytes
-        self.isBegunSafe = isBegunSafe
+        self.unsafeSegments = unsafeSegments
         self.owedFrom = owedFrom
     }
 
     /// What the first bytes of a segment say.
     package enum Reading: Sendable, Hashable {
         case head(SegmentHead)
-        /// The segment was made ahead and not begun yet; but if bytes of the file are not zero, its head is gone.
+        /// The segment was made ahead and not begun yet; or its head is lost, if the file has other bytes than zeros.
         case unused
         /// The head is damaged, but the records after it may be there. The text says why, as the end of a sentence.
         case damaged(String)
@@ -83,7 +87,7 @@ package struct SegmentHead: Sendable, Hashable {
             return .unreadable("it has \(bytes.count) bytes, which is less than a head")
         }
         let mark = bytes.number(at: 0, as: UInt64.self)
-        // The mark is stored last: a segment without it was not begun, whatever its other bytes are.
+        // The mark is stored last: without it, the segment was not begun, or its head is lost.
         if mark == 0 { return .unused }
         guard mark == self.mark else { return .damaged("it does not begin as a segment does") }
         let version = bytes.number(at: 8, as: UInt32.self)
@@ -102,20 +106,34 @@ package struct SegmentHead: Sendable, Hashable {
             bytes.number(at: 24, as: UInt64.self) > 0, bytes.number(at: 40, as: UInt64.self) > 0,
             version < 3 || bytes.number(at: 68, as: UInt64.self) < bytes.number(at: 40, as: UInt64.self)
         else { return .unreadable("its head has impossible numbers") }
+        let number = bytes.number(at: 24, as: UInt64.self)
         return .head(
             SegmentHead(
                 journal: bytes.number(at: 16),
-                number: bytes.number(at: 24),
+                number: number,
                 segmentBytes: segmentBytes,
                 firstPosition: bytes.number(at: 40),
                 begunAt: bytes.number(at: 48),
                 previousEnd: previousEnd,
                 // Version 1 has no bookmarks, and zeros here.
                 bookmarkBytes: Int(bytes.number(at: 64, as: UInt32.self)),
-                isBegunSafe: bytes.number(at: 12, as: UInt32.self) & begunUnsafe == 0,
+                unsafeSegments: unsafeSegments(before: number, bytes.number(at: 12)),
                 owedFrom: version < 3 ? 0 : bytes.number(at: 68)
             )
         )
+    }
+
+    /// What the number at offset 12 says; its upper bits are 0 if they say nothing.
+    private static func unsafeSegments(before number: UInt64, _ stored: UInt32) -> UInt64? {
+        if stored & begunUnsafe == 0 { return 0 }
+        let count = UInt64(stored >> 1)
+        return count > 0 && count < number ? count : nil
+    }
+
+    /// The number at offset 12.
+    private var storedSafety: UInt32 {
+        guard let unsafeSegments, unsafeSegments <= Self.mostUnsafe else { return Self.begunUnsafe }
+        return unsafeSegments == 0 ? 0 : Self.begunUnsafe | UInt32(unsafeSegments) << 1
     }
 
     /// The head's bytes, without the mark that says that the head is complete.
@@ -124,7 +142,7 @@ package struct SegmentHead: Sendable, Hashable {
         result.withUnsafeMutableBytes { bytes in
             bytes.store(Self.mark, at: 0)
             bytes.store(Self.version, at: 8)
-            bytes.store(isBegunSafe ? 0 : Self.begunUnsafe, at: 12)
+            bytes.store(storedSafety, at: 12)
             bytes.store(journal, at: 16)
             bytes.store(number, at: 24)
             bytes.store(UInt64(segmentBytes), at: 32)
@@ -143,7 +161,7 @@ package struct SegmentHead: Sendable, Hashable {
     /// The first eight bytes of the head, which are written after the others.
     package static var encodedMark: UInt64 { mark.littleEndian }
 
-    /// The seed of the checksums of this segment's records; with it, an old record from another segment or journal does
-    /// not pass for a record of this segment.
+    /// The seed of the checksums of this segment's records; because of it, a reader does not take an old record from
+    /// another segment or journal for one of this segment.
     package var seed: UInt32 { Checksum.crc32c(of: journal, number) }
 }

@@ -1,7 +1,7 @@
 /// Reads the records of a segment one after the other, from bytes that the caller provides; trusts none of the bytes.
 ///
-/// Where the bytes are not a record, the walk looks for the next record, and reports the damage before it. The walk
-/// leaves nothing out silently.
+/// Where the bytes are not a record, the walk looks for the next record, and reports the damage before it. If no record
+/// follows, bytes that begin with a length of 0 count as room that is not used yet.
 package struct SegmentWalk {
     private let seed: UInt32
     /// Where the next record begins; the caller's bytes begin there.
@@ -38,7 +38,7 @@ package struct SegmentWalk {
     ///
     /// - Parameters:
     ///   - window: bytes of the segment from ``offset`` on.
-    ///   - limit: how far the segment can be read.
+    ///   - limit: the offset up to which the segment can be read.
     package mutating func next(in window: UnsafeRawBufferPointer, limit: Int) -> Step {
         var start = 0
         while true {
@@ -80,7 +80,7 @@ package struct SegmentWalk {
         return RecordView(bytes, seed: seed, at: offset).map { .found($0) } ?? .nothing(isZero: false)
     }
 
-    /// The lowest position that a record may have here: only an event has a position of its own.
+    /// The lowest position that a record may have here; a record that is not an event's has that of the event before.
     private func lowestPosition(_ rest: UnsafeRawBufferPointer) -> UInt64 {
         rest[RecordLayout.kind] == RecordLayout.Kind.event.rawValue ? position : position - 1
     }
@@ -126,7 +126,7 @@ package struct SegmentWalk {
     }
 }
 
-/// A part of a segment that cannot be read, with a record after it.
+/// A part of a segment that cannot be read or lacks events, with a record after it.
 package struct SegmentDamage: Sendable, Hashable {
     package let offset: Int
     package let byteCount: Int

@@ -1,15 +1,15 @@
 public import CLocks
 
-/// A memory fence whose cost one side bears alone.
+/// A memory fence for which only one of two sides pays.
 ///
-/// A thread that writes a word and then reads another needs a full fence between the two if a second thread writes the
-/// other word and then reads the first: otherwise each may miss what the other has written. If the first thread does
-/// that for each event, and the second seldom, the first takes ``light()``, which keeps only the compiler from moving
-/// anything. The second takes ``heavy()``, in which the kernel has every running thread of the process pass a full
-/// fence (`membarrier(2)`, `MEMBARRIER_CMD_PRIVATE_EXPEDITED`): a few microseconds.
+/// Suppose that two threads each write a word and then read the word that the other writes. Each may miss what the
+/// other has written, unless both make a full fence in between. If one thread does this for each event, and the other
+/// seldom, the first takes ``light()``, which only keeps the compiler from moving anything. The other takes
+/// ``heavy()``, in which the kernel has every running thread of the process pass a full fence (`membarrier(2)`,
+/// `MEMBARRIER_CMD_PRIVATE_EXPEDITED`): a few microseconds.
 @usableFromInline
 package enum AsymmetricFence {
-    /// Whether ``light()`` is a fence; if not, both sides need full ones.
+    /// Whether ``light()`` is enough on its side; if not, both sides need full fences.
     ///
     /// False on systems other than Linux, before Linux 4.14, and where a filter of system calls forbids `membarrier`.
     package static var isAvailable: Bool { cl_has_heavy_fences() }
@@ -19,7 +19,7 @@ package enum AsymmetricFence {
 
     /// Does nothing if the fence is not available.
     ///
-    /// The process must not forbid itself `membarrier` later: threads have relied on it by then, so the program ends.
+    /// Ends the program if the system refuses `membarrier` after all: the threads of the other side rely on the call.
     package static func heavy() {
         // No `precondition`: in an unchecked build it would not make the call.
         guard !isAvailable || cl_heavy_fence() else {

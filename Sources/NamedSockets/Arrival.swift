@@ -27,7 +27,7 @@ package final class Arrival: Sendable {
     /// The process has said who it is: it may stay.
     package func introduced() { entrance?.settle(.introduced(connection)) }
 
-    /// The process is sent away, and the entrance reports that.
+    /// The caller sends the process away; the entrance reports why.
     package func refused(_ matter: SocketReport.Matter) { entrance?.note(matter) }
 
     /// The process has gone.

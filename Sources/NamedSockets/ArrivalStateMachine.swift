@@ -77,8 +77,8 @@ package struct ArrivalStateMachine: Sendable {
         }
     }
 
-    /// Notes that accepting has failed, and returns for how many nanoseconds to accept nothing: more each time, up to a
-    /// second.
+    /// Notes that accepting has failed, and returns for how many nanoseconds to accept nothing: more each time, up to
+    /// one second.
     package mutating func acceptingFailed() -> UInt64 {
         defer { failures += 1 }
         return min(50_000_000 << min(failures, 5), 1_000_000_000)

@@ -2,7 +2,7 @@ package import BridgePlatform
 
 /// Where processes that the host has not started connect: a socket with a name, or its stand-in in a simulation.
 ///
-/// It reports each process that has connected, on its poller's thread.
+/// It reports each process that has connected and begun to speak, on its poller's thread.
 package protocol Entrance: AnyObject, Sendable {
     /// Begins to let processes in.
     func start() throws
@@ -17,6 +17,6 @@ package protocol Entrance: AnyObject, Sendable {
     func note(_ matter: SocketReport.Matter)
 }
 
-/// Makes an entrance that calls `arrived` for each process that has connected.
+/// Makes an entrance that calls `arrived` for each process that has connected and begun to speak.
 package typealias EntranceMaker =
     @Sendable (_ poller: Poller, _ arrived: @escaping @Sendable (Arrival) -> Void) -> any Entrance

@@ -6,7 +6,7 @@ package protocol ListeningSocket: AnyObject, Sendable {
     var path: String { get }
     /// The user that may connect.
     var user: UInt32 { get }
-    /// The listening socket; another socket after ``recreate()``.
+    /// The listening socket; it may be another one after ``recreate()``.
     var socket: SharedDescriptor { get }
 
     /// Finds out what is at the path now.

@@ -6,7 +6,7 @@ import Locks
 /// A lock file beside the socket decides which process has the name. So a killed process's socket file is replaced, and
 /// a living process's socket file is left alone. Nothing else that lies at the path is ever removed.
 package final class NamedSocket: ListeningSocket, @unchecked Sendable {
-    // Sendable: everything mutable is guarded by `lock`. Its owner makes sure that no two threads recreate it at once.
+    // Sendable: everything mutable is guarded by `lock`. The socket's owner lets only one thread at a time recreate it.
 
     package let path: String
     /// The user that owns the socket, and may connect.
@@ -21,7 +21,7 @@ package final class NamedSocket: ListeningSocket, @unchecked Sendable {
     private var bound: Bound
     private var isRemoved = false
 
-    /// The socket and its file, the only file that this object may remove.
+    /// The socket and the identity of its file: `remove` leaves any other file at the path alone.
     private struct Bound: Sendable {
         let socket: SharedDescriptor
         let file: FileStatus.Identity
@@ -32,7 +32,7 @@ package final class NamedSocket: ListeningSocket, @unchecked Sendable {
         /// This socket.
         case own
         case nothing
-        /// Another process's file; it is left alone.
+        /// Another file.
         case foreign
         /// The place could not be read for now, for lack of descriptors or memory.
         case unknown
@@ -61,8 +61,7 @@ package final class NamedSocket: ListeningSocket, @unchecked Sendable {
         do {
             bound = try Self.bind(path, name, in: there, user: user, backlog: backlog)
         } catch {
-            // A process that cannot have the name leaves nothing behind. It holds the lock, so the lock's file is its
-            // own.
+            // A lock without a socket is of no use. This process holds the lock, so it may remove the lock's file.
             try? there.directory.remove(claim.name)
             throw error
         }
@@ -88,7 +87,8 @@ package final class NamedSocket: ListeningSocket, @unchecked Sendable {
 
     /// Makes the socket's file anew after it was removed; connected peers stay connected.
     ///
-    /// Another process's file that has come there since is left alone. ``socket`` is another socket after this.
+    /// Another file that has come there since stays, and this throws, unless the file is a socket that no process
+    /// serves. ``socket`` is another socket after this.
     package func recreate() throws(NamedSocketError) {
         let (directory, claim) = lock.withLock { (self.directory, self.claim) }
         let there = try SocketDirectory.open(directoryPath, for: user, makes: true, socket: path)
@@ -156,8 +156,8 @@ package final class NamedSocket: ListeningSocket, @unchecked Sendable {
         backlog: CInt
     ) throws(NamedSocketError) -> Bound {
         try clear(path, name, in: there, user: user)
-        // The socket is bound by its path, because no system binds within an opened directory. That is safe: no other
-        // user can swap a directory that the walk has judged.
+        // The socket is bound by its path, because neither Linux nor Darwin can bind relative to an opened directory.
+        // That is safe: no other user can swap a directory that the walk has judged.
         let socket = try attempt(path) { () throws(SystemError) in
             SharedDescriptor(try UnixSocket.bind(to: path))
         }

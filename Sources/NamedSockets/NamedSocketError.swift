@@ -2,7 +2,7 @@ package import BridgePlatform
 
 /// Why there is no socket at a path.
 package enum NamedSocketError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// What lies there may belong to another user or program; it was not touched.
+    /// The path is not safe to use: something on it may belong to another user or program, or no socket can lie there.
     case unsafePath(String, why: String)
     /// Another process serves this path, or is about to; `pid` is nil if its number is unknown.
     case alreadyRunning(String, pid: Int32?)

@@ -2,8 +2,8 @@ package import BridgePlatform
 
 /// A listening socket that a service manager has made, and passes to this process: systemd's socket activation.
 ///
-/// Its file is the manager's: this process does not lock, check or remove it. If a peer connects after this process's
-/// end, the manager starts the next process.
+/// The socket's file is the manager's: this process does not lock, check or remove it. If a peer connects after this
+/// process's end, the manager starts the next process.
 package final class PassedSocket: ListeningSocket {
     package let path: String
     package let user: UInt32

@@ -48,7 +48,7 @@ private struct Walk {
     private var links = 0
     private(set) var found: SocketDirectory?
 
-    /// How many symbolic links are followed: as many as systems follow.
+    /// How many symbolic links are followed: as many as Linux follows.
     private static let maximumLinks = 40
     private static let superuser: UInt32 = 0
 
@@ -131,7 +131,7 @@ private struct Walk {
                 socket,
                 why: """
                     the directory \(place) is open to other users (\(text(of: status.permissions))); \
-                    a socket needs one that is its user's alone (700)
+                    expected one that only its user may enter (700)
                     """
             )
         }

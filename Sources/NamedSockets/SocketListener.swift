@@ -8,7 +8,7 @@ import Locks
 /// for a bounded time, and the number of silent connections is bounded. When descriptors run out, accepting pauses. The
 /// listener makes the socket's file anew if it is gone.
 ///
-/// All calls out come on the poller's thread, without a lock held.
+/// It calls `report` and `arrived` on the poller's thread, without a lock held.
 package final class SocketListener: Entrance, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`; only the poller's thread looks at the socket's file and makes
     // it anew.
@@ -39,8 +39,8 @@ package final class SocketListener: Entrance, @unchecked Sendable {
     private var registration: Poller.Registration?
     private var isDeadlineSet = false
     private var isStopped = false
-    /// A spare descriptor, given up for a moment when descriptors run out: it serves to take in a connection that would
-    /// otherwise wait for ever.
+    /// A spare descriptor, given up for a moment when descriptors run out: its number then serves to accept, and close,
+    /// a connection that would otherwise wait for ever.
     private var reserve: SharedDescriptor?
     private var unreported: [SocketReport.Matter: Int] = [:]
     private var isReportSet = false
@@ -65,7 +65,7 @@ package final class SocketListener: Entrance, @unchecked Sendable {
 
     /// How many connections are accepted before other work on the poller's thread has its turn.
     ///
-    /// So few that earlier connections are heard before they have to make room.
+    /// The number is so small that earlier connections are heard before they have to make room.
     private static let batch = 8
 
     /// - Parameters:
@@ -158,12 +158,19 @@ package final class SocketListener: Entrance, @unchecked Sendable {
             return (lastConnection, machine.handle(.connected(lastConnection), at: MonotonicClock.now()))
         }
         guard let (number, cuts) = admitted else { return }
+        // Stays open until its registration is kept or cancelled, even if `stop` ends the connection meanwhile.
+        defer { withExtendedLifetime(accepted) {} }
         act(on: cuts)
         do {
             let registration = try poller.register(accepted.rawValue, interest: .readable) { [weak self] _ in
                 self?.spoke(number)
             }
-            lock.withLock { connections[number]?.registration = registration }
+            let isOver = lock.withLock {
+                connections[number]?.registration = registration
+                return connections[number] == nil
+            }
+            // `stop` does not wait for a look, and may have ended the connection before it was registered.
+            if isOver { registration.cancel() }
         } catch {
             settle(.ended(number))
             note(.shortage("\(error)"))

@@ -1,6 +1,6 @@
 import BridgePlatform
 
-/// Says which process serves a socket's path: the lock beside the socket names the process, and ends with it.
+/// Says which process serves a socket's path: the process that holds the lock on a file beside the socket.
 struct SocketLock: Sendable {
     private let file: LockFile
     let name: String
@@ -14,8 +14,8 @@ struct SocketLock: Sendable {
         user: UInt32
     ) throws(NamedSocketError) -> SocketLock {
         let lockName = name + ".lock"
-        // Tries again if the lock's holder has removed the file during these steps. Each further turn takes another
-        // process that has just ended, so the turns come to an end.
+        // Tries again if the lock's holder has removed the file during these steps. Each repetition needs another
+        // holder that has just ended, so the loop ends.
         while true {
             if let status = try attempt(path, { () throws(SystemError) in try directory.status(of: lockName) }) {
                 try judge(status, lockName, path, user)
@@ -42,7 +42,7 @@ struct SocketLock: Sendable {
         }
     }
 
-    /// Throws unless a file may be the lock, so that no other file is opened or written to.
+    /// Throws unless a file can be the lock file, so that no other file is opened or written to.
     private static func judge(
         _ status: FileStatus,
         _ name: String,
@@ -56,7 +56,7 @@ struct SocketLock: Sendable {
             throw .unsafePath(path, why: "its lock \(name) belongs to user \(status.owner), not to user \(user)")
         }
         guard status.nameCount <= 1 else {
-            throw .unsafePath(path, why: "its lock \(name) has another name elsewhere")
+            throw .unsafePath(path, why: "its lock \(name) has another hard link")
         }
     }
 }

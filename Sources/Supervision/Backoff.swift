@@ -16,8 +16,8 @@ public struct Backoff: Hashable, Sendable {
     /// When a child has been ready for this long, its failures so far are forgotten.
     public var resetsAfter: Duration
 
-    /// Whether the first failure in a row is answered by a start without any wait; if so, the initial wait follows the
-    /// second failure.
+    /// Whether the supervisor starts the child without any wait after the first failure in a row; if so, the initial
+    /// wait follows the second failure.
     public var startsAtOnce: Bool
 
     /// Makes a back-off that doubles from one duration to another.
@@ -30,7 +30,7 @@ public struct Backoff: Hashable, Sendable {
     ///     length.
     ///   - resetsAfter: the time of good health after which failures are forgotten; 10 s by default, as long as the
     ///     window of the default ``RestartIntensity``.
-    ///   - startsAtOnce: whether the first failure is answered without a wait; false by default.
+    ///   - startsAtOnce: whether the child starts without a wait after the first failure; false by default.
     public static func exponential(
         from initial: Duration = .milliseconds(100),
         to maximum: Duration = .seconds(30),

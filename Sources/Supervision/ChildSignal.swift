@@ -1,6 +1,6 @@
 /// The signals that a supervisor sends to its children.
 public enum ChildSignal: Hashable, Sendable, CaseIterable {
-    /// SIGINT, for programs that end in good order on Ctrl-C only.
+    /// SIGINT, for programs that end in good order only on Ctrl-C.
     case interrupt
 
     /// SIGTERM: a request to end.
@@ -9,7 +9,7 @@ public enum ChildSignal: Hashable, Sendable, CaseIterable {
     /// SIGABRT: ends the child and leaves a core, where the system writes cores.
     case abort
 
-    /// SIGKILL: ends the child in any case, even a stopped child.
+    /// SIGKILL: ends the child in any case, even a child that SIGSTOP has suspended.
     case kill
 }
 

@@ -18,7 +18,7 @@ public struct ChildSpecification: Hashable, Sendable {
     /// The arguments that follow the program's name.
     public var arguments: [String]
 
-    /// Variables that are added to a small clean environment; the supervisor's own environment is not passed on.
+    /// Variables that are added to a small environment, which has only a few of the supervisor's own, such as `PATH`.
     public var environment: [String: String]
 
     /// The directory that the child starts in; nil for the supervisor's own.
@@ -27,10 +27,10 @@ public struct ChildSpecification: Hashable, Sendable {
     /// The ends after which the child is started again.
     public var restart: RestartType
 
-    /// Whether all siblings may be stopped when the child ends of its own accord, as `AutomaticShutdown` says.
+    /// Whether the child's end may stop all its siblings; `AutomaticShutdown` says which ends do.
     public var isSignificant: Bool
 
-    /// The rule for a child that runs only while there is something for it to do; nil if the child runs all the time.
+    /// The rule for a child that runs only while it has something to do; nil if the child runs all the time.
     public var onDemand: OnDemand?
 
     /// How long the supervisor waits before it starts the child again.
@@ -38,7 +38,7 @@ public struct ChildSpecification: Hashable, Sendable {
 
     /// The time from the child's start until it has to be ready.
     ///
-    /// A child that is not ready after this time is stopped, and that counts as a crash.
+    /// The supervisor stops a child that is late and has not asked for more time; that counts as a crash.
     public var handshakeTimeout: Duration
 
     /// How often the child has to show that it is alive.
@@ -53,16 +53,16 @@ public struct ChildSpecification: Hashable, Sendable {
     ///   - name: the child's name; unique among its siblings.
     ///   - executable: where its program is found.
     ///   - arguments: the arguments that follow the program's name; none by default.
-    ///   - environment: variables added to a small clean environment; none by default.
+    ///   - environment: variables added to a small environment; none by default.
     ///   - workingDirectory: the directory to start in; by default the supervisor's own.
     ///   - restart: the ends after which it is started again; `.permanent` by default, as its events need a receiver.
     ///   - isSignificant: whether its end may end all of its siblings; not by default, and never for a permanent child.
-    ///   - onDemand: whether it runs only while there is something for it to do; nil by default, so that it runs all
+    ///   - onDemand: the rule for a child that runs only while it has something to do; nil, the default, if it runs all
     ///     the time.
     ///   - backoff: the wait before a restart; by default 100 ms, doubling to 30 s.
     ///   - handshakeTimeout: the time until it has to be ready; 10 s by default, ample for a program on a busy machine.
-    ///   - heartbeat: how often it shows that it is alive; by default every second, 3 may be missed.
-    ///   - shutdown: how it is stopped; by default drain, after 5 s SIGTERM, after 1 s more SIGKILL.
+    ///   - heartbeat: how often it shows that it is alive; by default every second, and it may miss 3 in a row.
+    ///   - shutdown: how it is stopped; by default by a drain, SIGTERM after 5 s, and SIGKILL after 1 s more.
     public init(
         _ name: String,
         executable: ExecutableLocation,
@@ -101,10 +101,10 @@ extension ChildSpecification {
         if name.isEmpty { mistakes.append("the name is empty") }
         if executable.name.isEmpty { mistakes.append("the executable is empty") }
         if case .beside(let name) = executable, name.contains("/") {
-            mistakes.append("the executable \"\(name)\" is to be found beside the running one but has a directory")
+            mistakes.append("the executable \"\(name)\" is looked for beside the running one, but has a directory")
         }
         if case .search(let name) = executable, name.contains("/") {
-            mistakes.append("the executable \"\(name)\" is to be searched in PATH but has a directory")
+            mistakes.append("the executable \"\(name)\" is looked for in PATH, but has a directory")
         }
         if workingDirectory?.isEmpty == true { mistakes.append("the working directory is empty") }
         mistakes += textMistakes()

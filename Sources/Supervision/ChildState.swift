@@ -3,7 +3,7 @@ public enum ChildState: Hashable, Sendable {
     /// The child was never started.
     case notStarted
 
-    /// The child's process is being started, or has started and is not ready yet.
+    /// The child's process waits for its turn to start, is being started, or has started and is not ready yet.
     case starting
 
     /// The child has finished its handshake and does its work.
@@ -12,16 +12,16 @@ public enum ChildState: Hashable, Sendable {
     /// The child was asked to finish what it has and to say goodbye.
     case draining
 
-    /// Signals are ending the child, or the child has said goodbye and is about to end.
+    /// Signals are ending the child, it has said goodbye and is about to end, or the host handles what it has left.
     case stopping
 
-    /// The child is down and will be started again, at this time of the supervisor's monotonic clock.
+    /// The child is down until this time of the supervisor's monotonic clock; then it starts again, or is `dormant`.
     ///
-    /// The attempt counts the child's failures in a row. The time is nil while siblings that restart with it are still
-    /// being stopped.
+    /// The attempt counts failures in a row: the child's own, or those of the sibling whose failure restarts the group.
+    /// The time is nil while siblings that restart with the child are still being stopped.
     case backingOff(attempt: Int, until: Duration?)
 
-    /// The child is on demand, and down until something comes for it.
+    /// The child is on demand, and stays down until an event comes for it.
     case dormant
 
     /// The child is down and stays so: it was asked to stop, or has ended and its restart type does not bring it back.

@@ -21,7 +21,7 @@ public struct ChildStatus: Hashable, Sendable {
     /// The child's last deaths, the oldest first, at most `deathTallyLimit` of them.
     public var deaths: [ChildDeath]
 
-    /// The fault that the child is being ended for, such as a broken protocol or no sign of life; nil if there is none.
+    /// The fault for which the supervisor ends the child, such as a broken protocol; nil if there is none.
     public var fault: ExitReason?
 
     /// How the child's process has ended; nil unless the host still handles what the process has left, such as events.
@@ -100,7 +100,7 @@ public struct ChildDeath: Hashable, Sendable {
     /// Why the incarnation ended.
     public var reason: ExitReason
 
-    /// Whether the child was stopped on request, or along with a sibling: such an end says nothing about its health.
+    /// Whether the child was stopped on request, with a sibling or for lack of work, which says nothing of its health.
     public var wasAsked: Bool
 
     /// The resources that the process had used; nil if there was no process, or if its use is not known.

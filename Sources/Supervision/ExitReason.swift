@@ -12,19 +12,19 @@ public enum ExitReason: Hashable, Sendable {
     /// The child could not be started. The text says what was tried; `errno` is nil if the system gave no error number.
     case spawnFailed(String, errno: Int32?)
 
-    /// The child did not become ready within this time; the text is what it last said of itself, if anything.
+    /// The child did not become ready within this time; the text is what it last said that it was doing, if anything.
     case handshakeTimedOut(after: Duration, saying: String? = nil)
 
     /// The child was not started, because its box needs what this system lacks; the sentence says what that is.
     case boxUnavailable(String)
 
-    /// The child ended as the last value says, while it was at a limit set for it; `of` is the limit, such as `512
-    /// MiB`.
+    /// The child ended for the wrapped reason while it was at a limit set for it; `of` is the limit's value, such as
+    /// `512 MiB`.
     ///
     /// The limit is likely the reason, but that is not certain.
     indirect case atLimit(ResourceLimit, of: String, ExitReason)
 
-    /// The child's handshake was refused, for a reason that no new start would change, such as another protocol
+    /// The host rejected the child's handshake, for a reason that no new start would change, such as another protocol
     /// version.
     case handshakeRejected(String)
 
@@ -55,9 +55,9 @@ public enum ExitReason: Hashable, Sendable {
 
     /// Whether another start would only fail in the same way.
     ///
-    /// A spawn failure is permanent when the program is missing, cannot be executed, or was given too much. But a
-    /// program that ran before may be missing for a moment only, while it is replaced on disk. So the caller also has
-    /// to consider whether the program ran before.
+    /// A spawn failure is permanent when the program is missing or cannot be executed, or when its path, arguments or
+    /// environment are too long. But a program that ran before may be missing only while it is replaced on disk. So the
+    /// caller also has to consider whether the program ran before.
     package var isPermanent: Bool {
         switch self {
         case .exited: isWrongConfiguration
@@ -67,12 +67,12 @@ public enum ExitReason: Hashable, Sendable {
         }
     }
 
-    /// Whether the child said by its status that it cannot run as it is configured; that says nothing about events.
+    /// Whether the child said by its status that it cannot run as it is configured; then no event is to blame.
     package var isWrongConfiguration: Bool { self == .exited(status: SystemConstants.wrongConfiguration) }
 }
 
 extension ExitReason {
-    /// The limit for which the operating system has killed the child; nil if the reason is another or unknown.
+    /// The limit at which the child ended, or for which the operating system has killed it; nil if none is known.
     ///
     /// For memory this is never certain: a process that gets no memory has to end itself, and a system without memory
     /// kills by SIGKILL, which any process can send. So the value is memory only for ``atLimit(_:of:_:)``.
@@ -95,7 +95,7 @@ extension ExitReason {
 }
 
 extension ExitReason: CustomStringConvertible {
-    /// A phrase that goes on from the child's name, such as `exited with status 3` or `killed by SIGKILL (9)`.
+    /// A phrase that follows the child's name, such as `exited with status 3` or `killed by SIGKILL (9)`.
     public var description: String {
         switch self {
         case .exited(let status): "exited with status \(status)"

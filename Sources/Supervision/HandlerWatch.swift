@@ -1,8 +1,8 @@
 /// Decides when a child has had an event in its handlers for too long.
 ///
 /// The caller checks several times within the deadline, and says which events the child is handling. The time of an
-/// event counts from the check that first finds the event. So an event always has the full deadline, and at most a
-/// quarter more. After this process, or the machine, has stood still, every event has its full time again.
+/// event counts from the check that first finds the event. So an event always has the full deadline, and at most about
+/// a quarter more. After this process, or the machine, has stood still, every event has its full time again.
 package struct HandlerWatch: Hashable, Sendable {
     /// The events that a child was handling when the caller checked; each event has a number, and the numbers rise.
     package struct Work: Hashable, Sendable {
@@ -63,7 +63,7 @@ package struct HandlerWatch: Hashable, Sendable {
     /// Notes what a check has found, and returns the events whose time is over.
     ///
     /// - Parameter work: what the child is handling; nil if that is not known.
-    /// - Returns: What is overdue, the surest first.
+    /// - Returns: The overdue events; the inline one comes first, because only that one surely holds up the child.
     package mutating func looked(at now: Duration, work: Work?) -> [Overdue] {
         let isInTime = clock.looked(at: now)
         inline = Seen(work?.inline, before: isInTime ? inline : nil, at: now)

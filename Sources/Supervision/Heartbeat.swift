@@ -3,10 +3,10 @@ public struct Heartbeat: Hashable, Sendable {
     /// The time between two heartbeats.
     public var every: Duration
 
-    /// The number of heartbeats in a row that may be missed; after that the child is taken for unresponsive.
+    /// The number of heartbeats in a row that the child may miss; after that it counts as unresponsive.
     public var tolerance: Int
 
-    /// Makes a heartbeat; by default each second, and 3 may be missed, so a stopped or stuck child is found within 4 s.
+    /// Makes a heartbeat: by default one a second, and 3 may be missed, so a suspended child is found within 4 s.
     public init(every: Duration = .seconds(1), tolerance: Int = 3) {
         self.every = every
         self.tolerance = tolerance

@@ -26,8 +26,8 @@ struct LookClock: Hashable, Sendable {
     mutating func looked(at now: Duration) -> Bool {
         let isInTime = now <= nextLook + slack
         if !isInTime { countsFrom = now }
-        // A check that is only a little late moves none of those behind it. Otherwise the next one comes a whole
-        // interval later: on a machine that is always late the lateness would add up, and no check would come in time.
+        // A slightly late check does not shift the checks after it. A later check does: with fixed moments, a machine
+        // that is always late would fall further behind with each check, and no check would come in time.
         nextLook = (now <= nextLook + slack / 2 ? nextLook : now) + interval
         return isInTime
     }

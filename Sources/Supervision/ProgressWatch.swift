@@ -1,8 +1,8 @@
 /// Decides when a child has made no progress for too long with what it has begun: a frame, or its end.
 ///
-/// The owner checks several times within the deadline, and gives a number that changes with each progress of the child.
-/// The time counts from the check that first finds the number. So the child always has the full deadline, and at most a
-/// quarter more. After this process, or the machine, has stood still, the time counts afresh.
+/// The caller checks several times within the deadline, and gives a number that changes when the child makes progress.
+/// The time counts from the check that first finds the present number. So the child always has the full deadline, and
+/// at most about a quarter more. After this process, or the machine, has stood still, the time counts afresh.
 package struct ProgressWatch: Hashable, Sendable {
     private static let looksPerDeadline = 4
     private static let shortestInterval = Duration.milliseconds(1)
@@ -24,7 +24,7 @@ package struct ProgressWatch: Hashable, Sendable {
 
     /// Notes what a check has found, and returns whether the child has made no progress for too long.
     ///
-    /// - Parameter progress: the number; nil if nothing has begun, or if nothing waits for the rest of what has begun.
+    /// - Parameter progress: the number; nil if the child has begun nothing, or if this process does not wait for more.
     /// - Returns: Whether the time is over.
     package mutating func looked(at now: Duration, progress: UInt64?) -> Bool {
         let isInTime = clock.looked(at: now)

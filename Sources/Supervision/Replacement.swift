@@ -3,7 +3,7 @@ package struct ReplacementRequest: Hashable, Sendable {
     /// The number of the request, under which the outcome is reported; never used twice.
     package var number: Int
 
-    /// The specification of the new process and of every one after it; valid, and of the same name.
+    /// The specification of the new process and of all later ones; it has to be valid and have the same name.
     package var specification: ChildSpecification
 
     /// How long the present process may take to finish what it has.
@@ -21,10 +21,10 @@ package enum ReplacementOutcome: Hashable, Sendable {
     /// Another process does the child's work; `old` is nil if the child was down at that moment.
     case replaced(old: Int32?, new: Int32?)
 
-    /// The child was down, or on its way there: its next start uses the new specification.
+    /// The child was down or going down: its next start uses the new specification.
     case exchanged
 
-    /// The replacement failed, for this reason; the child does its work as before, or will do so.
+    /// The replacement failed, for this reason; unless the child was stopped or given up, it works or will work again.
     case failed(String)
 }
 

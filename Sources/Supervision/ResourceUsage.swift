@@ -33,7 +33,7 @@ extension ResourceUsage: CustomStringConvertible {
     }
 }
 
-/// A limit of the operating system, for which a process was killed or has ended itself.
+/// A limit of the operating system, because of which a process was killed or has ended itself.
 public enum ResourceLimit: String, Hashable, Sendable, Codable {
     /// RLIMIT_CPU: the process has used more processor time than it may.
     case processorTime

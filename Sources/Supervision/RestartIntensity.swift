@@ -1,15 +1,15 @@
 /// Limits how often children are restarted before they are given up.
 ///
-/// The window slides: a failure is allowed if at most `restarts` failures, itself included, lie within the time up to
-/// now. With the default the sixth failure in ten seconds is one too many. With `.oneForOne` each child has a window of
-/// its own. With the other strategies the children share one window, as they share their restarts.
+/// The window slides: it is the time `within` up to now. A failed child is restarted if at most `restarts` failures lie
+/// in it, the latest included. With the default the sixth failure in ten seconds is one too many. With `.oneForOne`
+/// each child has its own window. With the other strategies the children share one window, as they restart together.
 ///
 /// The time of a start that fails does not count: the window stands still during that start. Otherwise a child whose
 /// starts take as long as the window would be restarted for ever.
 public struct RestartIntensity: Hashable, Sendable {
-    /// The number of restarts that are allowed within the time.
+    /// The number of restarts that are allowed within the window.
     ///
-    /// Zero gives up at the first failure.
+    /// With 0, the supervisor gives a child up at its first failure.
     public var restarts: Int
 
     /// The length of the sliding window.
@@ -51,7 +51,7 @@ package struct RestartWindow: Sendable {
 
     /// Takes note of a failure, and says whether a restart is still allowed.
     ///
-    /// - Parameter start: how long the child had been coming up; zero if it was ready once.
+    /// - Parameter start: how long the failed start took; zero if the child had become ready.
     package mutating func allowsRestart(
         afterFailureAt now: Duration,
         ofStartThatTook start: Duration = .zero,

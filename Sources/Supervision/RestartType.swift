@@ -1,7 +1,7 @@
 /// Says after which ends a child is started again; the terms have the meaning that Erlang/OTP gives them.
 ///
-/// An end is *normal* when the child exited with status 0 or said goodbye in good order, and *abnormal* otherwise. A
-/// child that was stopped on request stays stopped, whatever its restart type.
+/// An end is *normal* when the child, without a fault, exited with status 0 or said goodbye in good order, and
+/// *abnormal* otherwise. A child that was stopped on request or given up stays down, whatever its restart type.
 public enum RestartType: String, Hashable, Sendable, CaseIterable {
     /// Started again after every end, normal or not: for a child that has to be there always.
     case permanent

@@ -1,13 +1,14 @@
-/// Says how a child is stopped: in steps with a grace each, and with SIGKILL at the end.
+/// Says how a child is stopped: in steps, and with SIGKILL after the last step.
 ///
-/// A step is taken only if the child is still there after the grace of the step before. SIGKILL comes after the last
-/// step. No process can ignore SIGKILL, so stopping a child always comes to an end.
+/// Each step has a grace, the time that it gives the child to end. The supervisor takes the next step if the child is
+/// still there afterwards. A child that drains may ask for more time; once it has said goodbye, it has one second left.
+/// No process can ignore SIGKILL.
 public struct ShutdownSequence: Hashable, Sendable {
     /// One action that makes a child end, and the time that the child then has.
     public enum Step: Hashable, Sendable {
         /// Asks the child over its link to finish what it has and to say goodbye.
         ///
-        /// This is left out for a child that is not ready, and when the stop is escalated.
+        /// The supervisor skips this step for a child that is not ready, and when the stop is escalated.
         case drain(grace: Duration)
 
         /// Sends the child a signal.

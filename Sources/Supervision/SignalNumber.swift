@@ -1,4 +1,4 @@
-/// A signal of the operating system that has a name, by its number.
+/// The number of a signal that has a name.
 package struct SignalNumber: Sendable, Hashable, CustomStringConvertible {
     package let rawValue: Int32
 

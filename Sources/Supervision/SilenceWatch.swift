@@ -1,23 +1,23 @@
-/// Decides when a child has been silent for so long that it is taken for stopped or stuck.
+/// Decides when a child has been silent for so long that it counts as suspended or stuck.
 ///
 /// The caller checks once in each interval of the heartbeat, and says how long the child has been silent. After this
 /// process, or the machine, has stood still, all children have their full time again.
 package struct SilenceWatch: Hashable, Sendable {
-    /// The greatest tolerance that counts: more than any caller asks for, and far too few intervals for an overflow.
+    /// The greatest tolerance that counts: more than any caller asks for, and too small for the limit to overflow.
     private static let longestTolerance = 1_000_000
 
     private let limit: Duration
     private var clock: LookClock
-    /// What the last check found of the heartbeats that the child counts.
+    /// The child's own count of its heartbeats, as the last check found it.
     private var counted: UInt64?
     /// When the child last changed the count; nil if no check has found a change.
     private var lastCounted: Duration?
 
     /// Begins to watch; nil for a heartbeat that has no interval.
     ///
-    /// The first check comes at the next whole multiple of the interval, and the others at the multiples behind it
-    /// unless checks come late. So all children with the same interval are checked at the same moments, for which the
-    /// caller wakes once.
+    /// The first check is due at the next whole multiple of the interval, and the later checks at the multiples after
+    /// it, unless a check comes late. So all children with the same interval are checked at the same moments, and the
+    /// caller wakes once for all of them.
     package init?(_ heartbeat: Heartbeat, from now: Duration) {
         guard heartbeat.every > .zero else { return nil }
         let interval = heartbeat.every.clampedToAllowed

@@ -1,4 +1,4 @@
-/// A small random source of a known seed, good enough to spread restarts.
+/// A small random number generator with a given seed, good enough to spread restarts.
 package struct SplitMix64: RandomNumberGenerator, Sendable {
     private var state: UInt64
 

@@ -1,11 +1,11 @@
 /// Says whether children wait for each other when a supervisor starts them.
 ///
-/// The order holds for restarts of a group as well. In either order, children are stopped one after the other, in
-/// reverse order.
+/// The choice holds for restarts of a group as well. In either case the supervisor stops children one after the other,
+/// the last one first.
 public enum StartOrder: String, Hashable, Sendable, CaseIterable {
-    /// All start at once: for children that do not need each other to come up. The default, as it is the quickest.
+    /// All start at once: for children that can start without each other. The default, as it is the quickest.
     case together
 
-    /// Each child starts when those before it are ready, or have come to rest: for children that need earlier ones.
+    /// Each child starts when all before it are ready, dormant or at rest: for children that need earlier ones.
     case inSequence = "in-sequence"
 }

@@ -54,9 +54,9 @@ struct SupervisedChild: Sendable {
         case starting(TimerToken?)
         case ready
         case stopping(Stopping)
-        /// The child is down, and is restarted alone when the timer fires.
+        /// The child is down, and comes back alone when the timer fires.
         case backingOff(TimerToken, until: Duration)
-        /// The child is down, and is restarted with the group.
+        /// The child is down, and comes back with the group.
         case waiting
         /// The child is down, and is started when something comes for it.
         case dormant
@@ -93,7 +93,7 @@ struct SupervisedChild: Sendable {
         case giveUp(String)
     }
 
-    /// Whether the child has a process, or may have one.
+    /// Whether the child has a process, may have one, or has had one whose end is still being handled.
     var isLive: Bool {
         switch phase {
         case .spawning, .starting, .ready, .stopping: true
@@ -101,7 +101,7 @@ struct SupervisedChild: Sendable {
         }
     }
 
-    /// Whether the child has a process that does its work or will do it, and that was not asked to end.
+    /// Whether the child has or gets a process that does its work or will do it, and that was not asked to end.
     var isAtWork: Bool {
         switch phase {
         case .spawning(thenStop: nil), .starting, .ready: intent == .run

@@ -3,13 +3,13 @@ import Locks
 /// Keeps children running: owns the state machine, takes inputs from any thread and performs the machine's actions.
 ///
 /// The lock is held for a transition only. Actions are performed outside it, by one thread at a time and in the order
-/// in which they were decided. If a thread brings an input while another one performs, it leaves the input's actions to
-/// that one. So a method may return before the actions of its input are done; ``whenPerformed(_:)`` waits for them.
+/// in which they were decided. A thread that brings an input meanwhile leaves the input's actions to that thread. So a
+/// method may return before the actions of its input are done; ``whenPerformed(_:)`` waits for them.
 ///
 /// The environment owns the supervisor, so the supervisor does not keep the environment alive. Once the environment is
 /// gone, the supervisor does nothing any more.
 ///
-/// `@unchecked Sendable` is sound: the mutable properties are touched with the lock held only.
+/// `@unchecked Sendable` is sound: the mutable properties are touched only with the lock held.
 package final class Supervisor: @unchecked Sendable {
     private let lock = Lock()
     private var machine: SupervisorStateMachine
@@ -49,7 +49,7 @@ package final class Supervisor: @unchecked Sendable {
         lock.withLock { machine.status }
     }
 
-    /// Whether requests start and stop children: from the start of the supervisor until its stop is requested.
+    /// Whether requests to start or stop a child take effect: from the supervisor's start until its stop is requested.
     package var isRunning: Bool {
         lock.withLock { machine.mode == .running }
     }
@@ -69,12 +69,12 @@ package final class Supervisor: @unchecked Sendable {
     /// The call begins the stop if the stop has not begun.
     package func stopEscalated() { take(.stopEscalated) }
 
-    /// Starts a child anew, with its failures forgotten; a live child is stopped first.
+    /// Starts a child again and forgets its failures; a live child is stopped first.
     package func restartRequested(index: Int) { take(.restartRequested(index: index)) }
 
-    /// Starts another process beside a child's present one, which then hands over to it.
+    /// Starts another process beside a child's present one, and then lets the present one hand over to it.
     ///
-    /// The replacement ends in the environment's `replacementConcluded`.
+    /// A child that is down only takes the new specification. The environment's `replacementConcluded` has the outcome.
     package func replaceRequested(index: Int, _ request: ReplacementRequest) {
         take(.replaceRequested(index: index, request))
     }
@@ -88,15 +88,15 @@ package final class Supervisor: @unchecked Sendable {
     /// Stops a child, and the siblings that the strategy ties to it, because further starts are of no use.
     package func giveUpRequested(index: Int, reason: String) { take(.giveUpRequested(index: index, reason: reason)) }
 
-    /// Adds children after all others; the added children stay down until ``startChildRequested(index:)``.
+    /// Adds children at the end of the start order; their specifications have to be valid.
     ///
-    /// Their specifications have to be valid.
+    /// They stay down until ``startChildRequested(index:)``, or until the supervisor's own start.
     package func childrenAdded(_ specifications: [ChildSpecification]) { take(.childrenAdded(specifications)) }
 
-    /// Starts a child that was added; the child's status shows when the start has ended; a stop ends the start, too.
+    /// Starts a child that was added; its status shows how the start has ended, for example by a stop.
     package func startChildRequested(index: Int) { take(.startChildRequested(index: index)) }
 
-    /// Stops a child for good; ends in the environment's `childRemoved`, even after a stop.
+    /// Stops a child for good; ends in the environment's `childRemoved`, even if the supervisor has stopped.
     package func removeChildRequested(index: Int) { take(.removeChildRequested(index: index)) }
 
     // MARK: News of a child's process
@@ -126,7 +126,7 @@ package final class Supervisor: @unchecked Sendable {
     /// The child's process has ended; the environment calls this for each spawned process once nothing is left of it.
     ///
     /// - Parameters:
-    ///   - isOrderly: whether the child had said goodbye; if so, the end is normal whatever its status.
+    ///   - isOrderly: whether the child had said goodbye; if so, and without a fault, the end is normal.
     ///   - blame: whether the end counts towards giving the child up, or gives it up at once.
     package func childExited(
         index: Int,
@@ -140,7 +140,7 @@ package final class Supervisor: @unchecked Sendable {
         )
     }
 
-    /// The child did what it must not do: it is ended, and this reason is remembered.
+    /// The child did what it must not do: the supervisor ends the child and remembers this reason.
     package func childViolated(index: Int, start: Int, reason: ExitReason) {
         take(.childViolated(index: index, start: start, reason: reason))
     }
@@ -150,7 +150,7 @@ package final class Supervisor: @unchecked Sendable {
         take(.heartbeatMissed(index: index, start: start, after: time, busyWith: busyWith))
     }
 
-    /// The child had not finished this event when the deadline of its handlers had passed.
+    /// The child had not finished this event when the deadline of its handlers passed.
     package func handlerTimedOut(index: Int, start: Int, event: String, after time: Duration) {
         take(.handlerTimedOut(index: index, start: start, event: event, after: time))
     }
@@ -161,7 +161,7 @@ package final class Supervisor: @unchecked Sendable {
     }
 
     /// The child says what it is doing, and asks for this much time from now to become ready or to drain; the time may
-    /// be zero, and the text is empty if it is not new.
+    /// be zero, and an empty text leaves what the child said before.
     package func childAskedForTime(index: Int, start: Int, more: Duration, because reason: String = "") {
         take(.childAskedForTime(index: index, start: start, more: more, because: reason))
     }
@@ -201,7 +201,7 @@ package final class Supervisor: @unchecked Sendable {
         }
     }
 
-    /// Passes a timer on; but if a debugger holds the process of a late child, the child gets all of its time again.
+    /// Passes a timer on; but a child that is not ready in time gets its time again if a debugger holds its process.
     private func timerFired(_ token: TimerToken) {
         let late = lock.withLock { machine.childThatIsLate(by: token) }
         if let late, environment?.isBeingDebugged(index: late.index, start: late.start) == true {

@@ -1,6 +1,6 @@
 /// What a supervisor's state machine wants done.
 package enum SupervisorAction: Hashable, Sendable {
-    /// Start a process; `childSpawned` or `childSpawnFailed` answers it, sooner or later.
+    /// Start a process; `childSpawned` or `childSpawnFailed` answers that, at once or later.
     case spawn(index: Int, start: Int)
     /// Ask a child to finish what it has within this time, and to say goodbye.
     case sendDrain(index: Int, within: Duration)
@@ -8,7 +8,7 @@ package enum SupervisorAction: Hashable, Sendable {
     /// Start a process beside a child's present one, by the specification of this request; answered as `spawn` is.
     case spawnSuccessor(index: Int, start: Int, request: Int)
     case signalSuccessor(index: Int, ChildSignal)
-    /// Use the specification of this request from now on: for later starts, and for what is kept for the child.
+    /// Use the specification of this request from now on: for later starts, and for the choice of events to keep.
     case adoptSpecification(index: Int, request: Int)
     /// Let nothing more go to the present process: what comes is for the process that takes its place.
     case keepEvents(index: Int)

@@ -1,8 +1,8 @@
 /// Gives a supervisor what it needs from outside: processes, links, time, and a place to report to.
 ///
-/// The supervisor makes all calls one after the other, in the order in which they were decided, on a thread that gave
-/// an input, and without a lock held. A call may give inputs itself; the supervisor acts on them after the call has
-/// returned.
+/// The supervisor asks for `now` and `isBeingDebugged` on any thread. It makes all other calls one after the other, in
+/// the order in which they were decided, on a thread that gave an input. No lock is held. A call may give inputs
+/// itself; the supervisor acts on them after the call has returned.
 package protocol SupervisorEnvironment: AnyObject, Sendable {
     /// Monotonic time; its zero is arbitrary.
     var now: Duration { get }
@@ -13,10 +13,10 @@ package protocol SupervisorEnvironment: AnyObject, Sendable {
     /// Asks a child over its link to finish within this time and to say goodbye.
     func drain(index: Int, within grace: Duration)
 
-    /// Calls `demandArose` when something waits for a child, at once if something waits already; once for each call.
+    /// Calls `demandArose` once, when something waits for a child; at once if something waits already.
     func watchDemand(index: Int)
 
-    /// Sends a signal to a child's process; a process that has just ended is passed over in silence.
+    /// Sends a signal to a child's process; does nothing if the process has just ended.
     func signal(index: Int, _ signal: ChildSignal)
 
     /// Whether a debugger holds the process of a child's start; if so, the process may stand still for any length of
@@ -25,7 +25,7 @@ package protocol SupervisorEnvironment: AnyObject, Sendable {
 
     /// Starts a process beside a child's present one, by the specification of this request.
     ///
-    /// The answers are those to ``launch(index:start:)``.
+    /// It is answered as ``launch(index:start:)`` is.
     func launchSuccessor(index: Int, start: Int, request: Int)
 
     /// Sends a signal to the process beside a child's present one.
@@ -49,10 +49,10 @@ package protocol SupervisorEnvironment: AnyObject, Sendable {
     /// A child's status has changed; `reason` says why it died, if it died just now.
     func statusChanged(index: Int, _ status: ChildStatus, reason: ExitReason?)
 
-    /// Every child is ready, or one of them has come to rest before it was ready; called once for each start.
+    /// Every child that the supervisor's start waits for is ready, or one will not be; called once for each such start.
     func startupFinished(_ result: Result<Void, StartupFailure>)
 
-    /// All children are to be stopped because this significant child has ended; called once.
+    /// All children are to be stopped because this significant child has ended; called at most once for each start.
     ///
     /// The environment answers with `stopRequested` when the events on their way have arrived.
     func automaticShutdownBegan(index: Int)

@@ -7,11 +7,11 @@ package enum SupervisorInput: Hashable, Sendable {
     case childSpawned(index: Int, start: Int, pid: Int32)
     case childSpawnFailed(index: Int, start: Int, reason: ExitReason)
     case childBecameReady(index: Int, start: Int)
-    /// The child's process has ended, but the environment still handles what it has left; `childExited` follows.
+    /// The child's process has ended, but the host still handles what the process has left; `childExited` follows.
     case childProcessEnded(index: Int, start: Int, reason: ExitReason)
     /// Nothing is left of the child's process; `isOrderly` says whether the child had said goodbye.
     case childExited(index: Int, start: Int, reason: ExitReason, isOrderly: Bool, blame: ExitBlame)
-    /// The child did what it must not do; it is ended, and this reason is remembered.
+    /// The child did what it must not do: the supervisor ends the child and remembers this reason.
     case childViolated(index: Int, start: Int, reason: ExitReason)
     case heartbeatMissed(index: Int, start: Int, after: Duration, busyWith: String? = nil)
     /// An event has been in its handlers for longer than their deadline allows.
@@ -19,11 +19,11 @@ package enum SupervisorInput: Hashable, Sendable {
     /// The child's goodbye came, whether or not the child was asked to end.
     case childDrained(index: Int, start: Int)
     /// The child says what it is doing, and asks for this much time from now to become ready or to drain; the time may
-    /// be zero, and the text is empty if it is not new.
+    /// be zero, and an empty text leaves what the child said before.
     case childAskedForTime(index: Int, start: Int, more: Duration, because: String = "")
-    /// The child is on demand, has had nothing to do for its idle time, and gets nothing more.
+    /// The child is on demand and was idle for its idle time; what comes from now on waits for its next start.
     case childIdled(index: Int, start: Int)
-    /// Something has come for a child whose demand was watched.
+    /// Something has come for a child that waits for it: the answer to `watchDemand`.
     case demandArose(index: Int)
     case timerFired(TimerToken)
     case restartRequested(index: Int)
@@ -34,15 +34,15 @@ package enum SupervisorInput: Hashable, Sendable {
     case stopChildRequested(index: Int)
     /// The environment found that further starts of the child are of no use.
     case giveUpRequested(index: Int, reason: String)
-    /// There are more children, after all others; the new children stay down until their start is requested.
+    /// Children join at the end of the start order; they stay down until their or the supervisor's start is requested.
     case childrenAdded([ChildSpecification])
     /// A child that was added is to start.
     case startChildRequested(index: Int)
     /// A child is to stop and never to come back.
     case removeChildRequested(index: Int)
     case stopRequested
-    /// The stop is to be quicker: the first time, children are ended at once without draining, the second time by
-    /// SIGKILL.
+    /// The stop is to be quicker: the first time, the supervisor ends all children at once without draining, the second
+    /// time by SIGKILL.
     case stopEscalated
 }
 
@@ -67,10 +67,10 @@ extension SupervisorInput {
 
 /// What is to blame for an end that was not requested.
 package enum ExitBlame: Hashable, Sendable {
-    /// The child is to blame: the end counts towards giving it up.
+    /// The child is to blame: the end counts towards giving the child up.
     case child
-    /// Something else is to blame, such as an event that kills each process that handles it: the child is started again
-    /// after its back-off, and the end does not count towards giving it up.
+    /// Something else is to blame, such as an event that kills each process that handles it: the end counts for the
+    /// back-off, but not towards giving the child up.
     case elsewhere
     /// The child is to blame, and further starts were found to be of no use, for this reason.
     case beyondHelp(String)

@@ -1,8 +1,8 @@
 /// Children that run only while there is something for them to do.
 ///
-/// A start of such a child goes through `dormant`, unless a request named the child. In that phase the environment
-/// checks whether something waits for the child, and keeps checking. So what comes while the child is on its way down
-/// is found as well, and no child is started for nothing.
+/// Such a child is `dormant` before it starts, unless a request named it. In that phase the environment checks whether
+/// something waits for the child, and keeps checking. So it also finds what came while the child was going down, and no
+/// child is started for nothing.
 extension SupervisorStateMachine {
     /// Leaves a child down until something comes for it.
     mutating func fallDormant(_ index: Int) {
@@ -17,9 +17,7 @@ extension SupervisorStateMachine {
         children[index].phase = groupRestart == nil ? .queued : .waiting
     }
 
-    /// Notes that a child has had nothing to do for its idle time, and gets nothing more.
-    ///
-    /// What comes from now on waits for its next start.
+    /// Notes that a child has had nothing to do for its idle time; what comes from now on waits for its next start.
     mutating func noteIdle(_ index: Int) {
         // A stop for another reason may have come first.
         let child = children[index]

@@ -62,7 +62,7 @@ extension SupervisorStateMachine {
         children[index].saidGoodbye = true
         switch children[index].phase {
         case .starting, .ready:
-            // The child leaves of its own accord. Only its process has yet to end, and that must not take for ever.
+            // The child leaves of its own accord. Only its process has yet to end, and the time for that is limited.
             cancelTimer(of: index)
             var stopping = SupervisedChild.Stopping(remaining: ShutdownSequence.unready.steps)
             stopping.timer = startTimer(after: ShutdownSequence.exitGrace)
@@ -104,7 +104,7 @@ extension SupervisorStateMachine {
 
     /// Begins to stop everything; the children go down in reverse order as `advance` comes to them.
     ///
-    /// - Parameter why: what the start's error says of the awaited child, if this stop breaks off a start.
+    /// - Parameter why: what the error of the supervisor's start says of the awaited child, if this stop ends a start.
     mutating func stop(because why: String = "it was \(ExitReason.requested) before it was ready") {
         guard mode == .notStarted || mode == .running else { return }
         mode = .stopping
@@ -162,7 +162,7 @@ extension ExitReason {
         case .unresponsive, .handlerTimedOut: .unresponsive
         // The child may still be reading why its hello was rejected, or be about to say why it is slow.
         case .handshakeTimedOut, .handshakeRejected: .unready
-        // What the child still does cannot be relied on.
+        // Nothing that the child still does can be relied on.
         default: .killing
         }
     }

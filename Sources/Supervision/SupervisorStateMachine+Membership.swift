@@ -4,7 +4,7 @@
 /// its place, though the place is never used again. So an added child is also the last in the order of starts, and the
 /// first to be stopped.
 extension SupervisorStateMachine {
-    /// Adds children, which stay down until their start is requested.
+    /// Adds children, which stay down until their start, or the supervisor's, is requested.
     mutating func add(_ specifications: [ChildSpecification]) {
         children += specifications.map(SupervisedChild.init)
     }
@@ -27,7 +27,7 @@ extension SupervisorStateMachine {
         guard isPresent(index) else { return }
         children[index].isRemoved = true
         children[index].isAwaited = false
-        // While all children are being stopped, the child goes down at its turn.
+        // While all children are being stopped, the child goes down when its turn comes.
         if mode != .stopping { stopForGood(index) }
         if !children[index].isLive { children[index].phase = .stopped }
     }

@@ -1,12 +1,12 @@
-/// How another process takes a child's place: beside the present one, which then finishes what it has and ends.
+/// How another process takes a child's place: it comes up beside the present one, which then finishes and ends.
 ///
 /// Until the new process is ready, the child's life goes on as before. From then on the new specification holds, and
-/// the present process is ended as by a stop. A stop of the child for another reason has precedence and calls the
+/// the supervisor stops the present process. A stop of the child for another reason takes precedence and calls the
 /// replacement off.
 extension SupervisorStateMachine {
     mutating func replace(_ index: Int, _ request: ReplacementRequest) {
         guard mode == .running, !isEndingWithSignificant, children.indices.contains(index) else {
-            return conclude(request, .failed("nothing is started any more, or nothing has been started"))
+            return conclude(request, .failed("nothing has been started yet, or the shutdown has begun"))
         }
         guard isPresent(index) else { return conclude(request, .failed("it was removed")) }
         guard children[index].replacement == nil else {
@@ -41,7 +41,7 @@ extension SupervisorStateMachine {
 
     // MARK: Handing over
 
-    /// Hands over to the new process, which is ready: the present one gets nothing more, and ends when it has finished.
+    /// Hands over to the new process, which is ready: the present one gets no more events, and ends when it is through.
     mutating func handOver(_ index: Int) {
         guard let request = children[index].replacement?.request else { return }
         var steps = children[index].specification.shutdown.steps.filter { !$0.isDrain }
@@ -51,7 +51,7 @@ extension SupervisorStateMachine {
         if children[index].isLive { actions.append(.keepEvents(index: index)) }
         adopt(request, for: index)
         guard children[index].isLive else {
-            // The present process has crashed and was not started again yet.
+            // The present process has ended, and the child was not started again yet.
             cancelTimer(of: index)
             return cutOver(index, from: nil)
         }

@@ -3,7 +3,7 @@ extension SupervisorStateMachine {
     mutating func noteEnd(_ index: Int, _ reason: ExitReason, isOrderly: Bool, blame: ExitBlame) {
         let child = children[index]
         let reason = child.verdict ?? reason
-        // What a child has left may show that it broke the protocol; a goodbye does not excuse that.
+        // What a child has left may show that it broke the protocol; its end is then abnormal in spite of a goodbye.
         let isFaulty = child.verdict != nil || reason.isViolation
         let isNormal = reason.isNormal || (!isFaulty && (isOrderly || child.saidGoodbye))
         cancelTimer(of: index)
@@ -72,8 +72,8 @@ extension SupervisorStateMachine {
             if index == culprit || children[index].isToBeStarted {
                 children[index].phase = .waiting
             } else if children[index].isLive, [.run, .restart, .handOver].contains(children[index].intent) {
-                // From now on its end counts as requested: if one cause kills several children at once, only one end
-                // counts.
+                // From now on this child's end counts as requested: if one cause kills several children at once, only
+                // one failure counts.
                 children[index].intent = .rejoin
             }
         }

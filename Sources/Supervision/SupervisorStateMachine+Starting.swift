@@ -9,7 +9,7 @@ extension SupervisorStateMachine {
         startupIsOpen = true
         for index in children.indices where !children[index].isRemoved {
             children[index].wasReady = false
-            // A child on demand is as it should be while it is down.
+            // The start does not wait for a child on demand: that child may stay down for any time.
             children[index].isAwaited = !children[index].isOnDemand
             queueAnew(index)
             if children[index].isOnDemand { fallDormant(index) }
@@ -131,7 +131,7 @@ extension SupervisorStateMachine {
 
     // MARK: The supervisor's own start
 
-    /// Ends the supervisor's start when all awaited children are ready, or one of them has come to rest before.
+    /// Ends the supervisor's start when all awaited children are ready, or one has come to rest before it was ready.
     mutating func settleStartup() {
         guard startupIsOpen else { return }
         var isComplete = true

@@ -1,9 +1,9 @@
 /// Decides what a supervisor does: inputs go in, actions come out, and nothing else is touched.
 ///
-/// Every state takes every input. It ignores an input that does not apply any more, such as news of a dead incarnation
+/// Every state takes every input, and ignores an input that does not apply any more, such as news of a dead incarnation
 /// or a timer of a finished phase. A child has at most one live incarnation, and beside it at most one that is to take
-/// its place. After the end of a process was reported, the machine requests no action on that process. Time comes with
-/// each input and has to be monotonic.
+/// its place. Once the end of a process was reported, the machine requests no more actions on that process. Time comes
+/// with each input and has to be monotonic.
 package struct SupervisorStateMachine: Sendable {
     enum Mode: Hashable, Sendable {
         case notStarted
@@ -158,7 +158,7 @@ package struct SupervisorStateMachine: Sendable {
         settleStartup()
     }
 
-    /// Whether a child is one of those that go down one after the other, the last one first.
+    /// Whether a child has to go down in turn: one child after the other, the last one first.
     private func isStoppedInOrder(_ child: SupervisedChild) -> Bool {
         guard child.isLive else { return false }
         if mode == .stopping { return true }

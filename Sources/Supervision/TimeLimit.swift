@@ -38,6 +38,6 @@ struct TimeLimit: Sendable, Hashable {
         return promisedUntil - now
     }
 
-    /// Forgets what the process has asked for, because the process has started.
+    /// Forgets what the process has asked for, because the process is ready.
     mutating func becameReady() { (promisedUntil, statedReason) = (.zero, nil) }
 }

@@ -2,7 +2,7 @@ import CBOR
 package import DomainEvents
 import JSONText
 
-/// An event that a line of the input describes.
+/// An event to publish, as a line of the input or the arguments of a command describe it.
 package struct InputEvent: Sendable, Hashable {
     /// Attributes of a printed event that do not matter for publishing.
     private static let ignored = [
@@ -97,10 +97,10 @@ package struct InputEvent: Sendable, Hashable {
     }
 }
 
-/// A mistake in a line of the input.
+/// A mistake in the text of an event.
 package struct InputMistake: Error, Sendable, Hashable {
     package let message: String
-    /// The place in the line, counted from 1; nil for the line as a whole.
+    /// The column in the line, counted from 1; nil for the line as a whole.
     package let column: Int?
     /// The number of the line in the text that was read, counted from 1.
     package let line: Int
@@ -115,7 +115,7 @@ package struct InputMistake: Error, Sendable, Hashable {
         self.init(message, column: node.location.column, line: node.location.line)
     }
 
-    /// The sentence, after the file, the line and the column.
+    /// The sentence, with the file, the line and the column in front.
     package func description(file: String, line: Int) -> String {
         "\(file):\(line):\(column.map { "\($0):" } ?? "") \(message)"
     }

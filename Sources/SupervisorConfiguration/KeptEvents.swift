@@ -17,12 +17,12 @@ package struct KeptEvents: Sendable, Hashable {
         case removeOldest = "remove-oldest"
     }
 
-    /// The directory as written, counted from the file unless absolute.
+    /// The directory as written; a relative path counts from the configuration's directory.
     package var directory: String
     /// The names of the events.
     package var events: [String]
     package var durability = Durability.process
-    /// How long an event may take until it is safe against a power cut, if no process waits for that.
+    /// The greatest delay until an event is safe against a power cut, if no process waits for that.
     package var within: Duration = .milliseconds(10)
     /// How many bytes the files may take; nil for no limit.
     package var bytes: Int?
@@ -39,7 +39,7 @@ package struct KeptEvents: Sendable, Hashable {
     /// Ten years.
     private static let greatestAge: Duration = .seconds(87_600 * 3_600)
 
-    /// Reads the key `journal`; nil if it is no object.
+    /// Reads the value of the key `journal`; nil if the value is no object.
     init?(_ value: ConfigurationValue) {
         let keys = ["directory", "events", "durability", "within", "bytes", "age", "whenFull"]
         guard let members = value.object(keys: keys) else { return nil }

@@ -3,7 +3,7 @@ import JSONText
 
 /// Checks the files that a worker needs besides its program, as far as that is possible before the worker starts.
 extension ProgramSearch {
-    /// How many bytes of a script are read: the bytes in which the kernel looks for the interpreter.
+    /// How many bytes of a script are read: as many as the kernel reads to find the interpreter.
     private static let firstBytes = 256
 
     /// Checks a worker's working directory; a relative path counts from this process's working directory.
@@ -31,7 +31,7 @@ extension ProgramSearch {
     func checkScript(_ path: String, writtenAt value: ConfigurationValue) {
         guard let bytes = try? SystemFile.open(reading: path).read(upTo: Self.firstBytes) else { return }
         guard bytes.starts(with: "#!".utf8) else {
-            // A file with zero bytes may be a program in any format of the system; no such format is plain text.
+            // A file that contains a NUL may be a binary program; plain text contains none.
             if bytes.contains(0) { return }
             report(
                 "found \(path), a text without a first line such as \"#!/bin/sh\"; expected a program",
@@ -41,7 +41,7 @@ extension ProgramSearch {
         }
         let line = bytes.dropFirst(2).prefix { $0 != UInt8(ascii: "\n") }.drop(while: Self.isBlank)
         let interpreter = String(decoding: line.prefix { !Self.isBlank($0) }, as: UTF8.self)
-        // A relative interpreter counts from the worker's directory.
+        // A relative path of an interpreter counts from the worker's directory, so it is not checked here.
         guard interpreter.hasPrefix("/"), !CurrentProcess.isExecutableFile(interpreter) else { return }
         let ending = interpreter.utf8.last == UInt8(ascii: "\r") ? "; its first line ends with a carriage return" : ""
         report(

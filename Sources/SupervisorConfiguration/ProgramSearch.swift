@@ -60,7 +60,8 @@ package struct ProgramSearch {
         return directories.map { Self.joined($0, program) }
     }
 
-    /// Finds the program's path; a missing program is reported, and the result is then the preferred path.
+    /// Finds the program's path; if no candidate can be executed, reports that, and returns the first candidate that
+    /// exists, or else the preferred one.
     func path(of program: String, writtenAt value: ConfigurationValue) -> String {
         let candidates = candidates(for: program)
         if let found = candidates.first(where: CurrentProcess.isExecutableFile) {

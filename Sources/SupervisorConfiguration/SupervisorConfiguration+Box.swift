@@ -20,7 +20,7 @@ extension SupervisorConfiguration {
         if box != Worker.Box() { worker.box = box }
     }
 
-    /// Reads a duration in whole seconds, as the system counts processor time in seconds; nil after a mistake.
+    /// Reads a duration in whole seconds, because the system limits processor time in seconds; nil after a mistake.
     private static func wholeSeconds(_ value: ConfigurationValue) -> Duration? {
         guard let time = value.duration(in: .seconds(1)...durations.upperBound, example: "10s") else { return nil }
         guard time.components.attoseconds == 0 else {
@@ -43,7 +43,7 @@ extension SupervisorConfiguration {
         box.allowsNetwork = members.optional("network")?.bool() ?? box.allowsNetwork
         if let value = members.optional("connections"), let isAllowed = value.bool() {
             if box.allowsNetwork {
-                value.report("found it without \"network\": false, beside which alone it means something")
+                value.report("found it without \"network\": false; without that it has no effect")
             }
             box.allowsConnections = isAllowed
         }
@@ -80,9 +80,9 @@ extension SupervisorConfiguration {
 }
 
 extension SupervisorConfiguration.Worker {
-    /// The limits on a worker's resources, and what it may access; for a nil member, the supervisor's own limits hold.
+    /// The limits on a worker's resources, and what it may access; nil stands for the supervisor's limit at its start.
     package struct Box: Sendable, Hashable {
-        /// Paths, absolute or from the worker's directory.
+        /// Paths, absolute if the file was parsed with a `ProgramSearch`, otherwise as written.
         package struct Files: Sendable, Hashable {
             package var readOnly: [String]
             package var writable: [String]

@@ -2,9 +2,9 @@ import BridgePlatform
 import DomainEvents
 import JSONText
 
-/// Makes a configuration from the text of its file; every mistake is collected, and none stops the reading.
+/// Makes a configuration from the text of its file. A syntax error ends the reading; all other mistakes are collected.
 extension SupervisorConfiguration {
-    /// The longest time of a setting; a longer time most likely has the wrong unit.
+    /// The longest time that most settings may have; a longer time most likely has the wrong unit.
     private static let longestTime: Duration = .seconds(7 * 86_400)
 
     static let durations = Duration.milliseconds(1)...longestTime
@@ -15,8 +15,8 @@ extension SupervisorConfiguration {
     /// The least frame limit, in bytes; a lower limit would refuse the link's own control messages.
     private static let leastFrame = 64 << 10
 
-    /// The greatest size of a setting, in bytes: well below 0x7B000000, as the length field of a frame of that size
-    /// would begin with `{`, like a line of JSON.
+    /// The greatest size of a frame, an outbox or the dead letters, in bytes: well below 0x7B000000, because the length
+    /// field of a frame of that size would begin with the byte of `{`, as a line of JSON does.
     private static let greatestSize = 1 << 30
 
     /// The restart types by their names in systemd and container runtimes.
@@ -47,14 +47,14 @@ extension SupervisorConfiguration {
         return configuration
     }
 
-    /// Reads the configuration; nil only after a mistake was reported, but a result that is not nil may have some, too.
+    /// Reads the configuration and reports its mistakes; nil if the value is no object.
     private init?(_ value: ConfigurationValue, _ programs: ProgramSearch?) {
         let keys = [
             "strategy", "intensity", "workers", "deadLetters", "journal", "automaticShutdown", "startOrder", "control",
             "$schema",
         ]
         guard let object = value.object(keys: keys) else { return nil }
-        // The key is allowed for editors, which use the schema.
+        // Editors find the schema by this key; the supervisor does not use it.
         _ = object.optional("$schema")?.string(example: "configuration.schema.json")
         let shutdown: AutomaticShutdownSetting = object.optional("automaticShutdown")?.choice() ?? .never
         let list = object.required("workers", expected: "an array with at least one worker")
@@ -177,18 +177,21 @@ extension SupervisorConfiguration {
         let length = (programs?.fromConfiguration(path) ?? path).utf8.count
         if length > UnixSocket.maximumPathLength {
             value.report(
-                "found a path of \(length) bytes from the top, expected \(UnixSocket.maximumPathLength) at most"
+                "found a path of \(length) bytes from the root, expected at most \(UnixSocket.maximumPathLength)"
             )
         }
         return path
     }
 
     /// Whether event ids or printed events use this name for something other than a worker.
-    private static func isTaken(_ name: String) -> Bool {
+    private static func isTaken(_ name: String) -> Bool { name == "input" || isClientName(name) }
+
+    /// Whether a name has the form that a host gives to attached clients; no configured worker has such a name.
+    package static func isClientName(_ name: String) -> Bool {
         let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
         let parts = name.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
-        let isClient = parts.count == 2 && parts[0].elementsEqual("client".utf8) && !parts[1].isEmpty
-        return name == "input" || isClient && parts[1].allSatisfy(digits.contains)
+        return parts.count == 2 && parts[0].elementsEqual("client".utf8) && !parts[1].isEmpty
+            && parts[1].allSatisfy(digits.contains)
     }
 
     private static func isNameByte(_ byte: UInt8) -> Bool {
@@ -270,7 +273,7 @@ extension SupervisorConfiguration {
         }
     }
 
-    /// The limits on a worker's use of its link.
+    /// The keys of the limits on a worker's use of its link.
     private static let linkLimits = ["interestNames", "eventNames", "controlMessages", "frameDeadline"]
 
     private static func readLinkLimits(of worker: inout Worker, from limits: ConfigurationObject) {

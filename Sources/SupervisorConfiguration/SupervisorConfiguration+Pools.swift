@@ -18,7 +18,7 @@ extension SupervisorConfiguration {
     /// The bounds of a pool's size; each member is a process.
     private static let poolMembers = 1...256
 
-    /// - Parameter worker: the worker; at least its name and subscriptions have been read.
+    /// - Parameter worker: the pool's worker, whose name and subscriptions have been read already.
     static func pool(_ value: ConfigurationValue, of worker: Worker) -> Worker.Pool? {
         guard case .object = value.node.value else {
             return value.integer(in: poolMembers).map { checked(Worker.Pool(members: $0), value, worker) }

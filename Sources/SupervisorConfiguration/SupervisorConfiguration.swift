@@ -20,9 +20,9 @@ package struct SupervisorConfiguration: Sendable, Hashable {
 
     /// How many dead letters are kept.
     package struct DeadLetters: Sendable, Hashable {
-        /// What happens when the letters have reached the bound.
+        /// What happens when no more letters can be kept.
         package enum WhenFull: String, Sendable, Hashable, CaseIterable {
-            /// A worker that makes further letters gets no more events.
+            /// A worker that could not handle an event gets no more events until there is room.
             case stop
             /// The oldest letter is evicted.
             case evictOldest = "evict-oldest"
@@ -39,9 +39,9 @@ package struct SupervisorConfiguration: Sendable, Hashable {
     package var automaticShutdown = AutomaticShutdownSetting.never
     package var startOrder = StartOrderSetting.together
     package var deadLetters = DeadLetters()
-    /// What is kept of the events; nil for no journal.
+    /// Which events a journal keeps; nil for no journal.
     package var journal: KeptEvents?
-    /// The path of the control socket as written, counted from the file unless absolute; nil if no process may attach.
+    /// The control socket's path as written, relative to the configuration's directory unless absolute; nil for none.
     package var control: String?
     /// The workers in the order of the file, in which they start; never empty.
     package var workers: [Worker]
@@ -81,25 +81,25 @@ extension SupervisorConfiguration {
 
         /// Limits on the worker's use of the bridge.
         package struct Limits: Sendable, Hashable {
-            /// How many bytes of events may wait for the worker or for their acknowledgement.
+            /// How many bytes of events for the worker may wait to be sent or acknowledged.
             package var outbox = 4 << 20
             /// What becomes of events for which there is no room, by event name.
             package var overflow: [String: OverflowPolicy] = [:]
             /// How many bytes a single frame may have.
             package var frame = 16 << 20
-            /// After how many crashes over one event the event is put aside as a dead letter; nil for never.
+            /// After how many crashes, hangs or protocol errors over one event it becomes a dead letter; nil for never.
             package var strikes: Int? = 3
             /// How long the worker's handlers may take for one event; nil for no limit.
             package var handlerDeadline: Duration?
-            /// How many bytes of the worker's output are shown in a second.
+            /// How many bytes of the worker's output are shown per second.
             package var output = 1 << 20
             /// How many event names the worker may want.
             package var interestNames = 4_096
             /// How many event names the worker may introduce that neither the host nor another worker knows.
             package var eventNames = 4_096
-            /// How many control messages the worker may send in a second, not counting answers to events.
+            /// How many control messages the worker may send per second, not counting answers to events.
             package var controlMessages = 1_000
-            /// How long a frame from the worker may make no progress.
+            /// How long the worker may take for the next 4 KiB of a frame that it has begun.
             package var frameDeadline: Duration = .seconds(5)
         }
 
@@ -118,7 +118,7 @@ extension SupervisorConfiguration {
         }
 
         package var name: String
-        /// The program as written: a path, or a name to look for beside the supervisor, beside the file and in `PATH`.
+        /// The program's path, as a `ProgramSearch` found it; as written if the file was parsed without one.
         package var executable: String
         package var arguments: [String] = []
         /// Variables that are added to the small clean environment of every worker.

@@ -26,7 +26,7 @@ struct BenchmarkBridge {
                 // A hundred workers may start at once.
                 handshakeTimeout: .seconds(60),
                 shutdown: shutdown,
-                // `growth-types-10000` wants more names, and says so in more messages, than a worker may by default.
+                // `growth-types-10000` needs more names, and more messages that announce them, than the defaults allow.
                 limits: WorkerLimits(interestNames: 16_384, eventNames: 16_384, controlMessages: 16_384)
             )
         )
@@ -43,7 +43,7 @@ struct BenchmarkBridge {
         slowLink = SlowLink(publisher)
     }
 
-    /// Has a journal in this directory record the host's events of these types, and those of the workers.
+    /// Adds a journal in this directory, which records the events of these types from the host and from the workers.
     mutating func addJournal(at path: String, recording types: [any DomainEvent.Type]) throws {
         let journal = try EventJournal(at: path)
         for type in types { try journal.record(type, of: publisher) }

@@ -23,8 +23,8 @@ extension TitledEvent {
     }
 }
 
-/// The small event that each system in the comparison sends: a number and 16 characters, one more than Swift stores in
-/// a `String` itself.
+/// The small event that each system in the comparison sends: a number and 16 characters, one more than Swift stores
+/// inside a `String` without an allocation.
 struct BenchmarkEvent: TitledEvent {
     let id: Int64
     let title: String
@@ -65,8 +65,8 @@ struct BenchmarkStarted: DomainEvent {
     let blobBytes: Int
 }
 
-/// A worker's report after it has checked all events: when the first and the last one arrived, by the machine's
-/// clock.
+/// A worker's report after it has checked all events: when the first and the last one arrived, in nanoseconds of the
+/// clock that all processes of the machine share.
 struct BenchmarkReceived: DomainEvent {
     let first: UInt64
     let last: UInt64

@@ -3,16 +3,16 @@ import JSONText
 /// The request on the command line.
 enum BenchmarkInvocation {
     case help
-    /// One work, with its measurements as JSON lines.
+    /// One work; its measurements are printed as JSON lines.
     case work(BenchmarkWork, count: Int64)
-    /// Many works, each in a process of its own, with a table of all measurements.
+    /// Many works, each in a process of its own; a table or JSON lines with all measurements are printed.
     case suite(SuiteOptions)
     case stopped(StoppedOptions)
     /// The worker's half of a work; this program itself starts a process with this request.
     case worker(ArraySlice<String>)
     case rawPeer(ArraySlice<String>)
     case emptyProgram
-    /// A work that other peers have, but this program does not.
+    /// A work with the option `--layout` that has no form for events with a layout.
     case unsupported(String)
 
     init(_ arguments: ArraySlice<String>) throws(BenchmarkUsageError) {

@@ -6,9 +6,9 @@ struct BenchmarkWork: Sendable {
     var options: [String] = []
     /// The line of `help`.
     let summary: String
-    /// The default number of events, trips or starts.
+    /// The default number of what the work counts, such as events, trips or starts.
     let count: Int64
-    /// The smallest number that shows that the work can be done.
+    /// A small number that shows that the work can be done.
     let quickCount: Int64
     let run: @Sendable (_ count: Int64) async throws -> Void
 

@@ -2,7 +2,7 @@ import BridgePlatform
 import BridgeWorker
 import DomainEvents
 
-/// The worker's half of each work: a bridge starts this same program as the worker.
+/// The worker's half of each work that has workers: a bridge starts this same program as the worker.
 enum BenchmarkWorker {
     /// - Parameter arguments: the name of the work, and its options.
     static func run(_ arguments: ArraySlice<String>) async {

@@ -7,7 +7,7 @@ struct BridgeBenchmark {
         static let usage: CInt = 64
         static let noInput: CInt = 66
         static let software: CInt = 70
-        /// The exit status for a work that a program does not have; the same in the peers.
+        /// The exit status for a work that a program does not have; the other compared programs use the same status.
         static let unsupported: CInt = 77
     }
 

@@ -13,7 +13,7 @@ enum KnownTypes {
         type(of: number, after: End.self).eventName
     }
 
-    /// The type for the digits of `number`, lowest first, appended to the digits of `lower`.
+    /// The type with the digits of `lower` and, above them, the digits of `number`.
     private static func type(of number: Int, after lower: any BinaryDigits.Type) -> any KnownEventType.Type {
         func next<Lower: BinaryDigits>(_ lower: Lower.Type) -> any KnownEventType.Type {
             if number == 0 { return KnownEvent<Lower>.self }

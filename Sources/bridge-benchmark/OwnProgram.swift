@@ -6,15 +6,15 @@ struct OwnProgram: Sendable {
     let output: SystemFile
     private let child: ChildProcess
 
-    /// The environment variables that the program gets: for loading it, for what it starts and where it puts its files,
-    /// and for the options of sanitizers.
+    /// The environment variables that the program inherits: where its libraries, the programs that it starts and its
+    /// temporary files lie, and the options of sanitizers.
     private static let inherited = [
         "PATH", "LD_LIBRARY_PATH", "TMPDIR", "NATS_SERVER", "TSAN_OPTIONS", "ASAN_OPTIONS",
     ]
 
     /// - Parameters:
     ///   - socket: becomes descriptor 3 of the new process.
-    ///   - directory: where the new process makes its temporary files; as this process if nil.
+    ///   - directory: where the new process makes its temporary files; if nil, where this process makes them.
     init(_ arguments: [String], socket: CInt? = nil, directory: String? = nil) throws {
         let pipe = try FileDescriptor.pipe()
         var request = SpawnRequest(executable: try CurrentProcess.executableDirectory() + "/bridge-benchmark")
@@ -25,7 +25,7 @@ struct OwnProgram: Sendable {
         request.standardError = .inherit
         if let socket { request.descriptors = [.init(child: 3, parent: socket)] }
         child = try ChildProcess.spawn(request)
-        // While this end is open here, reading from the pipe would never end.
+        // While this process holds the writing end, reading from the pipe would never end.
         pipe.writing.close()
         output = SystemFile(pipe.reading)
     }
@@ -55,7 +55,7 @@ struct OwnProgram: Sendable {
         child.waitForExit().status
     }
 
-    /// Ends the program and the processes that it has started.
+    /// Ends the program; the processes that it has started end with it.
     func kill() {
         _ = try? child.signalGroup(OperatingSystem.kill)
     }

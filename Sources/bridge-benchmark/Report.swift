@@ -1,6 +1,6 @@
 import BridgePlatform
 
-/// Prints measurements as JSON lines, in the form that the peers use.
+/// Prints measurements as JSON lines, in the form that all compared programs (the peers) use.
 enum Report {
     private static func line(_ work: String, peer: String = EventForm.codable.peer, _ fields: [(String, String)]) {
         let all = [("peer", "\"\(peer)\""), ("work", "\"\(work)\"")] + fields
@@ -125,7 +125,7 @@ enum Report {
         )
     }
 
-    /// Prints how much longer a thread ran beside another than alone, also for a control whose threads share nothing.
+    /// Prints how much longer a thread takes beside another than alone, and the same for threads that share nothing.
     static func ratios(_ variant: String, _ sorted: [Double], controls: [Double], nanosecondsPerDelivery: Double) {
         line(
             "W5-\(variant)",
@@ -155,8 +155,8 @@ enum Report {
         line("W5-\(variant)", [("bytes", decimal(bytes)), ("ok", "true")])
     }
 
-    /// Prints the host's memory, and for each activity of the producer another worker's round trips beside the stopped
-    /// worker.
+    /// Prints the host's memory and, for each activity of the producer, the times of another worker's round trips while
+    /// one worker is stopped.
     static func stopped(_ work: StoppedWork.Outcome) {
         func microseconds(_ nanoseconds: UInt64) -> String { decimal(Double(nanoseconds) / 1_000) }
         let options = work.options
@@ -194,7 +194,7 @@ enum Report {
         line(work, peer: peer, all + [("ok", "true")])
     }
 
-    /// Says that another program is not there to be measured.
+    /// Reports why another program is not measured.
     static func notMeasured(_ work: String, peer: String, _ why: String) {
         CurrentProcess.report("\(work): \(peer) is not measured: \(why)")
     }

@@ -1,6 +1,6 @@
 // The guard: one process for all workers of a bridge. The kernel kills a worker when the bridge has gone. It does not
-// kill the worker's children, which are known by their process group only. The guard has been told of each group before
-// the program in it began, outlives the bridge by a moment, and kills the groups in that moment.
+// kill the worker's children: the guard knows them by their process group and mark. Each worker tells the guard of its
+// group before its program begins. The guard outlives the bridge by a moment, in which it kills the groups.
 
 #define _GNU_SOURCE
 
@@ -27,12 +27,12 @@ static struct group *groups;
 static size_t group_count;
 static size_t group_room;
 
-/// Signals a group; signal 0 only checks whether the group exists. Returns false if no process is left in the group.
+/// Signals a group; signal 0 only checks for it. Returns false if the group is empty, or its number may be another's.
 static bool signal_group(struct group group, int signal) {
     if (group.handle >= 0) {
         if (cbp_process_signal_group(group.handle, signal) == 0) return true;
         if (errno != EINVAL) return errno != ESRCH;
-        // An older kernel signals by number. The number stays the group's until a process has waited for the leader.
+        // An older kernel signals by number. The number stays the group's until the leader's parent has waited for it.
         if (cbp_process_signal(group.handle, group.leader, 0) != 0) return false;
     }
     return kill(-group.leader, signal) == 0 || errno != ESRCH;
@@ -75,7 +75,7 @@ static int received_descriptor(struct msghdr *message) {
     return descriptor;
 }
 
-/// Takes what one worker has sent; returns false when nothing has come yet, or nothing more will come.
+/// Takes the message of one worker; returns false if none is there now, or if none will come any more.
 static bool take_notice(int socket) {
     cbp_guard_notice notice = {0};
     struct iovec piece = {.iov_base = &notice, .iov_len = sizeof notice};
@@ -102,7 +102,7 @@ static void take_notices(int socket) {
     while (take_notice(socket)) {}
 }
 
-/// Ignores the signals that ask other processes to end: the guard ends with its bridge, and not a moment earlier.
+/// Ignores the signals that ask a process to end or stop: the guard ends with its bridge, and not a moment earlier.
 static void ignore_requests(void) {
     static const int requests[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU, SIGPIPE};
     for (size_t index = 0; index < sizeof requests / sizeof requests[0]; index++) signal(requests[index], SIG_IGN);
@@ -139,7 +139,7 @@ static void wait_for_end(pid_t parent, int socket) {
         if (ready == 0) forget_empty_groups();
         if (ready <= 0) continue;
         take_notices(socket);
-        // The connection has ended, or the bridge's process has: no process can send any more.
+        // The connection has ended, or the bridge's process has, which starts no worker any more.
         if ((watched[0].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0 || watched[1].revents != 0) return;
     }
 }
@@ -157,7 +157,7 @@ int guard(const struct order *order) {
     wait_for_end(order->parent, order->connection);
     take_notices(order->connection);
     for (size_t index = 0; index < group_count; index++) signal_group(groups[index], SIGKILL);
-    // A bridge that has ended in good order has done this itself; a second time does no harm.
+    // A bridge that ended in good order has killed the marked processes itself; a second time does no harm.
     if (order->mark != NULL) kill_marked(order->mark);
     return 0;
 }

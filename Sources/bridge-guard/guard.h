@@ -8,9 +8,9 @@
 
 /// What the command line says; numbers are -1 where nothing was said.
 struct order {
-    /// The process whose children are guarded, and that has started this one.
+    /// The process that has started this one, and whose children are guarded.
     pid_t parent;
-    /// The connection by which children tell of themselves.
+    /// The connection on which children send their process numbers.
     int connection;
     /// The beginning of the variable that marks all workers of the bridge and all that they start; null for no mark.
     const char *mark;
@@ -19,10 +19,10 @@ struct order {
 /// Fills in the order; returns false, with a sentence on standard error, if the command line is wrong.
 bool parse_command_line(int count, char **words, struct order *order);
 
-/// Waits for the end of the parent, then kills what its children have left.
+/// Waits for the end of the parent or of the connection, then kills what the parent's children have left.
 int guard(const struct order *order);
 
-/// Kills all processes of this user whose environment has a variable that begins with `mark`.
+/// Kills all processes whose environment this user may read and has a variable that begins with `mark`.
 void kill_marked(const char *mark);
 
 #endif

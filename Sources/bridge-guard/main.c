@@ -1,4 +1,4 @@
-// bridge-guard: a bridge starts it once. It waits for the end of the bridge's process, and then kills what is left of
+// bridge-guard: each bridge starts one. It waits for the end of the bridge's process, and then kills what is left of
 // the workers.
 
 #include "guard.h"

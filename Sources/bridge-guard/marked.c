@@ -1,5 +1,5 @@
-// Processes by a mark in the environment that they were started with. A process that has left the process group of its
-// worker, as daemons do, still bears the mark.
+// Finds processes by a mark in the environment that they were started with. A process that has left the process group
+// of its worker, as daemons do, still bears the mark.
 
 #define _DEFAULT_SOURCE
 
@@ -39,8 +39,8 @@ static int kill_once(const char *mark) {
 }
 
 void kill_marked(const char *mark) {
-    // A round may still see processes that the round before has killed. It also finds processes that were born during
-    // that round.
+    // A round may still see processes that the round before has killed. It also finds processes that began during that
+    // round.
     for (int round = 0; round < most_rounds && kill_once(mark) > 0; round++) usleep(2000);
 }
 

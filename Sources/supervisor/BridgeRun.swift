@@ -86,7 +86,7 @@ struct BridgeRun {
 
     // MARK: - Beginning
 
-    /// Returns when each worker is ready or has come to rest.
+    /// Returns when each worker is ready or has come to rest, or when the run ends.
     private func comeUp() async {
         do {
             try await bridge.start()
@@ -99,7 +99,7 @@ struct BridgeRun {
         } catch {
             // The end of the run also makes the start fail. That failure is expected.
             guard !isEnding.isSet else { return }
-            // The reporter has reported the failed worker. The other workers get the time to come up.
+            // The reporter has reported the failed worker. The other workers get time to come up.
             await waitUntilWorkersSettled()
         }
     }
@@ -140,7 +140,7 @@ struct BridgeRun {
         )
     }
 
-    /// With `--strict`, ends the run for a wrong line of the input; returns whether the reader is to go on.
+    /// With `--strict`, ends the run for a wrong line of the input; returns whether the reader should go on.
     @Sendable
     private func inputMistakeFound() -> Bool {
         guard options.isStrict else { return true }
@@ -158,7 +158,7 @@ struct BridgeRun {
             lines: lines,
             inputName: options.input?.name ?? "",
             isOnlooker: options.isOnlooker,
-            isClient: { name in bridge.clients.contains { $0.client == name } },
+            states: { bridge.status },
             statesChanged: {
                 service?.stateChanged()
                 begun.continuation.finish()
@@ -169,16 +169,16 @@ struct BridgeRun {
     }
 
     private func endIfNoWorkerIsLeft() {
-        // During a reload, the old workers may have ended before the new ones begin. A worker that a command has
-        // stopped may be started again.
+        // The run goes on during a reload, as the old workers may end before the new ones begin, and with a worker that
+        // a command has stopped, as another command may start it.
         guard !reloads.isUnderWay, !bridge.hasStoppedWorkers else { return }
         guard outcome.noWorkerIsLeft(of: bridge.status.filter { !options.isOnlooker($0.name) }) else { return }
         endings.continuation.yield(.noWorkerLeft)
     }
 
-    /// Reads the configuration again for each request, and answers the requests that came as events.
+    /// Reads the configuration again when that is requested, and answers the requests that came as events.
     private func answerReloads(_ service: ServiceManager?) async {
-        // There is nothing to change before the first worker has come up or has failed.
+        // A reload waits until the first worker has come up or has failed: before that there is nothing to change.
         for await _ in begun.stream {}
         await reloads.forEach(
             { requesters in
@@ -213,7 +213,7 @@ struct BridgeRun {
 
     /// Ends the run as the first SIGTERM does; to escalate the end, a client has to send a signal.
     private func stopCommanded(_ requests: StopRequests) {
-        // A command that is delivered again was meant for the previous host.
+        // A command that is delivered again may have been meant for a previous host, and have ended it.
         guard EventContext.current?.attempt ?? 1 == 1, requests.isFirst(at: MonotonicClock.now()) else { return }
         endings.continuation.yield(.requested)
     }
@@ -226,7 +226,9 @@ struct BridgeRun {
         }
         // Like every command, a command to reload that may have been carried out before is not carried out again.
         guard context.attempt == 1 else {
-            return refuse("the link broke off while the command was on its way, so that it may have been done before")
+            return refuse(
+                "the link broke off while the command was on its way, so it may have been carried out already"
+            )
         }
         if !reloads.request(by: context) {
             refuse("\(ReloadRequests.mostRequesters) requests wait for an answer already")

@@ -34,28 +34,31 @@ struct CheckCommand {
         }
     }
 
-    /// Notes about events that workers declare to publish, but that a host takes from no worker.
+    /// Notes about events that a worker's `publishes` lists, but that a host takes from no worker.
     private static func neverTaken(of configuration: SupervisorConfiguration) -> [String] {
         let names = ControlEventNames.commands.union(ControlEventNames.answers)
         return configuration.workers.flatMap { worker in
             (worker.publishes ?? []).filter { names.contains(EventName($0)) }.map {
-                "note: worker \"\(worker.name)\" publishes \($0), which is taken from no worker: it is between a host and its clients"
+                """
+                note: worker "\(worker.name)" publishes \($0), which no worker may publish: only hosts and clients \
+                exchange it
+                """
             }
         }
     }
 
-    /// Notes about workers that may bring events of other machines under any name.
+    /// Notes about workers that may import events of any name from other machines.
     private static func importers(of configuration: SupervisorConfiguration) -> [String] {
         configuration.workers.filter { $0.mayImport && $0.publishes == nil }.map {
             """
-            note: worker "\($0.name)" may import events of any name from other machines; `publishes` would name those \
-            that it needs
+            note: worker "\($0.name)" may import events of any name from other machines; `publishes` could limit them \
+            to those that it needs
             """
         }
     }
 
-    /// A note if the control socket's directory is open to other users, because a host would refuse it then; it is no
-    /// mistake, because the supervisor may run as another user than this process.
+    /// A note if the control socket's directory is open to other users, as a host refuses such a directory; this is a
+    /// note and no mistake, because the supervisor may run as another user than this process.
     private static func open(_ control: String?) -> [String] {
         guard let control, let slash = control.lastIndex(of: "/") else { return [] }
         let directory = String(control[..<slash])
@@ -63,12 +66,12 @@ struct CheckCommand {
         return [
             """
             note: the control socket's directory \(TerminalText.harmless(directory)) is open to other users \
-            (\(String(mode, radix: 8))); a socket needs one that is its user's alone (700)
+            (\(String(mode, radix: 8))); expected one that only its user may enter (700)
             """
         ]
     }
 
-    /// A note if a journal could not be in its directory, as far as it is there already.
+    /// A note if the journal's directory exists, but cannot hold a journal.
     private static func unsuitable(_ directory: String?) -> [String] {
         guard let directory, OperatingSystem.status(of: directory) != nil else { return [] }
         do throws(JournalError) {
@@ -79,7 +82,7 @@ struct CheckCommand {
         }
     }
 
-    /// The parts of workers' boxes that this system lacks; the configuration may be meant for another system.
+    /// Notes about parts of boxes that this system lacks: no mistakes, as the configuration may be for another system.
     private static func lacks(of configuration: SupervisorConfiguration) -> [String] {
         configuration.workerSpecifications.flatMap { worker -> [String] in
             guard let box = worker.box else { return [] }

@@ -4,7 +4,7 @@ import Locks
 final class ColumnWidths: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
-    /// A text wider than this pushes only its own line to the right.
+    /// A text of more columns than this does not widen its column; it only shifts the rest of its own line.
     static let widest = 40
 
     private let lock = Lock()

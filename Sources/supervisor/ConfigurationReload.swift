@@ -35,7 +35,7 @@ struct ConfigurationReload: Sendable {
             for sentence in error.sentences { diagnostics.sayAt(sentence) }
             return ReloadOutcome(error.kind, saying: error.sentences)
         } catch {
-            // The end was requested, or a client attached at this moment.
+            // The end was requested, or a client has the name of a new worker.
             let sentences = String(describing: error).split(separator: "\n").map(String.init)
             for sentence in sentences { diagnostics.say(sentence, .warning) }
             return ReloadOutcome(.refused, saying: sentences)

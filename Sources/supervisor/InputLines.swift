@@ -5,8 +5,8 @@ import Locks
 final class InputLines: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
-    /// How many lines are kept at least: with the default hard limit of 64 MiB and at least 256 charged bytes for each
-    /// event, no outbox has more events.
+    /// The least number of lines that are kept: as many as the events that fit into an outbox with the default hard
+    /// limit of 64 MiB, in which each event counts as at least 256 bytes.
     static let kept = 1 << 18
 
     private let kept: Int

@@ -37,8 +37,8 @@ final class InputReader: Sendable {
         self.goesOnAfterMistake = goesOnAfterMistake
     }
 
-    /// Starts the thread that reads, and that may wait for the file and for the workers; it calls `ended` at the end of
-    /// the file.
+    /// Starts the reading thread, which may wait for the file and for the workers; the thread calls `ended` at the end
+    /// of the file or after a failed read, but not if the reading was stopped before that.
     func start(ended: @escaping @Sendable () -> Void) throws(SystemError) {
         try PlatformThread.start(name: "input") { [self] in
             if readAll() { ended() }

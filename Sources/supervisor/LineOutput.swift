@@ -3,8 +3,8 @@ import Locks
 
 /// Writes lines to a file on a thread of its own: whole, in order, and many at a time when they come fast.
 ///
-/// If the reader goes away, only the writing ends. A slow reader fills the queue; each caller says what then becomes of
-/// its line. On a full disk, lines are left out until there is room.
+/// After a failed write, the writing ends and further lines are ignored; but on a full disk, lines are left out until
+/// there is room. A slow reader fills the queue; each caller says what then becomes of its line.
 final class LineOutput: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
@@ -18,7 +18,7 @@ final class LineOutput: @unchecked Sendable {
         case take
     }
 
-    /// The most bytes in the queue: some seconds of lines at the speed of a terminal.
+    /// With so many bytes the queue is full: some seconds of lines at the speed of a terminal.
     static let capacity = 16 << 20
 
     private let file: SystemFile
@@ -113,7 +113,7 @@ final class LineOutput: @unchecked Sendable {
             }
             let newline = UInt8(ascii: "\n")
             turns.take()
-            // After a line that was written in part, a newline keeps the next line from being taken for the rest.
+            // After a line that was written in part, a newline keeps the next line from being taken for its rest.
             let outcome = file.write(isTorn ? [newline] + lines : lines)
             turns.giveBack()
             var failure: SystemFileError?

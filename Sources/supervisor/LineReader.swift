@@ -9,7 +9,7 @@ struct LineReader {
         case tooLong
     }
 
-    /// The most bytes of a line, which is the default frame limit of a link: a longer line could not be sent.
+    /// The most bytes of a line: as many as the default frame limit of a link.
     static let greatestLength = 16 << 20
 
     private let greatestLength: Int

@@ -6,7 +6,7 @@ import EventRouting
 struct PrintedEvent {
     let name: String
     let context: EventContext
-    /// The worker that sent the event; nil for an event of the input.
+    /// The worker or client that sent the event; nil for an event of the supervisor itself, such as one of its input.
     let sender: String?
     let content: ShownPayload
 
@@ -27,7 +27,7 @@ struct PrintedEvent {
         )
     }
 
-    /// Describes an event from a host; a host passes on the events of other processes under their origins' names.
+    /// Describes an event that a host has sent; if the host only passed it on, `sender` is the event's origin.
     init(fromHost event: PassingEvent) {
         let origin = event.context.id.origin
         self.init(

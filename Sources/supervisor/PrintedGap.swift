@@ -1,7 +1,7 @@
 import BridgeProtocol
 import DomainEvents
 
-/// A printed place where events are missing.
+/// A place where events are missing, as it is printed.
 struct PrintedGap: Sendable, Hashable {
     /// Why the events are missing.
     enum Reason: String, Sendable, Hashable {

@@ -3,19 +3,19 @@ enum ProgramStatus: Int32, Sendable {
     case success = 0
     /// A request was answered by the event that means failure.
     case failingAnswer = 1
-    /// The command line is wrong.
+    /// The command line is wrong, or names something that does not exist.
     case usage = 64
-    /// With `--strict`: a line of the input is wrong.
+    /// Input was wrong or refused (for `run`, only with `--strict`), or a journal lacks events.
     case badInput = 65
-    /// The configuration or the input cannot be read.
+    /// The configuration, the input or a journal cannot be read.
     case noInput = 66
-    /// A worker was given up, or no supervisor answered.
+    /// A worker was given up or is down, no supervisor answered, or another process has the journal open.
     case workerUnavailable = 69
     /// The operating system refused something that the program needs, or the control socket cannot be made.
     case system = 71
-    /// Output cannot be written: the disk is full, or the file must not be written.
+    /// Output cannot be written, for example because the disk is full.
     case output = 74
-    /// The run stopped with events that were not handled.
+    /// Events were not handled, or a command was refused or not done in time.
     case unhandledEvents = 75
     /// The supervisor belongs to another user.
     case notPermitted = 77

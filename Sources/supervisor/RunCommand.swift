@@ -58,8 +58,21 @@ struct RunCommand {
             )
         )
         let status = try await run.run()
-        await journal?.journal.close()
-        return status
+        guard let journal = journal?.journal else { return status }
+        let isSafe = await makeSafe(journal, diagnostics)
+        await journal.close()
+        return status == .success && !isSafe ? .output : status
+    }
+
+    /// Makes safe what the journal has recorded; says why and returns false if that fails.
+    private func makeSafe(_ journal: EventJournal, _ diagnostics: Diagnostics) async -> Bool {
+        do {
+            try await journal.synchronize()
+            return true
+        } catch {
+            diagnostics.say("the last recorded events are not safe: \(error)", .error)
+            return false
+        }
     }
 
     /// Opens the journal that the configuration names; its path counts from the configuration file.
@@ -201,7 +214,7 @@ struct RunCommand {
     }
 }
 
-/// Why a run does not begin: the sentences, and the exit status.
+/// Why a command has failed: the sentences, and the exit status.
 struct RunFailure: Error {
     let status: ProgramStatus
     let description: String

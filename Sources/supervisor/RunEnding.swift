@@ -8,7 +8,7 @@ enum RunEnding: Sendable, Hashable {
     case badInput
     /// No worker runs or will be started again.
     case noWorkerLeft
-    /// Clients cannot attach as the configuration says; nothing was started.
+    /// The control socket cannot be made, for this reason; no worker was started.
     case controlUnavailable(String)
 
     /// The sentence that announces the end; nil if the end needs none.

@@ -20,7 +20,7 @@ final class RunOutcome: @unchecked Sendable {
 
     func controlSocketIsMissing() { lock.withLock { hasNoControlSocket = true } }
 
-    /// Standard output could not be written, although its reader has not gone.
+    /// Standard output took no more events, although its reader has not gone.
     func eventsWereNotPrinted() { lock.withLock { hasUnprintedEvents = true } }
 
     func inputBecameUnreadable() { lock.withLock { hasUnreadableInput = true } }
@@ -40,10 +40,13 @@ final class RunOutcome: @unchecked Sendable {
         }
     }
 
+    /// Whether the run has said that the worker was given up, and the worker has not come up since.
+    func isToldGivenUp(_ name: String) -> Bool { lock.withLock { toldGivenUp.contains(name) } }
+
     /// Whether every worker is at rest, and the run has said why each given-up worker was given up.
     ///
-    /// A worker's state changes before the reports about it are handled. So the state alone is not enough: a worker may
-    /// already have been given up when not even its ready report has been handled.
+    /// The state alone is not enough, because it changes before the reports about the worker are handled: a worker's
+    /// state may say that it was given up while the report that it was ready is still unhandled.
     func noWorkerIsLeft(of workers: [ChildStatus]) -> Bool {
         let told = lock.withLock { toldGivenUp }
         return workers.allSatisfy { worker in

@@ -69,7 +69,7 @@ extension SupervisorConfiguration.Worker {
         )
     }
 
-    /// The worker's limits; the outbox's hard limit is the library's, or the configured outbox if that is larger.
+    /// The worker's limits; the outbox's hard limit is the library's default, but not less than the configured outbox.
     private var workerLimits: WorkerLimits {
         var result = WorkerLimits()
         result.outbox = limits.outbox

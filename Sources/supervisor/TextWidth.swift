@@ -1,7 +1,7 @@
 /// How many columns of a terminal a text takes.
 ///
-/// Terminals differ about joined emoji, and about characters that a selector turns into emoji. The count here is the
-/// most that any terminal takes, so a line that fits by this count wraps on no terminal.
+/// Terminals differ about joined emoji, and about characters that a selector turns into emoji. Here each of them counts
+/// as its widest form on any terminal, so a line that fits by this count does not wrap because of them.
 enum TextWidth {
     static func columns(of text: some StringProtocol) -> Int {
         if text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) { return text.utf8.count }

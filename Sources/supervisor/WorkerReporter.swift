@@ -5,20 +5,26 @@ import EventBridge
 import EventRouting
 import JSONText
 import Supervision
+import SupervisorConfiguration
 
 /// Reports on the workers' lives, on the lines that they print, and on events that were refused or dropped.
 struct WorkerReporter: Sendable {
-    /// The bridge's reports about itself, and its commands: they are printed as sentences or not at all, never as
-    /// events.
+    /// The bridge's reports about itself, and its commands: `supervisor run` prints them as sentences or not at all,
+    /// never as events.
     static let reports = ControlEventNames.commands.union(ControlEventNames.answers)
         .union(HostEventNames.reports).union(EventNames.ofReports)
         .union(EventName.set([HostLost.eventName, HostRegained.eventName]))
 
-    /// The codes of a refusal because of the event itself: it does not decode, or is invalid.
+    /// The codes of refusals because of the event itself: it does not decode, or is invalid.
     private static let fieldCodes: ClosedRange<UInt64> = 1...2
 
-    /// How ``WorkerExited/next`` begins for a worker that stays down.
+    /// How ``WorkerExited/next`` begins for a worker that is given up.
     private static let givingUp = "gave up"
+
+    /// The reports at which ``statesChanged`` is called.
+    private static let reportsOfStates: Set = [
+        WorkerReady.eventName, WorkerExited.eventName, WorkerGaveUp.eventName, BridgeEnding.eventName,
+    ]
 
     /// How ``WorkerExited/next`` begins for a worker that is started again.
     private static let backingOff = "backing off"
@@ -29,16 +35,17 @@ struct WorkerReporter: Sendable {
     let inputName: String
     /// Whether a worker of this name only watches, so the events that it misses count for nothing.
     let isOnlooker: @Sendable (String) -> Bool
-    /// Whether an attached client has this name.
-    let isClient: @Sendable (String) -> Bool
-    /// Called when a worker has become ready or has ended.
+    /// The present states of the workers.
+    let states: @Sendable () -> [ChildStatus]
+    /// Called at each report in `reportsOfStates`, and when such a report was dropped.
     let statesChanged: @Sendable () -> Void
-    /// Called for a refused line of the input.
+    /// Called for a line of the input whose event a worker has refused because of the event itself.
     let inputRefused: @Sendable () -> Void
 
     /// Subscribes to the reports; they are handled until the subscriptions are released.
     func subscribe(to publisher: EventPublisher) -> [Subscription] {
-        let host = publisher.source.origin
+        let source = publisher.source
+        let host = source.origin
         // A worker may publish events with these names itself; they are no reports of the bridge.
         @Sendable func isOurs() -> Bool { EventContext.current?.id.origin == host }
         return [
@@ -58,13 +65,13 @@ struct WorkerReporter: Sendable {
             publisher.subscribe(to: ClientAttached.self) { if isOurs() { attached($0) } },
             publisher.subscribe(to: ClientDetached.self) { if isOurs() { detached($0) } },
             publisher.subscribe(to: ControlSocketReported.self) { if isOurs() { diagnostics.say($0.text) } },
-            publisher.subscribe(to: EventRefused.self) { refused($0, reporter: Self.reporter(besides: host), host) },
-            publisher.subscribe(to: EventsDropped.self) { dropped($0, reporter: Self.reporter(besides: host)) },
+            publisher.subscribe(to: EventRefused.self) { refused($0, reporter: Self.reporter(besides: host), source) },
+            publisher.subscribe(to: EventsDropped.self) { dropped($0, reporter: Self.reporter(besides: host), host) },
             publisher.subscribe(to: HandlerFailed.self) { handlerFailed($0, reporter: Self.reporter(besides: host)) },
         ]
     }
 
-    /// The worker whose report is being handled; nil if the report is the bridge's own.
+    /// The worker or client whose report is being handled; nil if the report is the bridge's own.
     private static func reporter(besides host: String) -> String? {
         guard let origin = EventContext.current?.id.origin, origin != host else { return nil }
         return origin
@@ -145,9 +152,13 @@ struct WorkerReporter: Sendable {
     }
 
     private func gaveUp(_ event: WorkerGaveUp) {
-        diagnostics.say("worker \"\(event.worker)\" was given up: \(event.reason)", .error)
-        outcome.workerWasGivenUp(event.worker)
+        sayGivenUp(event.worker, event.reason)
         statesChanged()
+    }
+
+    private func sayGivenUp(_ worker: String, _ reason: String) {
+        diagnostics.say("worker \"\(worker)\" was given up: \(reason)", .error)
+        outcome.workerWasGivenUp(worker)
     }
 
     private func unresponsive(_ event: WorkerUnresponsive) {
@@ -163,8 +174,8 @@ struct WorkerReporter: Sendable {
     }
 
     private func ending(_ event: BridgeEnding) {
-        diagnostics.say("stopping all workers: \"\(event.worker)\" has ended, which is significant")
-        // If the worker was the last one, the report of its end came before this report.
+        diagnostics.say("stopping all workers: the significant \"\(event.worker)\" has ended")
+        // Called here, too: if the worker was the last one, the report of its end came before this report.
         statesChanged()
     }
 
@@ -209,26 +220,34 @@ struct WorkerReporter: Sendable {
 
     // MARK: - Events
 
-    private func refused(_ event: EventRefused, reporter: String?, _ host: String) {
+    private func refused(_ event: EventRefused, reporter: String?, _ source: EventSource) {
         let refuser = reporter == nil ? event.worker : "the supervisor"
-        let line = reporter == nil ? inputLine(of: event.id, host) : nil
+        let line = reporter == nil ? inputLine(of: event.id, source) : nil
+        // What a client refuses counts neither as unhandled nor against the input: the run does not depend on clients.
+        let counts = reporter != nil || !Self.isClient(event.worker)
         guard let line else {
-            // An event that a client refuses does not count as unhandled.
-            if reporter != nil || !isClient(event.worker) { outcome.eventsWereNotHandled() }
+            if counts { outcome.eventsWereNotHandled() }
             let from = reporter.map { " of \($0)" } ?? ""
             diagnostics.sayOfEvent("\(refuser) refused \(event.event)\(from) (\(event.id)): \(event.reason)")
             return
         }
         diagnostics.sayAt("\(inputName):\(line): \(refuser) refused \(event.event): \(event.reason)")
+        guard counts else { return }
         if Self.fieldCodes.contains(event.code) { inputRefused() } else { outcome.eventsWereNotHandled() }
     }
 
-    private func inputLine(of id: String, _ host: String) -> Int? {
-        guard id.hasPrefix("\(host)-"), let number = id.split(separator: "-").last.flatMap({ UInt64($0) }) else {
-            return nil
-        }
+    /// The line of the input from which this run has published the event; nil for any other event.
+    private func inputLine(of id: String, _ source: EventSource) -> Int? {
+        guard let number = id.split(separator: "-").last.flatMap({ UInt64($0) }),
+            // An earlier run's event, which a journal brings again, and another machine's event have another
+            // incarnation. A worker's event has another origin.
+            id == EventID(source: source, number: number).description
+        else { return nil }
         return lines.line(of: number)
     }
+
+    /// Whether this is the name of a client, attached now or earlier: a configuration gives no worker such a name.
+    private static func isClient(_ name: String) -> Bool { SupervisorConfiguration.isClientName(name) }
 
     private func deadLettered(_ event: EventDeadLettered) {
         let why: String
@@ -267,16 +286,28 @@ struct WorkerReporter: Sendable {
         )
     }
 
-    private func dropped(_ event: EventsDropped, reporter: String?) {
+    private func dropped(_ event: EventsDropped, reporter: String?, _ host: String) {
         guard !isOnlooker(event.link) else { return }
         outcome.eventsWereNotHandled()
         let place = reporter.map { "in \($0), " } ?? ""
         let events = event.count == 1 ? "1 event" : "\(event.count) events"
         diagnostics.sayOfEvent("\(place)\(events) \(event.event) for \(event.link) dropped: \(event.reason)")
+        if reporter == nil, event.link == host { missed(event.event) }
+    }
+
+    /// Makes up for reports of the bridge that were dropped and for which the run's end would wait.
+    private func missed(_ report: String) {
+        if report == WorkerGaveUp.eventName {
+            for worker in states() where !outcome.isToldGivenUp(worker.name) {
+                if case .gaveUp(let reason) = worker.state { sayGivenUp(worker.name, reason) }
+            }
+        }
+        if Self.reportsOfStates.contains(report) { statesChanged() }
     }
 
     private func handlerFailed(_ event: HandlerFailed, reporter: String?) {
-        outcome.eventsWereNotHandled()
+        // As for refusals: what fails in a client does not count.
+        if !(reporter.map(Self.isClient) ?? false) { outcome.eventsWereNotHandled() }
         diagnostics.sayOfEvent(
             """
             the handler at \(event.handler) in \(reporter ?? "the supervisor") failed on \(event.event) (\(event.id)): \

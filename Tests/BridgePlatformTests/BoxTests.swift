@@ -94,6 +94,17 @@ extension PlatformTests {
             }
         }
 
+        @Test("A box's limit of open files holds although the parent began with a lower soft limit, and has raised it")
+        func moreThanTheParentBeganWith() async {
+            await #expect(processExitsWith: .success) {
+                var limit = rlimit(rlim_cur: 64, rlim_max: 4_096)
+                setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+                CurrentProcess.raiseDescriptorLimit()
+                let found = try run(shell("ulimit -n; ulimit -Hn").inBox { $0.limits = [.openFiles: 1_000] })
+                #expect(found.output == "1000\n1000\n")
+            }
+        }
+
         @Test("At the limit of descriptors a start fails for now, and the system does not lack a box")
         func noDescriptorLeft() async throws {
             guard try canDo("F16 files", { $0.files = everyFile }) else { return }
@@ -221,7 +232,7 @@ extension PlatformTests {
                 try leavingNothingBehind {
                     let wishes: [(String, (inout SpawnBox) -> Void)] = [
                         ("file-system rules need Landlock", { $0.files = everyFile }),
-                        ("leaving other processes alone needs Landlock", { $0.refusesNetwork = true }),
+                        ("keeping the process away from others needs Landlock", { $0.refusesNetwork = true }),
                     ]
                     for (words, wish) in wishes {
                         let error = #expect(throws: SpawnError.self) {
@@ -234,9 +245,9 @@ extension PlatformTests {
                         #expect(sentence.hasPrefix(words) && sentence.hasSuffix("(ENOSYS)"))
                     }
                     let lacks: [([(inout SpawnBox) -> Void], [String])] = [
-                        ([wishes[0].1], ["file-system rules need", "leaving other processes as they are needs"]),
-                        ([wishes[1].1], ["leaving other processes alone needs", "no network needs"]),
-                        (wishes.map(\.1), ["file-system rules need", "no network needs"]),
+                        ([wishes[0].1], ["file-system rules need", "keeping the process from changing others needs"]),
+                        ([wishes[1].1], ["keeping the process away from others", "taking away the network needs"]),
+                        (wishes.map(\.1), ["file-system rules need", "taking away the network needs"]),
                     ]
                     for (wishes, words) in lacks {
                         let request = shell("exit 7").inBox { box in

@@ -185,5 +185,42 @@ extension PlatformTests {
                 }
             }
         }
+
+        #if os(Linux)
+        @Test("Finishing hands over all that lies in a pipe that its writer has enlarged")
+        func finishingAnEnlargedPipe() async {
+            await #expect(processExitsWith: .success) {
+                try leavingNothingBehind {
+                    try withPoller { poller in
+                        let pipe = try FileDescriptor.pipe()
+                        // F_SETPIPE_SZ, which Swift does not know.
+                        guard fcntl(pipe.writing.rawValue, 1031, CInt(1 << 20)) >= 1 << 20 else {
+                            return CurrentProcess.report("not tested: a large pipe, as this user may have none")
+                        }
+                        let (lines, ends) = (Mailbox<LinePipe.Line>(), Mailbox<Bool>())
+                        let (held, release) = (Mailbox<Bool>(), Mailbox<Bool>())
+                        let capture = try LinePipe.capture(pipe.reading, on: poller) {
+                            lines.put($0)
+                        } onEnd: {
+                            ends.put(true)
+                        }
+                        // The poller has to read all of it after the writer's end.
+                        poller.perform {
+                            held.put(true)
+                            _ = try? release.wait()
+                        }
+                        try held.wait()
+                        let text = String(repeating: "x", count: 1_023) + "\n"
+                        writeAll(pipe.writing.rawValue, Array(String(repeating: text, count: 600).utf8))
+                        capture.finish()
+                        pipe.writing.close()
+                        release.put(true)
+                        try ends.wait()
+                        #expect(lines.contents.count == 600)
+                    }
+                }
+            }
+        }
+        #endif
     }
 }

@@ -6,7 +6,7 @@ struct ControlAllowanceTests {
     private static let second: UInt64 = 1_000_000_000
 
     private let refusal = LinkViolation(
-        "it sends control messages that answer no event without end; the limit is 10 a second, and 40 at once"
+        "it sends too many control messages that answer no event; the limit is 10 a second, and 40 at once"
     )
 
     /// How many of very many messages are taken at this moment.

@@ -114,10 +114,10 @@ struct LineMessageTests {
                 #"a line of 33 bytes is not JSON: byte 26: found the key "n" a second time, it stands first at line 1, column 21"#
             ),
             (#"{"type":""}"#, "a name has 1 to 256 bytes; this one has 0"),
-            (#"{"type":"*"}"#, #"no event has the name "*", which stands for all events where they are wanted"#),
+            (#"{"type":"*"}"#, #"no event has the name "*", by which a subscriber asks for all events"#),
             (
                 #"{"bridge":"hello","publishes":["A","*"]}"#,
-                #"no event has the name "*", which stands for all events where they are wanted"#
+                #"no event has the name "*", by which a subscriber asks for all events"#
             ),
             ("[1]", "a line holds an array, expected an object"),
             (#"{"a":1}"#, #"a line has neither "type", as an event has, nor "bridge", as a message has"#),

@@ -301,7 +301,7 @@ struct OutboxTests {
         #expect(sender.isEmpty && sender.chargedBytes == 0)
     }
 
-    @Test("the lowest number of a source is that of its oldest unsettled event")
+    @Test("the lowest number of a source is the lowest of those that may come again")
     func lowestNumber() throws {
         let (here, there) = (EventSource(origin: "a", incarnation: 1), EventSource(origin: "a", incarnation: 2))
         // Another object of the same source, as for an event whose frame was taken apart by itself.
@@ -316,6 +316,12 @@ struct OutboxTests {
         #expect(try sender.acknowledge(2, [3...3]) == 3)
         #expect(sender.lowestNumber(of: here) == nil)
         #expect(sender.lowestNumber(of: there) == 4)
+        // It may become a dead letter, which may come again.
+        _ = try sender.refuse(4)
+        sender.refusalWasTold()
+        #expect(sender.lowestNumber(of: there) == 4)
+        #expect(try sender.acknowledge(4) == 0)
+        #expect(sender.lowestNumber(of: there) == nil)
     }
 
     @Test("the unsettled are visited oldest first; what was handed out counts as an attempt")

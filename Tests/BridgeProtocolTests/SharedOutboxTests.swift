@@ -415,7 +415,7 @@ struct HostileOutboxTests {
         #expect(found == Array(3...12))
         let error = #expect(throws: OutboxDamage.self) { try read(allowed: 10 * LinkLimits.minimumCharge - 1) }
         #expect(found == Array(3...11))
-        #expect(error?.description == "behind event 11 lies more than a worker may keep, 2559 bytes")
+        #expect(error?.description == "more follows event 11 than the 2559 bytes that a worker may keep")
     }
 
     @Test("what a host reads of a dead worker's outbox is twice what the worker keeps before it drops")

@@ -145,6 +145,19 @@ struct ConnectionConformanceTests {
         }
     }
 
+    @Test("a stopped poller calls no writer, and the waiting thread does not either", arguments: Carrier.allCases)
+    func writerOfStoppedPoller(carrier: Carrier) throws {
+        let (near, far) = try carrier.pair(poller)
+        _ = near.fill()
+        poller.stop()
+        let calls = Shared(0)
+        near.whenWritable { calls.change { $0 += 1 } }
+        near.close()
+        far.close()
+        #expect(calls.value == 0)
+        #expect(near.write([1]) == .endOfStream)
+    }
+
     @Test(
         "what was written before the end is read before the end; the other direction goes on",
         arguments: Carrier.allCases

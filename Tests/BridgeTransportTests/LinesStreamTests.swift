@@ -327,11 +327,16 @@ struct LinesStreamTests {
         fixture.shutDown()
     }
 
-    @Test("a wrong cookie is rejected in lines")
+    @Test("a wrong cookie is rejected in lines, and what the peer wrote before it knew of that is no violation")
     func rejected() throws {
         let fixture = try Fixture(says: nil)
-        fixture.peer.say(#"{"bridge":"hello","cookie":"wrong"}"#)
+        let hello = #"{"bridge":"hello","cookie":"wrong","wants":["BoxSaved"]}"#
+        fixture.peer.send(hello + "\n" + #"{"bridge":"ready"}"# + "\n")
         #expect(fixture.peer.receive()?.hasPrefix(#"{"bridge":"reject","reason":"cookie","text":""#) == true)
+        fixture.peer.say("no line of a worker")
+        fixture.peer.close()
+        #expect(fixture.waitForEnd() == .endOfStream)
+        #expect(fixture.delegate.messages.value.count == 1)
         fixture.shutDown()
     }
 }

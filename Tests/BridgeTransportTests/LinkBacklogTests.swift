@@ -94,6 +94,26 @@ struct LinkBacklogTests {
         pair.shutDown()
     }
 
+    @Test("a pause lets go what the peer has published, though its acknowledgements stood behind events that now stay")
+    func paused() throws {
+        var limits = LinkLimits()
+        limits.windowEvents = 1
+        limits.outboxBytes = 4 * LinkLimits.minimumCharge
+        let pair = try LinkPair(.memory, limits: limits, workerDispose: { _, _ in .pending })
+        for number in 1...3 { pair.host.publish(number, from: LinkPair.hostSource) }
+        pair.workerDelegate.events.wait { $0.count == 1 }
+        for number in 1...8 { pair.worker.publish(number, from: LinkPair.workerSource) }
+        // The host has handled all of them. They stay until its third event has arrived, for which there is no window.
+        waitUntil { pair.worker.hasBacklog }
+        #expect(!pair.worker.hasRoom(for: "BoxSaved"))
+        pair.host.setPaused(true)
+        pair.host.pauseChanged()
+        waitUntil { pair.worker.hasRoom(for: "BoxSaved") }
+        #expect(pair.worker.outboxDepth.events == 0)
+        #expect(pair.host.outboxDepth.events == 3)
+        pair.shutDown()
+    }
+
     @Test("a peer without shared memory may not put off for ever what its acknowledgements stand behind")
     func owed() throws {
         var limits = LinkLimits()
@@ -139,7 +159,8 @@ struct LinkBacklogTests {
             delegate.end.value
                 == .violation(
                     """
-                    it has handled 5376 bytes of events and acknowledges them only behind event 18446744073709551615 of its own, \
+                    it has handled 5376 bytes of events, but acknowledges them only after event \
+                    18446744073709551615 of its own, \
                     which does not come; the limit is 5120 bytes
                     """
                 )

@@ -107,6 +107,33 @@ struct LinkViolationTests {
         fixture.shutDown()
     }
 
+    @Test("an event that was taken before the peer said that it is too large ends the link, and none leaves")
+    func smallFrames() throws {
+        var limits = LinkLimits()
+        limits.frameBytes = 4_096
+        let fixture = try Fixture(limits: limits, handshake: false)
+        fixture.link.put(1, from: LinkPair.hostSource)
+        fixture.link.put(2, from: LinkPair.hostSource, payload: [UInt8](repeating: 0, count: 2_000))
+        limits.frameBytes = 1_500
+        fixture.peer.send(.hello(LinkPair.hello(limits)))
+        let large = EventID(source: LinkPair.hostSource, number: 2)
+        let expected = "it takes frames of at most 1500 bytes, and BoxSaved (\(large)), which waits for it, is larger"
+        #expect(fixture.waitForEnd() == .violation(expected))
+        var bodies: [[UInt8]] = []
+        while let body = fixture.peer.receive() { bodies.append(body) }
+        let messages = try bodies.map { body in
+            try body.withUnsafeBytes { try ControlMessage(decoding: $0, limits: LinkLimits()) }
+        }
+        guard messages.count == 1, case .goodbye(let goodbye)? = messages[0] else {
+            Issue.record("there came \(messages)")
+            return
+        }
+        #expect(goodbye.text == expected)
+        // The successor of the peer learns of which event its predecessor has died.
+        #expect(fixture.link.unfinished == [large])
+        fixture.shutDown()
+    }
+
     @Test("control messages without end, known or not, end the link; the limit is named")
     func controlMessages() throws {
         // A frame of an unknown kind that may be skipped: [128].
@@ -116,7 +143,7 @@ struct LinkViolationTests {
             let fixture = try Fixture(limits: limits)
             fixture.peer.send(Array(repeatElement(bytes, count: 1_000).joined()))
             let expected =
-                "it sends control messages that answer no event without end; the limit is 1 a second, and 4 at once"
+                "it sends too many control messages that answer no event; the limit is 1 a second, and 4 at once"
             #expect(fixture.waitForEnd() == .violation(expected))
             fixture.shutDown()
         }

@@ -401,7 +401,7 @@ struct LayoutTests {
         )
         #expect(
             try other.mismatch(for: note)
-                == "The layout of Note makes another event, which has the field \"id\" otherwise than Codable"
+                == "The layout of Note makes another event, which has the field \"id\" differently from Codable"
         )
     }
 }

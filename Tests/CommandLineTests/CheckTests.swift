@@ -194,12 +194,12 @@ struct CheckTests {
         #expect(
             noted.output.dropFirst() == [
                 """
-                note: worker "a" publishes BridgeStopRequested, which is taken from no worker: it is between a host and \
-                its clients
+                note: worker "a" publishes BridgeStopRequested, which no worker may publish: only hosts and clients \
+                exchange it
                 """,
                 """
-                note: the control socket's directory \(workspace.path) is open to other users (755); a socket needs one \
-                that is its user's alone (700)
+                note: the control socket's directory \(workspace.path) is open to other users (755); expected one \
+                that only its user may enter (700)
                 """,
             ]
         )

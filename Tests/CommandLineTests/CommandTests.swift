@@ -100,6 +100,24 @@ struct CommandTests {
         #expect(result.errors.contains { $0.contains("exited with status 0, as it was asked to") })
     }
 
+    @Test("stop returns when the supervisor's process has ended, not at its goodbye")
+    func stopWaits() async throws {
+        // A service manager that takes nothing: after its goodbye the supervisor still waits a second for it.
+        let path = workspace.path + "/notify"
+        let manager = try Manager(at: path)
+        let socket = try #require(ServiceSocket(name: path))
+        await onThreads(1) { _ in while (try? socket.send("X=1")) != nil {} }
+        let environment = ["NOTIFY_SOCKET": path]
+        let supervisor = try await RunningSupervisor.start(["store"], in: workspace, environment: environment)
+        let process = try OtherProcess(try await report().pid)
+        #expect(!process.ends(withinMilliseconds: 0))
+        let stopped = try await command("stop")
+        #expect(stopped.status == .exited(code: 0) && stopped.errors.isEmpty, "\(stopped.errors)")
+        #expect(process.ends(withinMilliseconds: 0))
+        #expect(try await supervisor.end().status == .exited(code: 0))
+        withExtendedLifetime(manager) {}
+    }
+
     @Test("a restart of a worker that does not come up ends with status 69 and says why")
     func givenUp() async throws {
         let supervisor = try await RunningSupervisor.start(["store"], in: workspace)
@@ -198,7 +216,7 @@ struct CommandTests {
         ] {
             let result = try await SupervisorProgram.run(words + ["--control", "run/s"], in: workspace.path)
             #expect(result.status == .exited(code: 69) && result.output.isEmpty)
-            #expect(result.errors.count == 1 && result.errors[0].contains("no host is to be had at run/s"))
+            #expect(result.errors.count == 1 && result.errors[0].contains("no host can be reached at run/s"))
             #expect(result.errors[0].hasSuffix("; is a supervisor running, with --control run/s or `control` set?"))
         }
         let none = try await SupervisorProgram.run(["status"], in: workspace.path)
@@ -340,7 +358,7 @@ struct CommandTests {
                 #expect(result.status == .exited(code: 0), "\(words)")
                 #expect(result.output.contains { $0.contains("canvas") }, "\(words): \(result.output)")
                 #expect(result.errors.count == 1)
-                #expect(result.errors[0].hasSuffix("\(Self.bothVersions); it has told how it is, and no more"))
+                #expect(result.errors[0].hasSuffix("\(Self.bothVersions); only its status report can be shown"))
             }
         }
     }

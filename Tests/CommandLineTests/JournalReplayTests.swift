@@ -139,7 +139,8 @@ struct JournalReplayTests {
                 try Task.checkCancellation()
                 await Task.yield()
             }
-            // It waits at event 100, the 36th of the second batch of 64, for which the command waits.
+            // It waits at event 100, the 36th of the second batch of 64, for which the command waits. The host may be
+            // putting in the events behind it: it stops when it sees that the command is gone.
             replay.kill()
             _ = try await replay.result()
             while try await workspace.run("status", "--json", "--control", "run/s").output.contains(where: {
@@ -155,7 +156,9 @@ struct JournalReplayTests {
             try workspace.write("gate", "\n")
             #expect(try await live.status == .exited(code: 0))
             let all = Self.handled(by: "a", in: workspace).dropFirst(300)
-            #expect(all.filter(\.isReplay).map(\.number) == Array(1...128))
+            let last = all.count { $0.isReplay }
+            #expect((100...128).contains(last))
+            #expect(all.filter(\.isReplay).map(\.number) == Array(1...last))
             #expect(all.last == Handled(number: 301, attempt: 1, isReplay: false))
             // Another replay goes on where that one has ended; what was recorded meanwhile is in the journal, too.
             let rest = try await workspace.run(
@@ -165,14 +168,14 @@ struct JournalReplayTests {
                 "--to",
                 "a",
                 "--after",
-                "128",
+                "\(last)",
                 "--json",
                 "--control",
                 "run/s"
             )
-            #expect(rest.output == [#"{"handled":173,"refused":0,"unwanted":0,"missing":0,"last":301}"#])
+            #expect(rest.output == [#"{"handled":\#(301 - last),"refused":0,"unwanted":0,"missing":0,"last":301}"#])
             let numbers = Self.handled(by: "a", in: workspace).dropFirst(300 + all.count).map(\.number)
-            #expect(Array(numbers) == Array(129...301))
+            #expect(Array(numbers) == Array((last + 1)...301))
         }
     }
 

@@ -133,13 +133,13 @@ struct MisbehaviourTests {
         violation("slow-frame", "a frame that it has begun made no progress for 400 ms, which is the limit"),
         violation(
             "flood-control",
-            "it sends control messages that answer no event without end; the limit is 5 a second#"
+            "it sends too many control messages that answer no event; the limit is 5 a second#"
         ),
         violation(
             "flood-names",
             "it brings the event name \"Made up 21\"; the limit is 20 names that no other process knows"
         ),
-        violation("name-all", "no event has the name \"*\", which stands for all events where they are wanted"),
+        violation("name-all", "no event has the name \"*\", by which a subscriber asks for all events"),
         violation("flood-interest", "interest in more than 30 names"),
         violation("command", "a drain frame is forbidden: only a host sends it"),
         MisbehaviourCase(

@@ -189,8 +189,8 @@ struct RequestTests {
                 #expect(
                     result.errors.first?.hasSuffix(
                         """
-                         was not answered by Pong within 3s; those who want it do not say whether they have handled it; \
-                        1 of these events came that nothing had caused: an answer is published inside the handler
+                         was not answered by Pong within 3s; the processes that want it do not report whether they \
+                        handled it; 1 of these events came without a cause: an answer is published inside the handler
                         """
                     ) == true,
                     "\(result.errors)"

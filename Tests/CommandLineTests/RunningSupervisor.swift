@@ -22,13 +22,20 @@ final class RunningSupervisor: Sendable {
     }
 
     /// Starts a supervisor with workers of these names, and returns when they are ready.
-    static func start(_ workers: [String], in workspace: Workspace) async throws -> RunningSupervisor {
+    ///
+    /// - Parameter environment: further variables.
+    static func start(
+        _ workers: [String],
+        in workspace: Workspace,
+        environment: [String: String] = [:]
+    ) async throws -> RunningSupervisor {
         try workspace.write("bridge.json5", configuration(workers))
         let (programs, errors) = (Collected<SupervisorProgram>(), Collected<String>())
         let run = Task {
-            try await workspace.run(
-                "run",
-                "bridge.json5",
+            try await SupervisorProgram.run(
+                ["run", "bridge.json5"],
+                in: workspace.path,
+                environment: environment,
                 onError: { program, line in
                     // Added first: a test that waits for the line then asks for the program.
                     programs.add(program)

@@ -60,6 +60,21 @@ struct BufferingTests {
         }
     }
 
+    @Test("newest counts the events on both sides of a gap as missed, with the gap", arguments: [false, true])
+    func newestAroundAGap(beginsWithAGap: Bool) async {
+        let channel = publisher.channel(of: Ping.self)
+        var iterator = publisher.eventsAndGaps(of: Ping.self, buffering: .newest(2)).makeAsyncIterator()
+        if beginsWithAGap { channel.eventsWereMissed(1) }
+        publisher.publish(Ping(1))
+        channel.eventsWereMissed(5)
+        for number in 2...4 { publisher.publish(Ping(number)) }
+        let lost = beginsWithAGap ? 6 : 5
+        let gap = EventGap(event: "Ping", count: lost + 2, droppedOnTheWay: lost, limit: 2)
+        #expect(await iterator.next().text == gap.description)
+        #expect(await iterator.next().text == "3")
+        #expect(await iterator.next().text == "4")
+    }
+
     @Test func oldestKeepsTheFirstAndGoesOnBehindTheGap() async {
         var iterator = publisher.eventsAndGaps(of: Ping.self, buffering: .oldest(3)).makeAsyncIterator()
         for number in 0..<5 { publisher.publish(Ping(number)) }

@@ -110,6 +110,13 @@ struct ChannelTests {
         #expect(Ping.eventName == "Ping")
         #expect(CanvasEvent.eventName == "CanvasEvent")
         #expect(EventPublisher().channel(of: Moved.self).name == "warehouse.moved")
+        struct Local: DomainEvent {}
+        #expect(Nested.Boxed<Int>.eventName == "Boxed<Int>")
+        for type in [Ping.self, Nested.Inner.self, Nested.Boxed<[String]>.self, Local.self] as [any DomainEvent.Type] {
+            #expect(type.eventName == String(describing: type))
+        }
+        // An optimizer that sees the type would name it with what keeps two files' private types apart.
+        #expect(Hidden.eventName == "Hidden")
     }
 }
 
@@ -333,3 +340,10 @@ struct ForwarderTests {
         subscription.cancel()
     }
 }
+
+private enum Nested {
+    struct Inner: DomainEvent {}
+    struct Boxed<Content: Codable & Sendable>: DomainEvent { let content: Content }
+}
+
+private struct Hidden: DomainEvent {}

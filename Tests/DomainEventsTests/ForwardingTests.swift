@@ -116,6 +116,55 @@ struct ForwardingTests {
         for subscription in subscriptions { subscription.cancel() }
     }
 
+    @Test func sendWaitsForRoomThereToo() async throws {
+        let (other, sent) = (EventPublisher(), Collected<Int>())
+        let forwarding = publisher.forward(Ping.self, to: other)
+        var iterator = other.events(of: Ping.self, buffering: .waiting(1)).makeAsyncIterator()
+        let total = 2 * EventBuffering<Ping>.hardLimitFactor
+        let sender = Task { [publisher] in
+            for number in 0..<total {
+                try await publisher.send(Ping(number))
+                sent.add(number)
+            }
+        }
+        await sent.wait(for: 1)
+        // If the second `send` can go on, it does so now.
+        for _ in 0..<200 { await Task.yield() }
+        #expect(sent.count == 1)
+        for number in 0..<total { #expect(try await iterator.next() == Ping(number)) }
+        try await sender.value
+        forwarding.cancel()
+    }
+
+    @Test("senders to two publishers that pass events on to each other do not wait for each other's places")
+    func sendersInACircle() async throws {
+        let (other, sent) = (EventPublisher(), Collected<Int>())
+        let links = [publisher.forward(Ping.self, to: other), other.forward(Ping.self, to: publisher)]
+        var here = publisher.events(of: Ping.self, buffering: .waiting(1)).makeAsyncIterator()
+        var there = other.events(of: Ping.self, buffering: .waiting(1)).makeAsyncIterator()
+        try await publisher.send(Ping(0))
+        let senders = [publisher, other].enumerated().map { number, publisher in
+            Task {
+                try await publisher.send(Ping(number + 1))
+                sent.add(number)
+            }
+        }
+        // Each sender waits for its first place now; the places come free one after the other.
+        for _ in 0..<200 { await Task.yield() }
+        #expect(sent.count == 0)
+        #expect(try await here.next() == Ping(0))
+        for _ in 0..<200 { await Task.yield() }
+        #expect(try await there.next() == Ping(0))
+        // The second sender waits until the first event has left both.
+        let first = try await here.next()
+        #expect(try await there.next() == first)
+        let second = try await here.next()
+        #expect(try await there.next() == second)
+        #expect(Set([first?.number, second?.number]) == [1, 2])
+        for sender in senders { try await sender.value }
+        for link in links { link.cancel() }
+    }
+
     @Test func whatAHandlerThereThrowsIsReportedThere() {
         let other = EventPublisher()
         let subscriptions = [

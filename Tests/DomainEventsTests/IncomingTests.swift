@@ -33,6 +33,7 @@ struct IncomingTests {
     private func deliver(_ number: Int = 0) -> String {
         publisher.channel(of: Ping.self)
             .deliverIncoming(
+                payload: nil,
                 { Ping(number) },
                 context: context,
                 from: publisher,
@@ -103,6 +104,7 @@ struct IncomingTests {
                 if asksBefore { note() }
                 _ = publisher.channel(of: Pong.self)
                     .deliverIncoming(
+                        payload: nil,
                         { Pong() },
                         context: other,
                         from: publisher,

@@ -292,7 +292,7 @@ struct RequestTests {
         await clock.asleep.wait(for: 1)
         clock.advance(by: .seconds(5))
         let error = await #expect(throws: DeliveryError.self) { try await request.value }
-        let hint = "1 Pong came that nothing had caused: publish an answer inside the handler, or with causedBy:"
+        let hint = "1 Pong came without a cause: publish an answer inside the handler, or with causedBy:"
         #expect(error?.description.hasSuffix("was not answered by Pong within 5.0 seconds; \(hint)") == true)
         subscription.cancel()
     }
@@ -311,7 +311,7 @@ struct RequestTests {
         await clock.asleep.wait(for: 1)
         clock.advance(by: .seconds(5))
         let error = await #expect(throws: DeliveryError.self) { try await request.value }
-        #expect(error?.description.contains("within 5.0 seconds; 1 Pong came that nothing had caused") == true)
+        #expect(error?.description.contains("within 5.0 seconds; 1 Pong came without a cause") == true)
         subscription.cancel()
     }
 

@@ -162,6 +162,136 @@ struct TransactionTests {
         }
     }
 
+    @Test("an inner one that outlives the outer one still drops its events if its body throws")
+    func innerThatOutlivesAndThrows() async throws {
+        let (innerRuns, outerEnded) = (Barrier(), Barrier())
+        let inner = try await publisher.transaction {
+            let inner = Task { [publisher] in
+                try await publisher.transaction {
+                    innerRuns.open()
+                    await outerEnded.pass()
+                    publisher.publish(Ping(1))
+                    throw Refused(number: 1)
+                }
+            }
+            await innerRuns.pass()
+            return inner
+        }
+        outerEnded.open()
+        await #expect(throws: Refused(number: 1)) { try await inner.value }
+        #expect(log.all.isEmpty)
+        publisher.publish(Ping(2))
+        #expect(log.all == [2])
+    }
+
+    @Test("an inner one that outlives the outer one holds what it publishes then until its own end")
+    func innerThatOutlives() async throws {
+        let (innerRuns, outerEnded) = (Barrier(), Barrier())
+        let inner = try await publisher.transaction {
+            publisher.publish(Ping(1))
+            let inner = Task { [publisher, log] in
+                try await publisher.transaction {
+                    publisher.publish(Ping(2))
+                    innerRuns.open()
+                    await outerEnded.pass()
+                    publisher.publish(Ping(3))
+                    // An innermost one joins the inner one, which is still open.
+                    publisher.transaction { publisher.publish(Pong(4)) }
+                    #expect(log.all == [1, 2])
+                }
+            }
+            await innerRuns.pass()
+            return inner
+        }
+        #expect(log.all == [1, 2])
+        outerEnded.open()
+        try await inner.value
+        #expect(log.all == [1, 2, 3, 4])
+    }
+
+    @Test("a task that begins another one while its events wait for the first one's end keeps its order")
+    func anotherOneWhileTheFirstEnds() async {
+        let (mayGo, hasGone) = (Barrier(), Flag())
+        let blocking = publisher.subscribe(to: Ping.self) {
+            guard $0.number == -1 else { return }
+            mayGo.open()
+            waitUntil { hasGone.isSet }
+        }
+        await onThreads(1) { [publisher] _ in
+            publisher.transaction {
+                publisher.publish(Ping(-1))
+                Task {
+                    await mayGo.pass()
+                    publisher.publish(Ping(0))
+                    try? publisher.transaction {
+                        publisher.publish(Ping(99))
+                        throw Refused(number: 99)
+                    }
+                    publisher.transaction {
+                        publisher.publish(Ping(1))
+                        publisher.publish(Ping(2))
+                    }
+                    publisher.publish(Ping(3))
+                    hasGone.set()
+                }
+            }
+        }
+        #expect(await log.wait(for: 5) == [-1, 0, 1, 2, 3])
+        blocking.cancel()
+    }
+
+    @Test("a task that outlives it keeps its order, however many events it publishes before the first has been handled")
+    func manyLateEvents() async {
+        let (mayGo, hasPublished) = (Barrier(), Flag())
+        let total = 1_100
+        let blocking = publisher.subscribe(to: Ping.self) {
+            guard $0.number == -1 else { return }
+            mayGo.open()
+            waitUntil { hasPublished.isSet }
+        }
+        await onThreads(1) { [publisher] _ in
+            publisher.transaction {
+                publisher.publish(Ping(-1))
+                Task {
+                    await mayGo.pass()
+                    for number in 0..<total { publisher.publish(Ping(number)) }
+                    hasPublished.set()
+                }
+            }
+        }
+        #expect(await log.wait(for: total + 1) == Array(-1..<total))
+        blocking.cancel()
+    }
+
+    @Test("it returns though a task that outlives it publishes on and on, and the task's events keep their order")
+    func endlessLateEvents() async {
+        let (published, hasReturned, hasStopped) = (Counter(), Flag(), Collected<Int>())
+        // While the caller publishes what was held, there is always one more event.
+        let blocking = publisher.subscribe(to: Ping.self) { event in
+            waitUntil { published.count > event.number + 1 || hasReturned.isSet }
+        }
+        await onThreads(1) { [publisher, log] _ in
+            publisher.transaction {
+                publisher.publish(Ping(-1))
+                Task {
+                    while !hasReturned.isSet {
+                        if published.count > log.count + 100 {
+                            await Task.yield()
+                        } else {
+                            publisher.publish(Ping(published.count))
+                            published.add()
+                        }
+                    }
+                    hasStopped.add(published.count)
+                }
+            }
+            hasReturned.set()
+        }
+        let total = await hasStopped.wait(for: 1)[0]
+        #expect(await log.wait(for: total + 1) == Array(-1..<total))
+        blocking.cancel()
+    }
+
     @Test func sendIsHeldAndDoesNotWaitAndReturnsTheIdentity() async throws {
         var iterator = publisher.deliveries(of: Ping.self, buffering: .waiting(1)).makeAsyncIterator()
         let ids = try await publisher.transaction {

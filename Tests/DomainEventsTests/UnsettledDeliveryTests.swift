@@ -58,7 +58,7 @@ struct UnsettledDeliveryTests {
                 .full(publisher.makeContext(causedBy: nil)),
                 HandlingTracker(handlers: 1, completion: outcome),
                 lockMask: subscriber.lockMask,
-                keys: nil
+                .nothing
             )
         }
         #expect(outcome.failures.all.map { "\($0)" }.first?.contains("its subscription was cancelled") == true)

@@ -455,7 +455,7 @@ struct AttachTests {
         let error = await #expect(throws: BridgeClientError.self) {
             _ = try await BridgeClient.connect(to: home.path, publisher: EventPublisher())
         }
-        #expect(error?.description.hasSuffix("as many clients are attached as may be") == true)
+        #expect(error?.description.hasSuffix("the host has as many clients as it allows") == true)
         await first.close()
         await home.detached.wait { $0.count == 1 }
         let second = try await home.attach(EventPublisher())

@@ -229,7 +229,7 @@ struct ControlServiceTests {
         let client = try await home.attach(EventPublisher())
         let text = await refusal { _ = try await client.reload(within: .seconds(60)) }
         #expect(text?.contains("the program that has the host at ") == true, "\(text ?? "")")
-        #expect(text?.contains(" does not do this: nothing subscribes to ConfigurationReloadRequested") == true)
+        #expect(text?.contains(" does not support this: nothing subscribes to ConfigurationReloadRequested") == true)
         let outcome = ReloadOutcome(.taken, unchanged: ["store"])
         let handling = home.publisher.subscribe(to: ConfigurationReloadRequested.self) {
             [publisher = home.publisher] _ in
@@ -300,8 +300,8 @@ struct ControlServiceTests {
         let found = await refusals.wait { $0.count == 3 }
         #expect(
             found.map(\.reason) == [
-                "worker \"wild\" may not publish WorkerStopRequested: only who is attached to the host commands",
-                "worker \"wild\" may not publish BridgeStopRequested: only who is attached to the host commands",
+                "worker \"wild\" may not publish WorkerStopRequested: only attached clients give commands",
+                "worker \"wild\" may not publish BridgeStopRequested: only attached clients give commands",
                 "worker \"wild\" may not publish CommandAnswered: only the host answers",
             ]
         )

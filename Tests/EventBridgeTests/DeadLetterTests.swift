@@ -152,6 +152,32 @@ struct DeadLetterTests {
         subscription.cancel()
     }
 
+    @Test(
+        "A worker with a letter is not told what its store may forget: the letter's event may come again",
+        .timeLimit(.minutes(5))
+    )
+    func forgetsNothing() async throws {
+        let marks = Collected<UInt64?>()
+        let worker = InMemoryWorker("worker", subscribes: [Job.self]) { publisher in
+            [
+                publisher.subscribe(to: Job.self) { job in
+                    marks.add(EventContext.current?.settledBelow)
+                    if job.number == 2, EventContext.current?.attempt == 1 { throw Unwilling() }
+                }
+            ]
+        }
+        let bridge = try await BridgeHost.inMemory(publisher, workers: [worker])
+        for number in 1...3 {
+            publisher.publish(Job(number: number))
+            await marks.wait(for: number)
+            await bridge.waitUntilIdle()
+        }
+        #expect(try bridge.redeliverDeadLetters(of: "worker") == 1)
+        await marks.wait(for: 4)
+        #expect(marks.all.map { $0 == nil } == [false, false, true, true])
+        await bridge.shutdown()
+    }
+
     @Test("A report that a worker refuses is not kept: it causes no further ones", .timeLimit(.minutes(5)))
     func reportIsNotKept() async throws {
         let picky = Picky { _ in true }

@@ -279,6 +279,29 @@ struct LinesWorkerTests {
         reports.end()
     }
 
+    @Test("A4: an event over which every worker breaks off with a goodbye is dead-lettered after three strikes")
+    func breaksOff() async throws {
+        let reports = WorkerReports(publisher)
+        let outcomes = Collected<String>()
+        let subscriptions = [
+            publisher.subscribe(to: EventDeadLettered.self) { _ in outcomes.add("dead-lettered") },
+            publisher.subscribe(to: WorkerGaveUp.self) { outcomes.add("given up: \($0.reason)") },
+        ]
+        // As above: the first end counts if events waited behind this one.
+        let bridge = try bridge(worker(), restarts: 1)
+        try await bridge.start()
+        publish(1...40) { $0 == 10 ? "break off" : "" }
+        let outcome = await outcomes.wait { !$0.isEmpty }
+        #expect(outcome == ["dead-lettered"])
+        await bridge.waitUntilIdle()
+        #expect(firsts(reports.done.all) == (1...40).filter { $0 != 10 })
+        #expect(bridge.deadLetters.map(\.cause) == [.crashes] && bridge.deadLetters.map(\.strikes) == [3])
+        #expect(reports.exits.all.allSatisfy { $0.reason == "exited with status 1" })
+        await bridge.shutdown()
+        for subscription in subscriptions { subscription.cancel() }
+        reports.end()
+    }
+
     @Test("the sample refuses an event whose answer JSON cannot say, in a sentence, and lives on")
     func unwritable() async throws {
         let reports = WorkerReports(publisher)
@@ -302,6 +325,7 @@ struct LinesWorkerTests {
         try? await bridge.start()
         await reports.gaveUp.wait { !$0.isEmpty }
         #expect(reports.gaveUp.all.first?.reason.contains("cookie") == true)
+        #expect(bridge.statistics.map(\.violations) == [0])
         await bridge.shutdown()
         reports.end()
     }

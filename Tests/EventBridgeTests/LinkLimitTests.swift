@@ -17,7 +17,7 @@ struct LinkLimitTests {
         ),
         (
             "flood-control", WorkerLimits(controlMessages: 5),
-            "it sends control messages that answer no event without end; the limit is 5 a second, and 20 at once"
+            "it sends too many control messages that answer no event; the limit is 5 a second, and 20 at once"
         ),
         (
             "flood-names", WorkerLimits(eventNames: 20),

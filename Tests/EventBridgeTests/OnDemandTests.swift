@@ -11,6 +11,10 @@ struct ParcelArrived: DomainEvent, Equatable {
     let number: Int
 }
 
+private struct CatalogPrinted: DomainEvent {
+    let text: String
+}
+
 struct ParcelReturned: DomainEvent, Equatable {
     let number: Int
 }
@@ -56,6 +60,29 @@ struct OnDemandTests {
         #expect(bridge.status.map(\.starts) == [1])
         let report = await bridge.shutdown()
         #expect(report.isComplete)
+    }
+
+    @Test("An event beyond the default limit of a frame reaches one, down or up", .timeLimit(.minutes(5)))
+    func largeEvent() async throws {
+        let seen = Collected<Int>()
+        let reader = InMemoryWorker(
+            "reader",
+            subscribes: [CatalogPrinted.self],
+            onDemand: Self.never,
+            limits: WorkerLimits(frame: 64 << 20)
+        ) { publisher in
+            [publisher.subscribe(to: CatalogPrinted.self) { seen.add($0.text.utf8.count) }]
+        }
+        let bridge = try await BridgeHost.inMemory(publisher, workers: [reader])
+        // The first finds the worker down, the second finds it up.
+        for count in 1...2 {
+            #expect(bridge.status.map(\.starts) == [count - 1])
+            publisher.publish(CatalogPrinted(text: String(repeating: "a", count: 20 << 20)))
+            await seen.wait(for: count)
+        }
+        #expect(seen.all == [20 << 20, 20 << 20])
+        #expect(bridge.status.map(\.starts) == [1])
+        await bridge.shutdown()
     }
 
     @Test("deliver and send reach one that is down", .timeLimit(.minutes(5)))

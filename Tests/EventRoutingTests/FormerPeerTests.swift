@@ -1,3 +1,4 @@
+import BridgeProtocol
 import BridgeTransport
 import DomainEvents
 import Testing
@@ -22,6 +23,24 @@ struct FormerPeerTests {
         bench.router.exchange(adding: [next, other])
         #expect(next.link.hasOwed == isOwed)
         #expect(!other.link.hasOwed)
+        bench.router.stop()
+    }
+
+    @Test("gets no settled mark if one before has had an event that is a dead letter now", arguments: [1, 2])
+    func letter(attempt: Int) throws {
+        let bench = try RoutingBench(keepsLetters: true)
+        let former = bench.peer("canvas", wants: ["Box"])
+        bench.router.add(former)
+        _ = try [UInt8(0xA0)].withUnsafeBytes { payload in
+            try former.enqueue(bench.makeContext(), name: "Box", attempt: attempt, isHeld: false, payload: payload)
+        }
+        former.close(because: "it was stopped")
+        bench.router.retire(former)
+        #expect(bench.router.deadLetters?.letters.map(\.event.attempts) == [attempt - 1])
+        let next = bench.peer("canvas", wants: ["Box"])
+        bench.router.exchange(adding: [next])
+        // An event that no process has had was not handled.
+        #expect(next.link.hasOwed == (attempt > 1))
         bench.router.stop()
     }
 }

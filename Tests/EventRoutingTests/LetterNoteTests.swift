@@ -8,39 +8,13 @@ import Testing
 @testable import EventRouting
 
 /// Keeps the notes that it gets, in order.
-private final class Notebook: EventRecording, @unchecked Sendable {
+private final class Notebook: IdleRecorder, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let lock = Lock()
     private var notes: [CustodyNote] = []
     var all: [CustodyNote] { lock.withLock { notes } }
 
     func note(_ notes: [CustodyNote]) { lock.withLock { self.notes += notes } }
-
-    func encoder<E: DomainEvent>(of type: E.Type) -> @Sendable (E) throws -> [UInt8] { { _ in [] } }
-    func makeRoom(for payload: [UInt8]) {}
-    func record(
-        _ payload: [UInt8],
-        name: String,
-        context: EventContext,
-        owed: [OwedReceiver],
-        whenSettled: (@Sendable ((any Error)?) -> Void)?
-    ) throws -> Bool { true }
-    func wasRecorded() {}
-    var isSafeAtOnce: Bool { true }
-    func whenSafe(_ body: @escaping @Sendable ((any Error)?) -> Void) { body(nil) }
-    func takeOwed() -> [OwedEvent] { [] }
-    func lastBookmark(of worker: String) -> KeptBookmark { .notKept }
-    var report: RecordingReport {
-        RecordingReport(
-            firstPosition: 1,
-            lastPosition: 0,
-            safePosition: 0,
-            unsafeNanoseconds: nil,
-            segments: 1,
-            bytes: 0,
-            failure: nil
-        )
-    }
 }
 
 @Suite("What is noted of dead letters")

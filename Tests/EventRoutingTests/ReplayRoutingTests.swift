@@ -53,12 +53,6 @@ struct ReplayRoutingTests {
         waitUntil { peer.link.lock.withLock { peer.link.waiters.areSendersWaiting } }
     }
 
-    /// Returns when another thread waits for this lock, which the caller holds.
-    private func waitUntilWanted(_ lock: Lock) {
-        // The first word of a mutex is 2 while it is held and another thread sleeps until it is free.
-        waitUntil { UnsafeRawPointer(lock.mutex).load(as: Int32.self) == 2 }
-    }
-
     @Test("hears nothing of the same event, which is there besides, while it waits for room")
     func sameEventBesides() async throws {
         let peer = try fullPeer()

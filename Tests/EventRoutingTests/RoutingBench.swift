@@ -1,6 +1,8 @@
 import BridgePlatform
 import BridgeProtocol
 import DomainEvents
+import Locks
+import TestSupport
 
 @testable import BridgeTransport
 @testable import EventRouting
@@ -155,4 +157,10 @@ extension Topic {
             by: router
         )
     }
+}
+
+/// Returns when another thread waits for this lock, which the caller holds.
+func waitUntilWanted(_ lock: Lock) {
+    // The first word of a mutex is 2 while it is held and another thread sleeps until it is free.
+    waitUntil { UnsafeRawPointer(lock.mutex).load(as: Int32.self) == 2 }
 }

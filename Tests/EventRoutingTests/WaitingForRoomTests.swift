@@ -9,12 +9,6 @@ import Testing
 
 @Suite("Who waits for room", .timeLimit(.minutes(1)))
 struct WaitingForRoomTests {
-    /// Returns when another thread waits for this lock, which the caller holds.
-    private func waitUntilWanted(_ lock: Lock) {
-        // The first word of a mutex is 2 while it is held and another thread sleeps until it is free.
-        waitUntil { UnsafeRawPointer(lock.mutex).load(as: Int32.self) == 2 }
-    }
-
     @Test("is told that nothing is taken any more, also if that happens in the moment in which it begins to wait")
     func closedInBetween() async throws {
         let bench = try RoutingBench()

@@ -66,6 +66,7 @@ final class Scene: Sendable {
         let context = EventContext(id: id, nanosecondsSinceEpoch: 0, settledBelow: settledBelow)
         _ = publisher.channel(of: E.self)
             .deliverIncoming(
+                payload: nil,
                 { event },
                 context: context,
                 from: publisher,

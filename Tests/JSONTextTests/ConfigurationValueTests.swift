@@ -176,6 +176,16 @@ struct ConfigurationValueTests {
         #expect(mapMessages.count == 2)
     }
 
+    @Test("names that differ in their bytes are two; a map cannot have both, and says so")
+    func readsUnicodeSpellings() throws {
+        let (names, messages) = try read(#"["\u00e9", "e\u0301"]"#) { $0.uniqueNames(example: "x") }
+        #expect(names?.map { Array($0.utf8).count } == [2, 3])
+        #expect(messages == [])
+        let (map, mapMessages) = try read(#"{"\u00e9": "1", "e\u0301": "2"}"#) { $0.stringMap(example: "{}") }
+        #expect(map == ["\u{e9}": "1"])
+        #expect(mapMessages == ["found the key \"e\u{301}\", which stands above in another Unicode spelling"])
+    }
+
     @Test("objects report unknown, unsupported and missing keys with their paths")
     func readsObjects() throws {
         let mistakes = ConfigurationMistakes()

@@ -60,7 +60,7 @@ struct BookmarkRecordTests {
             bookmark: WorkerBookmark(EventBookmark([UInt8](repeating: 0, count: 257)), of: "importer")
         )
         let mistake = #expect(throws: EventRecord.Mistake.self) {
-            try EventRecord(position: 1, name: "BoxRead", context: context, payloadBytes: 0)
+            try context.withBorrowed { try EventRecord(name: "BoxRead", context: $0, payloadBytes: 0) }
         }
         #expect(mistake?.text == "its bookmark has 257 bytes; 256 are the most")
         let entry: [UInt8] = [1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 1, 0x78]

@@ -173,17 +173,30 @@ struct GoldenSegmentTests {
             place(Self.table.recordBytes) { Self.table.write(position: 40, into: $0, seed: fixed.seed, at: offset) }
             offset += Self.table.stride
             for (index, event) in (Self.events + Self.marked + [Self.requested]).enumerated() {
-                let record = try EventRecord(
-                    position: 41 + UInt64(index),
-                    name: event.name,
-                    context: event.context,
-                    owed: index == 5 ? Self.owed : [],
-                    payloadBytes: event.payload.count
-                )
-                place(record.byteCount) { target in
-                    event.payload.withUnsafeBytes { record.write($0, into: target, seed: fixed.seed, at: offset) }
+                offset += try event.context.withBorrowed { context in
+                    let owed = index == 5 ? Self.owed : []
+                    let record = try EventRecord(
+                        name: event.name,
+                        context: context,
+                        owed: owed,
+                        payloadBytes: event.payload.count
+                    )
+                    place(record.byteCount) { target in
+                        event.payload.withUnsafeBytes { payload in
+                            record.write(
+                                payload,
+                                position: 41 + UInt64(index),
+                                name: event.name,
+                                context: context,
+                                owed: owed,
+                                into: target,
+                                seed: fixed.seed,
+                                at: offset
+                            )
+                        }
+                    }
+                    return record.stride
                 }
-                offset += record.stride
             }
             for note in Self.notes.map(NoteRecord.init) {
                 place(note.byteCount) { note.write(position: 46, into: $0, seed: fixed.seed, at: offset) }

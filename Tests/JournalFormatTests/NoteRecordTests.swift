@@ -145,6 +145,29 @@ struct NoteRecordTests {
         #expect(read(.max) == [nil])
     }
 
+    @Test("A head says how many segments before it were not safe; a count that leads before the first says nothing")
+    func unsafeSegments() {
+        for (count, expected) in [(0, 0), (1, 1), (6, 6), (7, nil), (.max, nil), (nil, nil)] as [(UInt64?, UInt64?)] {
+            let head = SegmentHead(
+                journal: 1,
+                number: 7,
+                segmentBytes: 64 << 10,
+                firstPosition: 41,
+                begunAt: 1,
+                previousEnd: 5_000,
+                unsafeSegments: count
+            )
+            var bytes = head.encodedWithoutMark
+            withUnsafeBytes(of: SegmentHead.encodedMark) { bytes.replaceSubrange(..<8, with: $0) }
+            bytes += [UInt8](repeating: 0, count: SegmentHead.byteCount - bytes.count)
+            guard case .head(let read) = bytes.withUnsafeBytes({ SegmentHead.read($0) }) else {
+                Issue.record("\(String(describing: count))")
+                continue
+            }
+            #expect(read.unsafeSegments == expected)
+        }
+    }
+
     @Test("A head may not say that the oldest owed event lies behind it")
     func owedBehind() {
         func reading(owedFrom: UInt64) -> SegmentHead.Reading {

@@ -75,21 +75,33 @@ struct SegmentFixture {
     ) throws {
         let position = position ?? head.firstPosition + UInt64(events.count)
         let context = context ?? Self.context(position)
-        let record = try EventRecord(
-            position: position,
-            name: name,
-            context: context,
-            owed: owed,
-            payloadBytes: payload.count
-        )
         let offset = end
-        bytes.withUnsafeMutableBytes { bytes in
-            let target = UnsafeMutableRawBufferPointer(rebasing: bytes[offset..<(offset + record.byteCount)])
-            let length = payload.withUnsafeBytes { record.write($0, into: target, seed: head.seed, at: offset) }
-            target.storeBytes(of: length, as: UInt32.self)
+        end += try context.withBorrowed { context in
+            let record = try EventRecord(
+                name: name,
+                context: context,
+                owed: owed,
+                payloadBytes: payload.count
+            )
+            bytes.withUnsafeMutableBytes { bytes in
+                let target = UnsafeMutableRawBufferPointer(rebasing: bytes[offset..<(offset + record.byteCount)])
+                let length = payload.withUnsafeBytes { payload in
+                    record.write(
+                        payload,
+                        position: position,
+                        name: name,
+                        context: context,
+                        owed: owed,
+                        into: target,
+                        seed: head.seed,
+                        at: offset
+                    )
+                }
+                target.storeBytes(of: length, as: UInt32.self)
+            }
+            return record.stride
         }
         offsets.append(offset)
-        end += record.stride
         events.append(Event(position: position, name: name, context: "\(context)", payload: payload))
     }
 

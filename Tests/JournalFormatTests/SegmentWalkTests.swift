@@ -1,3 +1,4 @@
+import DomainEvents
 import Testing
 
 @testable import JournalFormat
@@ -141,10 +142,10 @@ struct SegmentWalkTests {
         let context = SegmentFixture.context(1)
         let name = String(repeating: "n", count: EventRecord.longestText + 1)
         #expect(throws: EventRecord.Mistake.self) {
-            try EventRecord(position: 1, name: name, context: context, payloadBytes: 0)
+            try context.withBorrowed { try EventRecord(name: name, context: $0, payloadBytes: 0) }
         }
         #expect(throws: EventRecord.Mistake.self) {
-            try EventRecord(position: 1, name: "n", context: context, payloadBytes: .max)
+            try context.withBorrowed { try EventRecord(name: "n", context: $0, payloadBytes: .max) }
         }
     }
 

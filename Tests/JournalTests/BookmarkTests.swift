@@ -22,7 +22,7 @@ struct BookmarkTests {
             nanosecondsSinceEpoch: 1_700_000_000_000_000_000,
             bookmark: mark.map { WorkerBookmark(EventBookmark($0), of: worker) }
         )
-        journal.core.makeRoom(forPayload: bytes)
+        journal.core.makeRoom(for: bytes)
         return try journal.core.append(
             [UInt8](repeating: 0x60, count: bytes),
             name: "Imported",
@@ -39,6 +39,25 @@ struct BookmarkTests {
             return true
         }
         return marks
+    }
+
+    @Test(
+        "An event that might not fit beside grown bookmarks is refused wherever in a segment it comes",
+        .timeLimit(.minutes(1)),
+        arguments: [nil, "mark"]
+    )
+    func longest(mark: String?) async throws {
+        let scratch = try ScratchJournal()
+        let journal = try scratch.open(segmentBytes: 64 << 10)
+        for worker in 1...50 { try Self.append("at 1", of: "worker-\(worker)", to: journal) }
+        // 50 bookmarks of 256 bytes leave less room, but these bookmarks are short, and the segment is nearly empty.
+        let error = #expect(throws: JournalError.self) {
+            try Self.append(mark, of: "worker-1", number: 2, bytes: 55_000, to: journal)
+        }
+        #expect(error?.code == .notRecordable)
+        try Self.append(mark, of: "worker-1", number: 3, bytes: 40_000, to: journal)
+        #expect(journal.status.lastPosition == 51)
+        await journal.close()
     }
 
     @Test("J24: each cut of the file gives event and bookmark together or neither", .timeLimit(.minutes(10)))
@@ -208,5 +227,22 @@ struct BookmarkTests {
         let again = try scratch.open(segmentBytes: 128 << 10)
         #expect(again.bookmark(ofWorker: "worker-7")?.bytes.count == 256)
         await again.close()
+    }
+
+    @Test("A salvaged journal has no bookmark behind an event that it could not take", .timeLimit(.minutes(1)))
+    func salvagedWithoutLargeEvent() async throws {
+        let scratch = try ScratchJournal()
+        let journal = try scratch.open(segmentBytes: 256 << 10)
+        try Self.append("before", number: 1, to: journal)
+        try Self.append(nil, number: 2, bytes: 100_000, to: journal)
+        try Self.append("behind", number: 3, to: journal)
+        await journal.close()
+        let target = try ScratchJournal()
+        var gaps = 0
+        let count = try StoredJournal(at: scratch.path).salvage(into: try target.open()) { _ in gaps += 1 }
+        #expect((count, gaps) == (2, 1))
+        let salvaged = try target.open()
+        #expect(salvaged.bookmark(ofWorker: "importer") == EventBookmark("before"))
+        await salvaged.close()
     }
 }

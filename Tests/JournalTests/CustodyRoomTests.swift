@@ -21,7 +21,7 @@ struct CustodyRoomTests {
     private static func record(_ journal: EventJournal, _ number: UInt64, bytes: Int = 1, isOwed: Bool) throws {
         let context = EventContext(id: id(number), nanosecondsSinceEpoch: 0)
         let payload = [UInt8](repeating: 0, count: bytes)
-        journal.core.makeRoom(forPayload: bytes)
+        journal.core.makeRoom(for: bytes)
         _ = try journal.core.append(
             payload,
             name: "Counted",

@@ -23,6 +23,8 @@ final class FaultyStorage: JournalStorage, @unchecked Sendable {
     private var failsToWrite = 0
     private var goodWrites = 0
     private var failsToRemove = 0
+    private var failsToOpen = 0
+    private var goodOpenings = 0
     private var gate: Baton?
     private var fillGate: Baton?
     private var removedAfterListing: String?
@@ -52,6 +54,11 @@ final class FaultyStorage: JournalStorage, @unchecked Sendable {
 
     /// Lets the removal of the next `count` segments fail.
     func failNextRemovals(_ count: Int) { lock.withLock { failsToRemove = count } }
+
+    /// Lets the next `count` openings behind `good` others fail, as if this process had no descriptor left.
+    func failNextOpenings(_ count: Int, after good: Int = 0) {
+        lock.withLock { (failsToOpen, goodOpenings) = (count, good) }
+    }
 
     /// Removes this file, as another process might, when the names have been listed.
     func removeAfterListing(_ name: String) { lock.withLock { removedAfterListing = name } }
@@ -139,6 +146,16 @@ final class FaultyStorage: JournalStorage, @unchecked Sendable {
             defer { beforeOpening = nil }
             return beforeOpening
         }?()
+        let fails = lock.withLock {
+            guard failsToOpen > 0 else { return false }
+            if goodOpenings > 0 {
+                goodOpenings -= 1
+                return false
+            }
+            failsToOpen -= 1
+            return true
+        }
+        if fails { throw SystemError(code: EMFILE, operation: "opening") }
         return FaultyFile(try directory.open(name, forWriting: forWriting), name, self)
     }
 

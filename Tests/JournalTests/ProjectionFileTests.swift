@@ -302,4 +302,14 @@ struct ProjectionFileTests {
         try await running.close()
         await journal.close()
     }
+
+    @Test("A state that finds no room leaves nothing behind that takes room")
+    func noRoom() throws {
+        let scratch = try ScratchJournal()
+        let storage = try FaultyStorage(at: scratch.path)
+        let file = ProjectionFile(storage, name: "state", path: "state", lock: nil)
+        storage.failNextWrites(1)
+        #expect { try file.replace(with: Array(1...100)) } throws: { ($0 as? JournalError)?.code == .full }
+        #expect(try storage.names().isEmpty)
+    }
 }

@@ -122,6 +122,7 @@ struct ReadingTests {
                 nanosecondsSinceEpoch: 50 * year - UInt64(number) * year
             )
             _ = publisher.channel(of: Counted.self).deliverIncoming(
+                payload: nil,
                 { Counted(number: number) },
                 context: context,
                 from: publisher,

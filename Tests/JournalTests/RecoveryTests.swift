@@ -307,7 +307,7 @@ struct RecoveryTests {
         let total: UInt64 = 2_000
         for number in 1...total {
             let context = EventContext(id: EventID(source: source, number: number), nanosecondsSinceEpoch: 0)
-            core.makeRoom(forPayload: 1)
+            core.makeRoom(for: 1)
             _ = try core.append([0], name: "Counted", context: context, owed: owed, whenSettled: nil)
         }
         // Under the lock the journal's thread makes no segment, so most of these notes find no room.

@@ -1,3 +1,4 @@
+import CBOR
 import DomainEvents
 import EventBridge
 import EventBridgeTesting
@@ -23,10 +24,11 @@ struct RestoringTests {
         let encode = journal.core.encoder(of: Counted.self)
         for (index, event) in events.enumerated() {
             let id = EventID(source: source, number: UInt64(index) + 1)
-            let payload = try encode(event)
-            journal.core.makeRoom(forPayload: payload.count)
+            let payload = CBORBuffer()
+            try encode(event, payload)
+            journal.core.makeRoom(for: payload.count)
             _ = try journal.core.append(
-                payload,
+                payload.copied(),
                 name: Counted.eventName,
                 context: EventContext(id: id, nanosecondsSinceEpoch: 1),
                 owed: [OwedReceiver(name: workers[index % workers.count], isSpecified: true)],

@@ -80,18 +80,49 @@ struct StateTests {
         var state = Self.state(.process)
         let error = JournalError(.full, "no room")
         state.spareNotMade(error, at: 1_000)
-        #expect(state.work(at: 1_000) == .wait(until: nil))
+        #expect(state.work(at: 1_000) == .wait(until: 5_000_001_000))
         state.spareNeeded(at: 2_000)
-        #expect(state.work(at: 2_000) == .wait(until: nil))
+        #expect(state.work(at: 2_000) == .wait(until: 5_000_001_000))
         state.spareNeeded(at: 1_000_000_000)
         #expect(state.work(at: 1_000_000_000) == .makeSpare)
         // While the new attempt is made, and after it.
         #expect(state.noRoom == error)
         state.spareNotMade(error, at: 2_000_000_000)
-        #expect(state.work(at: 2_000_000_000) == .wait(until: nil))
+        #expect(state.work(at: 2_000_000_000) == .wait(until: 7_000_000_000))
         state.spareNeeded(at: 3_000_000_000)
         state.spareMade()
         #expect(state.noRoom == nil)
         #expect(state.work(at: 3_000_000_000) == .wait(until: nil))
+    }
+
+    @Test("J6: without room, the next segment is tried again before a record needs it")
+    func retriesByTime() {
+        var state = Self.state(.process)
+        state.spareNotMade(JournalError(.full, "no room"), at: 1_000)
+        #expect(state.work(at: 5_000_000_999) == .wait(until: 5_000_001_000))
+        #expect(state.work(at: 5_000_001_000) == .makeSpare)
+        state.spareMade()
+        #expect(state.noRoom == nil)
+        #expect(state.work(at: 5_000_001_000) == .wait(until: nil))
+    }
+
+    @Test("Callers who wait one after the other do not put off the next segment")
+    func spareBetweenSynchronizations() {
+        var state = Self.state(.machine(within: .zero))
+        var mark = state.accepted
+        func callerWaits() {
+            mark = state.accepted
+            _ = state.eventWritten(end: state.accepted.offset + 100, isAwaited: true) { 100 }
+        }
+        callerWaits()
+        #expect(state.work(at: 100) == .synchronize)
+        callerWaits()
+        state.synchronized(to: mark, since: 100)
+        #expect(state.work(at: 100) == .makeSpare)
+        state.spareNotMade(JournalError(.full, "no room"), at: 100)
+        #expect(state.work(at: 100) == .synchronize)
+        callerWaits()
+        state.synchronized(to: mark, since: 100)
+        #expect(state.work(at: 100) == .synchronize)
     }
 }

@@ -193,6 +193,22 @@ struct SimulatedFaultTests {
         }
     }
 
+    @Test("Of two overlapping stops the longer one counts")
+    func overlappingStops() async throws {
+        try await run { world in
+            let handled = Received()
+            let publisher = EventPublisher()
+            try await world.start(publisher, workers: [Self.counting(handled)])
+            world.stop("counting", for: .seconds(2))
+            world.stop("counting", for: .milliseconds(500))
+            _ = try await publisher.send(Asked(number: 1))
+            try await world.sleep(for: .seconds(1))
+            guard handled.all.isEmpty else { throw SimulationError("a process that stands still has handled an event") }
+            try await world.rest(within: .seconds(60))
+            guard handled.all == [1] else { throw SimulationError("\(handled.all)") }
+        }
+    }
+
     @Test("A client attaches, gets events, and is gone when it is crashed")
     func client() async throws {
         try await run { world in

@@ -61,6 +61,29 @@ struct SimulationKitTests {
         #expect(outcome.unmet > 0)
     }
 
+    @Test(
+        "A matter of any name is one word, and comes back",
+        arguments: ["worker my_app", "client:a b=c@d", "exit:\u{e9}\n%"]
+    )
+    func namesOfMatters(matter: String) throws {
+        let list: Choices.List = [
+            Choices.Place(matter: matter, index: 5): 3,
+            Choices.Place(matter: "clock", index: 1): 2,
+        ]
+        let read = try #require(Choices(text: Choices.text(seed: 9, list)))
+        #expect(read.list == list)
+    }
+
+    @Test("A world's longest time may be any: shorter than a second, or longer than there is", .timeLimit(.minutes(2)))
+    func longest() async {
+        let short = BridgeSimulation(seeds: 1, faults: .none, longest: .milliseconds(500))
+        #expect(await failure(short) { try await $0.sleep(for: .milliseconds(400)) } == nil)
+        let late = await failure(short) { try await $0.sleep(for: .milliseconds(600)) }
+        #expect(late?.reason == "the run has no end: more than 0.5 seconds of its time")
+        let endless = BridgeSimulation(seeds: 1, faults: .none, longest: .seconds(Int64.max))
+        #expect(await failure(endless) { try await $0.sleep(for: .seconds(3_600)) } == nil)
+    }
+
     @Test("What holds at no moment of any run is said")
     func sometimes() async {
         await #expect(throws: SimulationError.self) {

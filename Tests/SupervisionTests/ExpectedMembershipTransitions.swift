@@ -14,14 +14,14 @@ let expectedMembershipTransitions: [String: [String]] = [
     ],
     "added before the start": [
         "start -> starting; spawn a 1",
-        "replace -> not started; not replaced: nothing is started any more, or nothing has been started",
+        "replace -> not started; not replaced: nothing has been started yet, or the shutdown has begun",
         "stop -> stopped; all stopped",
         "escalate -> stopped; all stopped",
         "remove -> stopped; removed a",
     ],
     "added while all stop": [
         "start -> starting; spawn a 1",
-        "replace -> not started; not replaced: nothing is started any more, or nothing has been started",
+        "replace -> not started; not replaced: nothing has been started yet, or the shutdown has begun",
         "start added -> stopped",
         "remove -> stopped; removed a",
     ],
@@ -99,7 +99,7 @@ let expectedMembershipTransitions: [String: [String]] = [
         "violation -> stopping; SIGKILL a",
         "goodbye -> stopping",
         "timer -> stopping; SIGTERM a",
-        "replace -> draining; not replaced: nothing is started any more, or nothing has been started",
+        "replace -> draining; not replaced: nothing has been started yet, or the shutdown has begun",
         "escalate -> stopping; SIGTERM a",
     ],
     "removed": [

@@ -4,7 +4,7 @@
 let expectedTransitions: [String: [String]] = [
     "not started": [
         "start -> starting; spawn a 1",
-        "replace -> not started; not replaced: nothing is started any more, or nothing has been started",
+        "replace -> not started; not replaced: nothing has been started yet, or the shutdown has begun",
         "stop -> stopped; all stopped",
         "escalate -> stopped; all stopped",
     ],
@@ -189,11 +189,11 @@ let expectedTransitions: [String: [String]] = [
         "violation -> stopping; SIGKILL a",
         "goodbye -> stopping",
         "timer -> stopping; SIGTERM a",
-        "replace -> draining; not replaced: nothing is started any more, or nothing has been started",
+        "replace -> draining; not replaced: nothing has been started yet, or the shutdown has begun",
         "escalate -> stopping; SIGTERM a",
     ],
     "all stopped": [
         "start -> starting; spawn a 2",
-        "replace -> stopped; not replaced: nothing is started any more, or nothing has been started",
+        "replace -> stopped; not replaced: nothing has been started yet, or the shutdown has begun",
     ],
 ]

@@ -29,7 +29,7 @@ import Darwin
         #expect(
             specification.validate()
                 == [
-                    "the executable \"../worker\" is to be found beside the running one but has a directory",
+                    "the executable \"../worker\" is looked for beside the running one, but has a directory",
                     "the working directory is empty",
                     "argument 2 contains a NUL character",
                     "the value of \"C\" contains a NUL character",

@@ -209,6 +209,51 @@ struct ChromeTraceTests {
         #expect(collector.recorded.dropped == 11 && collector.recorded.missedBatches == 4)
     }
 
+    @Test("names that are too long for the room end the recording: of events, of threads and of processes")
+    func longNames() {
+        let (room, long) = (64 << 10, String(repeating: "x", count: 70_000))
+        func span(_ event: String, cause: String? = nil, peer: String? = nil) -> TracedSpan {
+            TracedSpan(event: event, id: "i", cause: cause, stage: .wire, start: 0, duration: 0, peer: peer)
+        }
+        func report(_ process: String, _ spans: [TracedSpan], _ threads: [TracedThread] = []) -> EventsTraced {
+            EventsTraced(process: process, pid: 1, spans: spans, threads: threads, dropped: 0)
+        }
+        let fine = span("E")
+        let tooLong = [
+            report("a", [fine, span(long), fine]), report("a", [fine, span("E", cause: long), fine]),
+            report("a", [fine, span("E", peer: long), fine]),
+        ]
+        for event in tooLong {
+            let collector = TraceCollector(bytes: room)
+            #expect(collector.add(report("a", [fine])))
+            #expect(!collector.add(event))
+            #expect(!collector.add(report("a", [fine])))
+            #expect(collector.recorded.spans.count == 2 && collector.recorded.dropped == 3)
+        }
+        for event in [report(long, [fine]), report("a", [fine], [TracedThread(id: 1, name: long)])] {
+            let collector = TraceCollector(bytes: room)
+            #expect(!collector.add(event))
+            #expect(collector.recorded.spans.isEmpty && collector.recorded.threads.isEmpty)
+            #expect(collector.recorded.dropped == 1)
+        }
+    }
+
+    @Test("each process and each thread takes room once, so a process that invents them without end finds none")
+    func inventedProcesses() {
+        func event(_ pid: Int32, thread: UInt64) -> EventsTraced {
+            let threads = [TracedThread(id: thread, name: "t")]
+            return EventsTraced(process: "p", pid: pid, spans: [], threads: threads, dropped: 0)
+        }
+        let same = TraceCollector(bytes: 4_096)
+        #expect((1...1_000).allSatisfy { _ in same.add(event(1, thread: 1)) })
+        let processes = TraceCollector(bytes: 4_096)
+        #expect(!(1...1_000).allSatisfy { processes.add(event($0, thread: 1)) })
+        #expect(processes.recorded.processes.count < 16)
+        let threads = TraceCollector(bytes: 4_096)
+        #expect(!(1...1_000).allSatisfy { threads.add(event(1, thread: $0)) })
+        #expect(threads.recorded.threads.count < 16)
+    }
+
     @Test("an event of more spans than any process publishes is refused, and one that ends beyond the end of time")
     func validated() {
         let span = TracedSpan(event: "E", id: "i", stage: .wire, start: .max, duration: 1)

@@ -320,7 +320,7 @@ struct SupervisorConfigurationTests {
         #expect(workerMistakes("publishes: ['\(long.dropLast())']") == [])
         #expect(
             workerMistakes("publishes: ['A', '*']") == [
-                "workers[0].publishes[1] (1): no event has the name \"*\", which stands for all events where they are wanted"
+                "workers[0].publishes[1] (1): no event has the name \"*\", by which a subscriber asks for all events"
             ]
         )
     }

@@ -33,8 +33,9 @@ struct UnansweredRequestTests {
         #expect(sentence(.unsent) == "\(begin); there was no room for it, and it was not published")
         #expect(
             sentence(.unconfirmed, .init(uncaused: 2, hasMissed: true)) == """
-                \(begin); those who want it do not say whether they have handled it; an answer may have been dropped, as there \
-                was no room for it; 2 of these events came that nothing had caused: an answer is published inside the handler
+                \(begin); the processes that want it do not report whether they handled it; \
+                an answer may have been dropped, as there was no room for it; \
+                2 of these events came without a cause: an answer is published inside the handler
                 """
         )
     }

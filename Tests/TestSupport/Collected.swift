@@ -26,8 +26,8 @@ package final class Collected<Value: Sendable>: @unchecked Sendable {
     package func add(_ value: Value) {
         let ready = lock.withLock {
             values.append(value)
-            // Each condition is asked once: what it reads beside the values may change between two calls, and its
-            // waiter would be taken out and not resumed.
+            // Calls each `isMet` only once: its answer may change between two calls, if it depends on more than the
+            // values. Then a waiter could be removed without being resumed.
             var ready: [CheckedContinuation<Void, Never>] = []
             waiters.removeAll { waiter in
                 guard waiter.isMet(values) else { return false }

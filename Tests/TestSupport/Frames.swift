@@ -23,7 +23,7 @@ package func frame(_ gap: GapFrame) -> [UInt8] {
     return buffer.copied()
 }
 
-/// The name of an event that lies in shared memory, as a whole frame.
+/// A placed frame, which says where in shared memory an event's frame lies, as a whole frame.
 package func frame(_ placed: PlacedFrame) -> [UInt8] {
     [UInt8](unsafeUninitializedCapacity: PlacedFrame.maximumBytes) { buffer, count in
         if let start = buffer.baseAddress { count = placed.encode(at: UnsafeMutableRawPointer(start)) }

@@ -5,9 +5,9 @@ import Darwin
 #endif
 
 #if os(Linux)
-/// Makes this process and its children run as on a kernel without Landlock and without filters of system calls.
+/// Makes this process and its children run as where some system calls are missing.
 ///
-/// It installs a filter, so the kernel must have filters. A filter cannot be removed: only for exit tests.
+/// It installs a filter, so the kernel must have filters. No process can remove a filter: use this only in exit tests.
 package enum MissingSystemCalls {
     private struct Instruction {
         var code: UInt16
@@ -35,20 +35,31 @@ package enum MissingSystemCalls {
     private static let (prctl, seccomp) = (167, 277)
     #endif
     private static let createRuleset: UInt32 = 444
+    private static let waitPrecisely: UInt32 = 441
 
-    /// Returns false if the filter cannot be installed.
+    /// As on a kernel without Landlock and without filters of system calls.
+    ///
+    /// - Returns: False if the filter cannot be installed.
     package static func install() -> Bool {
+        install([createRuleset, UInt32(seccomp)], answering: ENOSYS)
+    }
+
+    /// As in a sandbox that answers `epoll_pwait2` (Linux 5.11) with EPERM, because it does not know the call.
+    ///
+    /// - Returns: False if the filter cannot be installed.
+    package static func installForPreciseWaits() -> Bool { install([waitPrecisely], answering: EPERM) }
+
+    private static func install(_ missing: [UInt32], answering error: CInt) -> Bool {
         guard let systemCall else { return false }
         let (load, jumpIfEqual, answer): (UInt16, UInt16, UInt16) = (0x20, 0x15, 0x06)
-        let (noSuchCall, allow): (UInt32, UInt32) = (0x0005_0000 | UInt32(ENOSYS), 0x7FFF_0000)
-        var steps = [
-            // The first word that a filter sees is the number of the system call.
-            Instruction(code: load, value: 0),
-            Instruction(code: jumpIfEqual, ifTrue: 2, value: createRuleset),
-            Instruction(code: jumpIfEqual, ifTrue: 1, value: UInt32(seccomp)),
-            Instruction(code: answer, value: allow),
-            Instruction(code: answer, value: noSuchCall),
-        ]
+        let (refuse, allow): (UInt32, UInt32) = (0x0005_0000 | UInt32(error), 0x7FFF_0000)
+        // The first word that a filter sees is the number of the system call.
+        var steps = [Instruction(code: load, value: 0)]
+        for (index, number) in missing.enumerated() {
+            // Over the calls that are not compared yet, and over the step that allows.
+            steps.append(Instruction(code: jumpIfEqual, ifTrue: UInt8(missing.count - index), value: number))
+        }
+        steps += [Instruction(code: answer, value: allow), Instruction(code: answer, value: refuse)]
         let noNewPrivileges = 38
         guard systemCall(prctl, noNewPrivileges, 1, 0, 0, 0) == 0 else { return false }
         return steps.withUnsafeMutableBufferPointer { steps in

@@ -1,6 +1,6 @@
 import BridgePlatform
 
-/// The factor for the repetitions of tests that try to catch something: `EVENT_BRIDGE_TEST_ROUNDS`, where it is set.
+/// The factor for the repetitions of tests that look for a rare fault: `EVENT_BRIDGE_TEST_ROUNDS`, where it is set.
 ///
 /// Otherwise the factor is 1 in a release build, and less in a debug build, where each round takes several times as
 /// long. Runs with sanitizers use even less; long runs by hand use more.
@@ -15,7 +15,7 @@ private let factor: Double = {
     #endif
 }()
 
-/// How often a test repeats what it tries to catch: `standard` times in a release build.
+/// How often a test repeats its search for a rare fault: `standard` times in a release build.
 package func rounds(_ standard: Int, atLeast minimum: Int = 1) -> Int {
     max(Int(Double(standard) * factor), minimum)
 }

@@ -26,14 +26,14 @@ let package = Package(
             ]
         ),
         .executableTarget(
-            name: "label-worker",
+            name: "box-worker",
             dependencies: [
                 "BoxServices",
                 .product(name: "BridgeWorker", package: "event-bridge"),
             ]
         ),
         .executableTarget(
-            name: "provisioning-worker",
+            name: "label-worker",
             dependencies: [
                 "BoxServices",
                 .product(name: "BridgeWorker", package: "event-bridge"),
@@ -54,8 +54,8 @@ let package = Package(
             dependencies: [
                 "BoxEvents",
                 "BoxShop",
+                "box-worker",
                 "label-worker",
-                "provisioning-worker",
                 .product(name: "bridge-guard", package: "event-bridge"),
                 .product(name: "DomainEvents", package: "event-bridge"),
             ]
@@ -74,8 +74,8 @@ let package = Package(
                 "BoxEvents",
                 "BoxServices",
                 "BoxShop",
+                "box-worker",
                 "label-worker",
-                "provisioning-worker",
                 .product(name: "bridge-guard", package: "event-bridge"),
                 .product(name: "DomainEvents", package: "event-bridge"),
                 .product(name: "EventBridge", package: "event-bridge"),

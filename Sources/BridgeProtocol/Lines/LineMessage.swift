@@ -157,7 +157,7 @@ package struct LineEvent: Sendable, Hashable {
     package let time: UInt64?
     package let cause: EventID?
     package let traceparent: String?
-    /// The worker's mark, which the host keeps with the event.
+    /// The worker's bookmark, which the host keeps with the event.
     package let bookmark: [UInt8]?
     /// The data, in CBOR.
     package let payload: [UInt8]

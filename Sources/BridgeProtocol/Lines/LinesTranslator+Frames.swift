@@ -101,12 +101,12 @@ extension LinesTranslator {
         }
     }
 
-    /// What a welcome says of bookmarks to a worker that has asked for them.
+    /// The members of a welcome that concern bookmarks; none for a worker that has not asked for bookmarks.
     private func bookmarkMembers(_ welcome: Welcome) -> [(String, CBORValue)] {
         guard marksEvents else { return [] }
         var members = [("bookmarks", CBORValue.bool(welcome.features.contains(.bookmarks)))]
         if let bookmark = welcome.bookmark.map({ EventBookmark($0) }) {
-            // Like an event's data: bytes that are no text come in base64, under a name that says so.
+            // Bytes that are no text are written in base64, under a name that says so, as in an event's data.
             members.append(
                 bookmark.text.map { ("bookmark", .text($0)) } ?? ("bookmark_base64", .bytes(bookmark.bytes))
             )

@@ -13,9 +13,9 @@ package struct LinesTranslator: Sendable {
 
     /// How many events of the worker may wait for the host's handlers.
     ///
-    /// These are many more than the window of a worker that keeps an outbox of its own. While the host reads no events
-    /// of a lines worker, it reads none of the worker's acknowledgements either. With a small limit, two lines workers
-    /// that flood each other would wait for each other for ever.
+    /// The limit is much larger than the window of a worker that keeps an outbox of its own. While the host reads no
+    /// events of a lines worker, it reads none of the worker's acknowledgements either. With a small limit, two lines
+    /// workers that flood each other would therefore wait for each other for ever.
     static let openEvents = 1 << 18
 
     private enum Phase {
@@ -158,7 +158,7 @@ package struct LinesTranslator: Sendable {
     /// The number of a name for as long as the link lives; a new name gets a new number.
     private mutating func number(of name: String) -> UInt64 {
         if let known = numbers[EventName(name)] { return known }
-        // 0 means all events; no name of an event has this number.
+        // 0 means all events; no single name has this number.
         let number = name == EventName.everything.text ? 0 : UInt64(names.count) + 1
         numbers[EventName(name)] = number
         if number != 0 { names[number] = name }
@@ -291,7 +291,7 @@ package struct LinesTranslator: Sendable {
         return (interest.wanted.map(\.name), unwants)
     }
 
-    /// Notes an event or a gap that the worker is sent and has to acknowledge.
+    /// Notes that an event or a gap goes to the worker.
     ///
     /// - Returns: The link sequence of the event or gap.
     mutating func sequenceWasSent(
@@ -301,7 +301,7 @@ package struct LinesTranslator: Sendable {
         let sequence = try received.eventReceived(sequence: announced, frameLength: frameLength)
         guard acknowledgesNothing else { return sequence }
         _ = received.eventHandled(sequence: sequence)
-        // No acknowledgement is passed on: the link itself settles the event.
+        // The acknowledgement is not passed on, because the link itself settles the event.
         _ = received.takeAcknowledgement(after: 0)
         return sequence
     }

@@ -1,10 +1,10 @@
 /// Decides when a side acknowledges, and which of its own events the peer must have first.
 ///
-/// The peer lets an acknowledged event go only when the events that its handlers published have arrived. So for each
-/// batch of frames that leaves, the plan says whether it carries an acknowledgement, and which event of this side must
+/// The peer frees an acknowledged event only when it has what the event's handlers published. So for each batch
+/// of frames that leaves, the plan says whether the batch carries an acknowledgement, and which event of this side must
 /// arrive before that acknowledgement counts.
 package struct AcknowledgementPlan: Sendable, Hashable {
-    /// Whether an acknowledgement leaves with the next batch, even alone.
+    /// Whether the next batch carries an acknowledgement, even if it carries nothing else.
     private var isDue = false
     /// Whether the last acknowledgement counts only after events that a policy may still drop; it is then repeated when
     /// nothing waits before the outbox any more.
@@ -25,7 +25,7 @@ package struct AcknowledgementPlan: Sendable, Hashable {
         package let lastSequence: UInt64
         /// How many events and gaps wait before the outbox.
         package let queued: Int
-        /// Whether what stays behind may stay without a limit of time: the link is paused, or the peer gets no more
+        /// Whether what stays behind may stay for any length of time: the link is paused, or the peer gets no more
         /// events.
         package let isHeldBack: Bool
 
@@ -51,7 +51,7 @@ package struct AcknowledgementPlan: Sendable, Hashable {
         /// not wait for events that are held back: the host keeps them, whatever becomes of the peer.
         fileprivate var behind: UInt64 {
             if isHeldBack { return 0 }
-            // Each entry that waits before the outbox takes one number at the most, and may be dropped.
+            // Each entry that waits before the outbox takes at most one sequence; it may be dropped.
             if queued > 0 { return lastSequence &+ UInt64(queued) }
             return lastComposed < lastSequence ? lastSequence : 0
         }
@@ -73,10 +73,10 @@ package struct AcknowledgementPlan: Sendable, Hashable {
     /// Whether an acknowledgement may leave even if the peer already knows all that is handled.
     var isPending: Bool { isDue || isOpen || isRepeated }
 
-    /// The next batch acknowledges, even alone: enough is handled, or something waits for the acknowledgement.
+    /// The next batch acknowledges, even if it carries nothing else: enough is handled, or a caller or timer asks.
     package mutating func acknowledgementIsDue() { isDue = true }
 
-    /// The last acknowledgement may wait for an event that will never leave: the next batch repeats it.
+    /// The last acknowledgement may wait for an event that stays, perhaps for ever: the next batch repeats it.
     package mutating func lastMayNeverStand() { isRepeated = true }
 
     /// A batch leaves.

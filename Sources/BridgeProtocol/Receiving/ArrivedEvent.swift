@@ -1,7 +1,7 @@
-/// What the frame of one event says, besides source and name, and where the frame lies: a value without references.
+/// An event of a run: what its frame says, and where the frame lies.
 ///
-/// If the event has causes, a trace or an earlier attempt, ``EventHead`` says all of it, and only the sequence and the
-/// place here count.
+/// A run is a row of frames whose events have the same source and name, which are kept once for the whole run. A frame
+/// that is read alone is taken apart into an ``EventHead``: only the sequence and the length are then valid here.
 package struct ArrivedEvent: BitwiseCopyable, Sendable {
     package let sequence: UntrustedNumber
     package let number: UInt64

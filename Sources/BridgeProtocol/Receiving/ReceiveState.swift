@@ -2,15 +2,15 @@
 /// handled, and what the peer has been told.
 ///
 /// A pure machine around the window: frames and the ends of handlers come in, acknowledgements come out. It also keeps
-/// acknowledgements of the peer: each counts only when the peer's own event that it names has arrived. The value cannot
-/// be copied: otherwise each question that a link asks it might copy it whole.
+/// acknowledgements of the peer: each counts only when the peer's own event that it names has arrived. The type is not
+/// copyable, because a link that reads one property might otherwise copy the whole value.
 package struct ReceiveState: ~Copyable, Sendable {
     private var phase: LinkPhaseMachine
     private var window: ReceiveWindow
     private var allowance: ControlAllowance
     private var plan = AcknowledgementPlan()
 
-    /// The last event of the run in hand whose fate is known, or is told later.
+    /// The last event of the run in hand that was noted, as handled or as pending.
     private var decided: UInt64 = 0
     /// The newest event that was found in the peer's memory; 0 for none.
     private var lastRecovered: UInt64 = 0
@@ -20,13 +20,12 @@ package struct ReceiveState: ~Copyable, Sendable {
     private var gapsInHand = 0
     /// How many events were refused.
     package private(set) var refusedEvents: UInt64 = 0
-    /// How many events broke the protocol, 1 at the most: such an event ends the link, and this side does not answer
-    /// it.
+    /// How many events broke the protocol: such an event ends the link, and this side does not answer it.
     package private(set) var brokenEvents: UInt64 = 0
 
     /// Acknowledgements of the peer that count only when an event of the peer has arrived.
     private var pending: [CheckedAcknowledgement] = []
-    /// The newest event that the peer's handlers had published when the peer last acknowledged.
+    /// The event of the peer that must arrive before the peer's last acknowledgement counts; 0 for none.
     package private(set) var expectedArrival: UntrustedNumber = 0
 
     /// - Parameter now: nanoseconds of a monotonic clock.
@@ -48,9 +47,9 @@ package struct ReceiveState: ~Copyable, Sendable {
 
     /// Events have arrived together: a run, which the reading thread now has in hand.
     ///
-    /// What has become of the events of the run before was noted.
+    /// The caller has noted what became of the events of the run before.
     ///
-    /// - Returns: How many of them were taken; the others have not arrived yet.
+    /// - Returns: How many events were taken; the others count as not arrived.
     package mutating func eventsReceived(_ events: UnsafeBufferPointer<ArrivedEvent>) throws(LinkViolation) -> Int {
         try phase.frameReceived(.event)
         let before = window.lastReceived
@@ -110,8 +109,8 @@ package struct ReceiveState: ~Copyable, Sendable {
         return urgency(isQuietAwaited: isQuietAwaited)
     }
 
-    /// The handlers of all events of the run in hand have returned, up to this event, except for the events whose fate
-    /// was told otherwise.
+    /// The handlers of the run in hand have returned, up to this event; this does not count for events that were noted
+    /// one by one: as pending, unwanted or refused.
     package mutating func handled(through sequence: UInt64) {
         while decided < sequence {
             decided += 1
@@ -147,9 +146,9 @@ package struct ReceiveState: ~Copyable, Sendable {
     /// An event broke the protocol: it stays unacknowledged, because another incarnation of its sender may send it
     /// correctly.
     ///
-    /// The events behind it in its run have not arrived.
+    /// The events behind it in its run count as not arrived.
     ///
-    /// - Parameter frameBytes: how many bytes the frames of the events behind it have together.
+    /// - Parameter frameBytes: the total length, in bytes, of the frames of the events behind it.
     package mutating func eventBroke(_ sequence: UInt64, frameBytes: Int) {
         brokenEvents += 1
         window.giveBack(behind: sequence, frameBytes: frameBytes)
@@ -157,10 +156,10 @@ package struct ReceiveState: ~Copyable, Sendable {
 
     // MARK: - Acknowledging
 
-    /// The next batch acknowledges what is handled, even alone.
+    /// The next batch acknowledges what is handled, even if it carries nothing else.
     package mutating func acknowledgementIsDue() { if window.hasUnannounced { plan.acknowledgementIsDue() } }
 
-    /// The last acknowledgement may wait for an event that will never leave: the next batch repeats it.
+    /// The last acknowledgement may wait for an event that stays, perhaps for ever: the next batch repeats it.
     package mutating func lastAcknowledgementMayNeverStand() {
         if window.lastReceived > 0 { plan.lastMayNeverStand() }
     }
@@ -210,7 +209,7 @@ package struct ReceiveState: ~Copyable, Sendable {
         sequence <= lastArrived || accepted().map { sequence <= $0 } ?? false
     }
 
-    /// Whether all has arrived that the peer's handlers had published when the peer last acknowledged.
+    /// Whether the event `expectedArrival` of the peer has arrived, or is 0.
     package var hasExpected: Bool { expectedArrival <= lastArrived }
 
     // MARK: - What is known
@@ -234,6 +233,6 @@ package struct ReceiveState: ~Copyable, Sendable {
 
     package var unwantedEvents: UInt64 { window.unwantedEvents }
 
-    /// How many bytes the frames that came over the stream had together.
+    /// The total length of the frames of the events and gaps that came over the stream, in bytes.
     package var receivedBytes: UInt64 { window.receivedBytes }
 }

@@ -3,9 +3,9 @@ package enum Enqueued: Sendable, Hashable {
     /// The event lies in the outbox under this sequence, or waits before the outbox under this ticket; `isCrowded` says
     /// that the peer should get no more for now.
     case accepted(sequence: UInt64, isCrowded: Bool)
-    /// The link has ended; the next incarnation's link takes the event.
+    /// The link has ended; in a host, the next link to the peer takes the event, if there is one.
     case ended
-    /// This side has said goodbye, and the peer does not see what comes after the goodbye.
+    /// This side has said goodbye: the peer does not see the event, or sends no receipt for it.
     case finished
     /// A policy has dropped the event.
     case dropped
@@ -13,8 +13,8 @@ package enum Enqueued: Sendable, Hashable {
     case left
     /// The outbox is at this limit, in bytes.
     case full(limit: Int)
-    /// The event would have to wait for room, and the caller wants no wait.
+    /// The event would have to wait for room, and the caller does not wait.
     case crowded
-    /// The frame would be larger than the peer takes.
+    /// The frame might be larger than the peer takes.
     case tooLarge(size: Int, limit: Int)
 }

@@ -1,4 +1,4 @@
-/// A side's goodbye: said once, it leaves after everything that has to come before it, and nothing leaves after it.
+/// A side's goodbye: it leaves after everything that has to come before it, and nothing leaves after it.
 package struct Farewell: Sendable, Hashable {
     /// The goodbye; nil until this side says goodbye.
     private var goodbye: Goodbye?
@@ -21,7 +21,7 @@ package struct Farewell: Sendable, Hashable {
         package let lastSequence: UInt64
         /// Whether nothing waits before the outbox.
         package let isQueueEmpty: Bool
-        /// Whether the peer shares the outbox's memory, and finds there what never left.
+        /// Whether the peer shares the outbox's memory, and so finds there the events that never left.
         package let isShared: Bool
 
         package init(lastComposed: UInt64, lastSequence: UInt64, isQueueEmpty: Bool, isShared: Bool) {

@@ -1,5 +1,5 @@
-/// How long events that come in quick succession gather: a system call and two switches of threads cost as much as a
-/// hundred events.
+/// How long events that come in quick succession gather for one write: a system call and two switches of threads cost
+/// as much as a hundred events.
 enum GatheringTime {
     /// From this many events in a write on, gathering is worth it.
     private static let worthwhileEvents: UInt64 = 16
@@ -9,8 +9,8 @@ enum GatheringTime {
 
     /// For how many nanoseconds events gather: `shortest` where many come, `longest` where few come.
     ///
-    /// An event for many links costs as many writes and switches of threads. Without gathering, these would take all
-    /// the time of the publishing thread.
+    /// An event for many links costs a write and switches of threads for each link. Without gathering, these would take
+    /// all the time of the publishing thread.
     private static let shortest: UInt64 = 50_000
     private static let longest: UInt64 = 400_000
 

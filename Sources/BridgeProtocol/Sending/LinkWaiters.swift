@@ -1,7 +1,9 @@
-/// The callers that wait for a link: for room in its outbox, for a peer that keeps up, for quiet, for demand.
+/// The callers that wait for a link: for room in its outbox, for a peer that keeps up, until nothing is under way
+/// (*quiet*), or for an event that needs the peer started (*demand*).
 ///
-/// Each is called once, when its wait is over. The thread that has taken it out calls it, without holding the lock of
-/// the link. The value cannot be copied: otherwise each question that a link asks it might copy all its arrays.
+/// Each closure is called once, when the wait is over: by the thread that has taken it out, without the link's lock.
+/// Only a closure for demand that is replaced or forgotten is never called. The type is not copyable, because a link
+/// that reads one property might otherwise copy all arrays.
 package struct LinkWaiters: ~Copyable, Sendable {
     package typealias Wake = @Sendable () -> Void
 
@@ -15,7 +17,7 @@ package struct LinkWaiters: ~Copyable, Sendable {
     private var senders: [Sender] = []
     /// The callers that bring other processes' events for a crowded peer.
     private var crowd: [Wake] = []
-    /// The callers that have events for a peer whose own events do not get through.
+    /// The callers that have events for a peer whose own events pile up in its outbox.
     private var backlog: [Wake] = []
     private var quiet: [Wake] = []
     /// The caller that starts the peer once something lies here for it.
@@ -54,7 +56,7 @@ package struct LinkWaiters: ~Copyable, Sendable {
             self.outboxBytes = outboxBytes
         }
 
-        /// How many of the waiting publishers fill the outbox, with events as large as those in it; all if it is empty.
+        /// How many waiting publishers would fill the outbox, with events as large as those in it; all if it is empty.
         fileprivate func places(for waiting: Int) -> Int {
             if hasEnded || keptEvents == 0 { return waiting }
             let free = outboxBytes - keptBytes
@@ -79,7 +81,7 @@ package struct LinkWaiters: ~Copyable, Sendable {
         senders.append(Sender(id: id, wake: wake))
     }
 
-    /// Ends a publisher's wait, and returns the call that wakes it; nil if it was woken already.
+    /// Ends a publisher's wait, and returns the call that wakes it; nil if it does not wait.
     package mutating func cancelWait(for id: UInt64) -> Wake? {
         senders.firstIndex { $0.id == id }.map { senders.remove(at: $0).wake }
     }
@@ -118,10 +120,9 @@ package struct LinkWaiters: ~Copyable, Sendable {
         return woken
     }
 
-    /// Takes out the caller that waits for demand.
     package mutating func takeDemand() -> Wake? { demand.take() }
 
-    /// There is a peer: nothing has to wait for its start.
+    /// There is a peer: no caller has to start it.
     package mutating func forgetDemand() { demand = nil }
 
     /// Takes out all callers, so that they check again.

@@ -1,16 +1,16 @@
 /// The numbers by which the peer knows the names of events.
 package struct PeerNames: Sendable {
     private var interest: InterestTable
-    /// The peer's numbers of names, by this process's own numbers of them; 0 marks an empty place.
+    /// A cache: the peer's numbers of names, by this process's own numbers of them; own number 0 marks an empty place.
     private var known = Self.nothingKnown
 
-    /// How many names' numbers are found without reading the names.
+    /// How many places the cache has.
     private static let places = 64
     private static let nothingKnown = Array(repeating: (own: UInt64(0), peer: UInt64(0)), count: places)
 
     package init(limits: LinkLimits) { interest = InterestTable(limits: limits) }
 
-    /// The peer says what it wants from now on.
+    /// The peer has said what it wants from now on.
     package mutating func apply(_ interest: Interest) throws(LinkViolation) {
         known = Self.nothingKnown
         try self.interest.apply(interest)
@@ -28,7 +28,7 @@ package struct PeerNames: Sendable {
         return peer
     }
 
-    /// The peer's number of a name for which this process has no number; nil if the peer does not want the name now.
+    /// The peer's number of a name, looked up without the cache; nil if the peer does not want the name now.
     package func number(of name: String) -> UInt64? { interest.number(of: name) }
 
     package func name(of number: UInt64) -> String? { interest.name(of: number) }

@@ -11,11 +11,11 @@ extension SendState {
     ///
     /// - Parameters:
     ///   - number: this process's number for the name; 0 if it has none.
-    ///   - isHeld: whether the event stays until ``release(_:)``. Such an event goes to other peers as well. It must
-    ///     lie in all their outboxes before a byte of it is written to any: a quick peer could answer before the others
-    ///     have it.
-    ///   - isAccepted: whether a worker has accepted the event for this peer: the hard limit then does not keep it out.
-    ///     The windows of the workers that send such events bound their number.
+    ///   - isHeld: whether the event stays until ``release(_:)``. Such an event goes to other peers as well, and must
+    ///     lie in all their outboxes before a byte of it is written to any: otherwise a quick peer could answer before
+    ///     the others have it.
+    ///   - isAccepted: whether a worker has accepted the event for this peer: the hard limit then does not keep the
+    ///     event out. The windows of the workers that send such events bound their number.
     ///   - isOwed: whether a journal records the event, and has to hear what becomes of it here.
     ///   - reserved: the room that was reserved for the event, in bytes; nil if none was.
     ///   - evicted: receives the events that a policy takes out for this event, or this event itself if it is dropped.
@@ -35,6 +35,8 @@ extension SendState {
         if let leftNames, leftNames.contains(name) { return .left }
         if let reserved {
             giveBack(reserved)
+            // Since the room was reserved, the peer may have said how large its frames may be.
+            if let problem = sizeProblem(of: payload.count) { return problem }
         } else if let problem = problem(with: payload, name: name, isAccepted: isAccepted) {
             return problem
         }
@@ -82,8 +84,8 @@ extension SendState {
 
     /// Takes a journal's event that is sent again to this peer alone; the caller has found room for it.
     ///
-    /// No policy acts on it: it takes no other event out, and none takes it out. So it goes into the queue, if there is
-    /// one, without its key.
+    /// No policy acts on the event: it drops no other event, and no other event drops it. So it goes into the queue, if
+    /// there is one, without its key.
     package mutating func takeReplayed(
         _ context: EventContext,
         name: String,
@@ -91,9 +93,7 @@ extension SendState {
         payload: UnsafeRawBufferPointer
     ) -> Enqueued {
         if let leftNames, leftNames.contains(name) { return .left }
-        guard payload.count <= maximumFrame - Self.headAllowance else {
-            return .tooLarge(size: payload.count, limit: maximumFrame - Self.headAllowance)
-        }
+        if let problem = sizeProblem(of: payload.count) { return problem }
         let taken = keptBytes + reservedBytes
         guard taken == 0 || taken + payload.count <= limits.outboxHardBytes else {
             return .full(limit: limits.outboxHardBytes)
@@ -107,14 +107,67 @@ extension SendState {
                 wantsReceipt: true,
                 payload: payload
             )
-            acceptedEvents += 1
-            let ticket = queue.append(event)
-            note(name, .waits(context.id))
-            return .accepted(sequence: ticket, isCrowded: isCrowded)
+            return wait(event)
         }
         return context.withBorrowed { context in
             takeAtOnce(context, name: name, number: number, attempt: attempt, wantsReceipt: true, payload: payload)
         }
+    }
+
+    /// Takes the event of a dead letter, which is offered to this peer again; if there is no room, the letter is kept.
+    ///
+    /// No policy acts on the event: it drops no other event, and no other event drops it. A value in it may be older
+    /// than one that waits, so it goes into the queue, if there is one, without its key.
+    ///
+    /// - Parameter isOwed: whether a journal records the event, and has to hear what becomes of it here.
+    package mutating func takeLetter(
+        _ context: EventContext,
+        name: String,
+        attempt: UInt64,
+        isOwed: Bool,
+        payload: UnsafeRawBufferPointer
+    ) -> Enqueued {
+        if limits.overflow.isPlain {
+            var evicted: [Evicted] = []
+            return take(
+                context,
+                name: name,
+                number: 0,
+                attempt: attempt,
+                isHeld: false,
+                wantsReceipt: false,
+                isAccepted: false,
+                isOwed: isOwed,
+                reserved: nil,
+                payload: payload,
+                evicted: &evicted
+            )
+        }
+        if let leftNames, leftNames.contains(name) { return .left }
+        if let problem = problem(with: payload, name: name) { return problem }
+        let event = OverflowQueue.Waiting(
+            name: name,
+            context: context,
+            attempt: attempt,
+            wantsReceipt: false,
+            isOwed: isOwed,
+            wasLetter: true,
+            payload: payload
+        )
+        switch limits.overflow.policy(of: name) {
+        case .wait, .fail: break
+        case .dropOldest, .dropNewest, .latest:
+            guard hasRoom(for: event) else { return .full(limit: limits.outboxBytes) }
+        }
+        return wait(event)
+    }
+
+    /// Puts an event on which no policy acts behind all that waits.
+    private mutating func wait(_ event: OverflowQueue.Waiting) -> Enqueued {
+        acceptedEvents += 1
+        let ticket = queue.append(event)
+        note(event.name, .waits(event.context.id))
+        return .accepted(sequence: ticket, isCrowded: isCrowded)
     }
 
     private mutating func takeAtOnce(
@@ -125,7 +178,7 @@ extension SendState {
         wantsReceipt: Bool = false,
         payload: UnsafeRawBufferPointer
     ) -> Enqueued {
-        // The gaps before the event go first.
+        // The gaps that wait go first, because they come before the event.
         if !queue.isEmpty { promoteGaps() }
         guard queue.isEmpty,
             append(
@@ -156,14 +209,12 @@ extension SendState {
         return bytes
     }
 
-    /// Gives back reserved room, which is used or not needed.
+    /// Gives back reserved room, because the event takes it now or does not come.
     package mutating func giveBack(_ reserved: Int) { reservedBytes -= reserved }
 
-    /// Why an event would not be taken; nil if it would be taken.
+    /// Why an event would not be taken; nil if it would be taken, or dropped by its policy.
     package func problem(with payload: UnsafeRawBufferPointer, name: String, isAccepted: Bool = false) -> Enqueued? {
-        guard payload.count <= maximumFrame - Self.headAllowance else {
-            return .tooLarge(size: payload.count, limit: maximumFrame - Self.headAllowance)
-        }
+        if let problem = sizeProblem(of: payload.count) { return problem }
         let limit: Int
         switch limits.overflow.policy(of: name) {
         case .wait:
@@ -175,10 +226,17 @@ extension SendState {
         }
         let taken = keptBytes + reservedBytes
         if taken == 0 { return nil }
-        // With events of 256 bytes, the records of an outbox take a seventh of what the frames take. The records do not
+        // With events of 256 bytes, the records of an outbox take a sixth of what the frames take. The records do not
         // count below the limit where waiting begins, so that a publisher that has waited for room finds it.
         let books = keptBytes < limits.outboxBytes ? 0 : outbox.bookkeepingBytes + queue.bookkeepingBytes
         return taken + books + payload.count <= limit ? nil : .full(limit: limit)
+    }
+
+    /// Why an event with a payload of so many bytes is too large for the peer; nil if it is not.
+    @inline(__always)
+    func sizeProblem(of bytes: Int) -> Enqueued? {
+        let limit = maximumFrame - Self.headAllowance
+        return bytes <= limit ? nil : .tooLarge(size: bytes, limit: limit)
     }
 
     // MARK: - Policies
@@ -224,8 +282,8 @@ extension SendState {
             && keptBytes - freed + event.charge <= limits.outboxHardBytes
     }
 
-    /// Drops as many older events of the same name as the event needs; false, with none dropped, if even all of them
-    /// would not make room.
+    /// Drops older events of the same name, as many as the event needs; false, with none dropped, if dropping all of
+    /// them would not make room.
     private mutating func makeRoom(for event: OverflowQueue.Waiting, _ evicted: inout [Evicted]) -> Bool {
         guard hasRoom(for: event, without: queue.chargedBytes(of: event.name)) else { return false }
         while !hasRoom(for: event) {

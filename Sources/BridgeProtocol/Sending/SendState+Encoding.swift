@@ -25,10 +25,12 @@ extension SendState {
         let mayComeAgain = source._withUnsafeGuaranteedRef { $0.mayComeAgain }
         // An importer's attempt counts as well: it says that the event may be a repeat.
         let attempt = mayComeAgain ? max(attempt, context.attempt) : attempt
-        // An importer that starts again may bring any event of another machine again, and a host that starts again any
-        // event that it finds in its journal.
-        let settledBelow = mayComeAgain ? nil : settledMark(before: context)
-        let isPlain = attempt == 1 && !wantsReceipt && strikes == nil && isPlain(context)
+        // An event that may come again after a restart (an importer may bring any event of another machine, and a host
+        // any event in its journal) brings no settled mark. Nor does an event that comes again now: in a new outbox,
+        // others that come again may follow it with lower numbers, because two threads publish in any order.
+        let isFirst = attempt == 1
+        let settledBelow = mayComeAgain || !isFirst ? nil : settledMark(before: context)
+        let isPlain = isFirst && !wantsReceipt && strikes == nil && isPlain(context)
         if isPlain, let peerNumber, let spelling = source._withUnsafeGuaranteedRef({ spelling(of: $0) }) {
             let head = EventFrame.PlainHead(
                 sequence: outbox.lastSequence &+ 1,
@@ -65,7 +67,7 @@ extension SendState {
         return true
     }
 
-    /// Whether the event's head says no more than which event it is, and when it was published.
+    /// Whether the event's head only has to say which event it is, and when it was published.
     private func isPlain(_ context: BorrowedContext) -> Bool {
         guard let full = context.full else { return true }
         return full.pointee.cause == nil && full.pointee.traceparent == nil
@@ -172,8 +174,8 @@ extension SendState {
 
     /// The number below which the receiver may forget this origin's events.
     ///
-    /// Nil for all events if a journal may bring some of them again; otherwise nil for most events, but never when the
-    /// outbox is empty.
+    /// Only for an event that is delivered for the first time. Nil for all events if a journal or a dead letter may
+    /// bring some of them again; otherwise nil for most events, but never when the outbox is empty.
     private mutating func settledMark(before event: BorrowedContext) -> UInt64? {
         if outbox.untold.isUsed { return nil }
         eventsSinceSettledMark += 1

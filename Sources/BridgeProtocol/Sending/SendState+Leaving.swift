@@ -4,7 +4,38 @@ package import DomainEvents
 extension SendState {
     // MARK: - Whether events leave
 
-    package mutating func peerIsReady() { gate.peerIsReady() }
+    /// The peer has said what it wants: events leave from now on, unless one is larger than the peer takes.
+    ///
+    /// Such an event was taken before the peer said how large its frames may be. It is neither left out nor overtaken,
+    /// so no event leaves over this link.
+    ///
+    /// - Returns: Which event is too large; nil if events leave.
+    package mutating func peerIsReady() -> String? {
+        // No event is larger than this side's own limit.
+        if maximumFrame < limits.frameBytes, let found = firstOversized {
+            oversized = found.id
+            return """
+                it takes frames of at most \(maximumFrame) bytes, and \(found.name) (\(found.id)), which waits for it, \
+                is larger
+                """
+        }
+        gate.peerIsReady()
+        return nil
+    }
+
+    /// The oldest event that is larger than the peer takes; nil for none.
+    private var firstOversized: (id: EventID, name: String)? {
+        var found: (id: EventID, name: String)?
+        outbox.forEachUnsettled { record in
+            guard found == nil, record.frame.count - FrameDecoder.headBytes > maximumFrame else { return }
+            if let event = event(of: record) { found = (event.context.id, event.name) }
+        }
+        // The frame of an event in the queue is not written yet.
+        queue.forEachEvent { event in
+            if found == nil, sizeProblem(of: event.payload.count) != nil { found = (event.context.id, event.name) }
+        }
+        return found
+    }
 
     /// Keeps events from leaving, or lets them leave again.
     package mutating func setPaused(_ isPaused: Bool) { gate.setPaused(isPaused) }
@@ -26,7 +57,7 @@ extension SendState {
     /// Adds to a batch what may leave now.
     ///
     /// - Parameters:
-    ///   - bytes: about how many bytes leave; at least one frame does.
+    ///   - bytes: about how many bytes leave, but at least one frame.
     ///   - now: returns the time on the monotonic clock, in nanoseconds; called only if an event is to be timed.
     package mutating func leave(in batch: inout WriteBatch, atMost bytes: Int, at now: () -> UInt64) {
         guard gate.isOpen else { return }
@@ -91,21 +122,36 @@ extension SendState {
     private mutating func promote(atMost bytes: Int) {
         var moved = 0
         while moved < bytes, let entry = queue.first, mayLeave(entry) {
+            guard promoteFirst(entry) else { return }
+            if case .event(let event) = entry { moved += event.charge } else { moved += LinkLimits.minimumCharge }
+        }
+    }
+
+    /// Moves the queue's first entry into the outbox; false if the outbox does not take it.
+    private mutating func promoteFirst(_ entry: OverflowQueue.Entry) -> Bool {
+        let isMoved =
             switch entry {
-            case .gap(let gap):
-                guard append(gap) else { return }
-                moved += LinkLimits.minimumCharge
-            case .event(let event):
-                guard append(event) else { return }
-                moved += event.charge
+            case .gap(let gap): append(gap)
+            case .event(let event): append(event)
             }
-            queue.removeFirst()
+        if isMoved { queue.removeFirst() }
+        return isMoved
+    }
+
+    /// Moves what waits into the outbox, up to this event, because only an event there can take a strike.
+    ///
+    /// Moves nothing if the event does not wait.
+    mutating func promote(through id: EventID) {
+        var waits = false
+        queue.forEachEvent { if $0.context.id == id { waits = true } }
+        while waits, let entry = queue.first, promoteFirst(entry) {
+            if case .event(let event) = entry { waits = event.context.id != id }
         }
     }
 
     /// Moves all gaps into the outbox, ahead of an event that goes there at once.
     mutating func promoteGaps() {
-        while case .gap(let gap) = queue.first, append(gap) { queue.removeFirst() }
+        while let entry = queue.first, case .gap = entry, promoteFirst(entry) {}
     }
 
     // MARK: - What the peer says
@@ -114,8 +160,8 @@ extension SendState {
     ///
     /// - Parameter now: the time on the monotonic clock, in nanoseconds.
     /// - Returns: The checked acknowledgement, for ``settle(_:)``.
-    /// - Throws: A violation if the peer names an event that was never handed out, or said that it acknowledges
-    ///   nothing.
+    /// - Throws: A violation if the peer names an event that was never handed out, or ranges that overlap or descend,
+    ///   or if it said that it acknowledges nothing.
     package mutating func credit(
         _ acknowledgement: Acknowledgement,
         at now: UInt64
@@ -129,12 +175,12 @@ extension SendState {
     /// Settles the events of an acknowledgement, which counts now.
     package mutating func settle(_ acknowledgement: CheckedAcknowledgement) { _ = outbox.settle(acknowledgement) }
 
-    /// Takes out the settled events of which a journal may hear, now that the peer's up to `sequence` are recorded.
+    /// Takes out the settled events that the journal may hear of, now that it has the peer's events up to `sequence`.
     package mutating func takeUntold(recordedThrough sequence: UInt64) -> [EventID] {
         outbox.takeUntold(recordedThrough: sequence)
     }
 
-    /// The peer refuses an event, which settles it; ``refusalWasTold(settled:)`` has to follow.
+    /// The peer refuses an event, which settles it; the caller then has to call ``refusalWasTold(settled:)``.
     ///
     /// - Returns: The event; nil if it is settled already.
     package mutating func refuse(
@@ -164,7 +210,7 @@ extension SendState {
     /// A peer without shared memory may acknowledge events before it sends what their handlers published, but it may
     /// not put off the sending for ever.
     ///
-    /// Handled events of a batch that is still being written cannot be settled yet. That is no fault of the peer: up to
+    /// Handled events of a batch that is still being written cannot be freed yet. That is no fault of the peer: up to
     /// a window of such events is allowed on top.
     ///
     /// - Parameter expected: the event of the peer that must arrive before its last acknowledgement counts.
@@ -175,7 +221,7 @@ extension SendState {
         guard isHost, owed > limit else { return }
         throw LinkViolation(
             """
-            it has handled \(owed) bytes of events and acknowledges them only behind event \
+            it has handled \(owed) bytes of events, but acknowledges them only after event \
             \(expected) of its own, which does not come; the limit is \(limit) bytes
             """
         )
@@ -185,7 +231,7 @@ extension SendState {
 
     /// Settles all that was handed out for writing: the peer does not say what arrives, nor what becomes of it.
     ///
-    /// - Returns: An acknowledgement of all that; nil for any peer that acknowledges.
+    /// - Returns: An acknowledgement of these events; nil for any peer that acknowledges.
     package mutating func settleUnconfirmed() -> CheckedAcknowledgement? {
         guard unconfirmed.isEverything else { return nil }
         var awaited: [EventID] = []
@@ -195,14 +241,14 @@ extension SendState {
         let all = outbox.creditAll()
         unconfirmed.awaited += awaited
         unconfirmed.count += UInt64(outbox.settle(all))
-        // They are among the awaited events.
+        // Replayed events want a receipt, so they are among the awaited events.
         _ = takeSettledReplays()
         return all
     }
 
-    /// Takes out the events that were written and of which others have to hear.
+    /// Takes out the events that were written and that publishers or a journal have to hear of.
     ///
-    /// - Returns: The events whose publishers wait for a receipt, and the events of which a journal has to hear.
+    /// - Returns: The events whose publishers wait for a receipt, and the events that a journal has to hear of.
     package mutating func takeUnconfirmed() -> (awaited: [EventID], untold: [EventID]) {
         defer { unconfirmed.awaited = [] }
         return (unconfirmed.awaited, takeUntold(recordedThrough: 0))

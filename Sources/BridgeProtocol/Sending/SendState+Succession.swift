@@ -27,6 +27,7 @@ extension SendState {
         next.queue = queue
         // The ended link keeps the holds in its gate.
         next.queue.releaseAll()
+        if let oversized { next.promote(through: oversized) }
         leaveQueue()
         return found
     }
@@ -45,11 +46,11 @@ extension SendState {
         if record.isOwed { outbox.lastIsOwed() }
     }
 
-    /// A process of the peer had events before of which a journal has to hear; only before the first event.
+    /// Events that the peer has had may come again; see ``Outbox/willOwe()``.
     package mutating func willOwe() { outbox.willOwe() }
 
-    /// Takes an event that an earlier host has left, behind all that was restored before it; only before a process has
-    /// come.
+    /// Takes an event that an earlier host has left, behind all that was restored before it; only before a process of
+    /// the peer has come.
     ///
     /// - Parameter strikes: the reasons of the event's strikes; empty for none.
     package mutating func restore(
@@ -119,8 +120,10 @@ extension SendState {
 
     // MARK: - Suspects
 
-    /// The events that have left for the peer and are not settled.
+    /// The events that have left for the peer and are not settled; if none leaves because one is too large for the
+    /// peer, that one.
     package var unfinished: [EventID] {
+        if let oversized { return [oversized] }
         var left: [EventID] = []
         outbox.forEachUnsettled(through: outbox.lastComposed) { record in
             if !record.isGap { left.append(EventID(source: record.source, number: record.number)) }

@@ -15,24 +15,26 @@ package struct SendState: ~Copyable {
     var parties: LinkParties
     /// The numbers by which the peer knows names.
     package internal(set) var names: PeerNames
-    /// The largest frame that the peer takes, in bytes.
+    /// The largest frame body that the peer takes, in bytes.
     var maximumFrame: Int
     /// Whether the peer keeps the bookmarks of this side's events.
     var writesBookmarks = false
 
     /// Events and gaps with a link sequence, until the peer has settled them.
     package internal(set) var outbox: Outbox
-    /// What waits before the outbox, and may still be dropped.
+    /// What waits before the outbox; policies may still drop some of it.
     package internal(set) var queue = OverflowQueue()
     /// Whether events leave.
     ///
-    /// If policies act on events, the queue holds events that wait for other links' outboxes. The gate then holds only
-    /// events that have moved to another link since.
+    /// If policies act on events, those that wait for other links' outboxes are held in the queue. The gate then holds
+    /// only events that have moved to another link since.
     package internal(set) var gate = SendingGate()
     /// Room reserved for events that go into all outboxes or into none, in bytes.
     var reservedBytes = 0
     /// Names of events that are no longer taken; nil as long as the peer is to stay.
     var leftNames: LeftNames?
+    /// An event that is larger than the peer takes, so that no event leaves; nil for none.
+    var oversized: EventID?
     /// The newest event in the outbox when this side was asked to end; nil until it is asked.
     private var drainMark: UInt64?
 
@@ -44,7 +46,7 @@ package struct SendState: ~Copyable {
     package internal(set) var coalescedEvents: UInt64 = 0
     /// What was written for a peer that acknowledges nothing.
     package internal(set) var unconfirmed = UnconfirmedEvents()
-    /// Whether the peer reads in the shared outbox how often this side has shown that it lives.
+    /// Whether the peer reads the number of this side's heartbeats in the shared outbox.
     package private(set) var peerReadsHeartbeats = false
     /// How long the peer takes to settle what is written for it; in the host only.
     package internal(set) var settling = SettlingTimer()
@@ -86,10 +88,9 @@ package struct SendState: ~Copyable {
         features: LinkFeatures
     ) {
         self.parties = parties
-        // A frame's length has 32 bits, whatever the peer says that it takes. A host's own limit holds for both
-        // directions.
-        let ownLimit = isHost ? limits.frameBytes : 1 << 30
-        maximumFrame = frameBytes.clamped(to: 0...min(ownLimit, 1 << 30))
+        // A host's own limit holds for both directions.
+        let ownLimit = isHost ? limits.frameBytes : LinkLimits.greatestFrameBytes
+        maximumFrame = frameBytes.clamped(to: 0...min(ownLimit, LinkLimits.greatestFrameBytes))
         outbox.grant(
             windowBytes: windowBytes.clamped(to: 0...(1 << 40)),
             // The span of a window must stay far below the largest number.
@@ -127,12 +128,13 @@ package struct SendState: ~Copyable {
 
     /// Whether so much waits for the peer's handlers that other processes have to keep their events for it.
     ///
-    /// Handled events do not count. Handlers wait for no room, so a crowded peer recovers, however full all others are.
+    /// Handled events do not count. Handlers never wait for room, so a crowded peer recovers, however full others are.
     package var isCrowded: Bool { outbox.unhandledBytes + queue.chargedBytes >= limits.outboxBytes }
 
     package var holdsBack: Bool { gate.holdsBack }
 
-    /// Whether the peer has nothing left to settle; after ``drain()``, only what lay here at that call counts.
+    /// Whether the peer has nothing left to settle; while the gate is paused, only events that have left count, and
+    /// after ``drain()``, only what lay here at that call.
     package var isSettled: Bool {
         if let drainMark, outbox.firstSequence > drainMark { return true }
         return isEmpty || (gate.isPaused && outbox.hasNothingInFlight)
@@ -140,7 +142,7 @@ package struct SendState: ~Copyable {
 
     /// How many events the peer has acknowledged as handled.
     package var handledEvents: UInt64 {
-        // The peer's own count of events without a handler is not to be trusted.
+        // The peer's own count of events without a handler may be too high.
         let others = outbox.unwantedEvents + unconfirmed.count
         return outbox.acknowledgedEvents > others ? outbox.acknowledgedEvents - others : 0
     }

@@ -30,18 +30,17 @@ package struct SendingGate: Sendable, Hashable {
     /// Holds events that were held in the queue, and that have moved to another link since.
     package mutating func hold(contentsOf sequences: [UInt64]) { held += sequences }
 
-    /// An event lies in all outboxes that it goes to.
+    /// The event lies in all outboxes that it goes to, and is no longer held.
     package mutating func release(_ sequence: UInt64) { held.removeAll { $0 == sequence } }
 
     /// Whether any event may leave.
     package var isOpen: Bool { isReleased && !isPaused && !isKept }
 
-    /// Whether what lies here may stay without a limit of time.
+    /// Whether what lies here may stay for any length of time.
     package var holdsBack: Bool { isPaused || isKept }
 
-    /// Whether an event is held.
     package var isHolding: Bool { !held.isEmpty }
 
-    /// The newest event that held events allow to leave.
+    /// The newest event before all held events; the largest number if none is held.
     package var last: UInt64 { held.first.map { $0 - 1 } ?? .max }
 }

@@ -1,6 +1,6 @@
 package import DomainEvents
 
-/// A journal's event that lies in the outbox again, and of which an operator has to hear.
+/// A journal's event that lies in the outbox again, and that an operator has to hear of.
 struct SentReplay: Sendable, Hashable {
     let sequence: UInt64
     let id: EventID

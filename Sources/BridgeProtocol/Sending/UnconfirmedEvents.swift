@@ -2,7 +2,7 @@ import DomainEvents
 
 /// The events to a peer that acknowledges nothing: they count as settled once they are written, and come at most once.
 package struct UnconfirmedEvents: Sendable, Hashable {
-    /// Whether the peer has said in its handshake that it acknowledges nothing; otherwise no event is unconfirmed.
+    /// Whether the peer has said in its handshake that it acknowledges nothing; if not, no event is unconfirmed.
     package internal(set) var isEverything = false
     /// How many events were written.
     package internal(set) var count: UInt64 = 0

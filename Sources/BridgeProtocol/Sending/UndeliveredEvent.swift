@@ -1,6 +1,6 @@
 package import DomainEvents
 
-/// An event that a process has not handled, taken out of the outbox for that process or of the queue before it.
+/// An event that a process has refused, or that was given up before the process had handled it.
 package struct UndeliveredEvent: Sendable {
     package let name: String
     package let context: EventContext
@@ -10,6 +10,10 @@ package struct UndeliveredEvent: Sendable {
     package let strikes: [String]
     /// Whether the event lies in a journal, which has to hear what becomes of it.
     package let isOwed: Bool
+    /// Whether journals of the process may lack the event: a journal has failed to record it, or no handler got it.
+    ///
+    /// Only for events that the host itself could not handle.
+    package var lacksRecord: Bool
     package let payload: [UInt8]
 
     package init(
@@ -18,6 +22,7 @@ package struct UndeliveredEvent: Sendable {
         attempts: Int,
         strikes: [String] = [],
         isOwed: Bool = false,
+        lacksRecord: Bool = false,
         payload: UnsafeRawBufferPointer
     ) {
         self.init(
@@ -26,6 +31,7 @@ package struct UndeliveredEvent: Sendable {
             attempts: attempts,
             strikes: strikes,
             isOwed: isOwed,
+            lacksRecord: lacksRecord,
             payload: Array(payload)
         )
     }
@@ -36,6 +42,7 @@ package struct UndeliveredEvent: Sendable {
         attempts: Int,
         strikes: [String] = [],
         isOwed: Bool = false,
+        lacksRecord: Bool = false,
         payload: [UInt8]
     ) {
         self.name = name
@@ -43,6 +50,7 @@ package struct UndeliveredEvent: Sendable {
         self.attempts = attempts
         self.strikes = strikes
         self.isOwed = isOwed
+        self.lacksRecord = lacksRecord
         self.payload = payload
     }
 }

@@ -1,10 +1,10 @@
 /// Which thread writes to a link's stream, and when.
 ///
-/// A thread that has something to say writes to an idle link itself. While a write is under way, or has only just
+/// A thread that has something to send writes to an idle link itself. While a write is under way, or has only just
 /// ended, the link is busy. Events then gather and leave together, and one thread is asked to write them in a moment. A
-/// stream that takes no more is stalled until it says that it takes more.
+/// stream that takes no more is stalled until it reports that it takes more.
 ///
-/// Times are in nanoseconds. The clock of writes may jump: one event then leaves a little earlier or later.
+/// Times are in nanoseconds. Writes are timed by the wall clock: if it jumps, one event leaves a bit earlier or later.
 package struct WriterState: Sendable, Hashable {
     private enum Activity: Sendable, Hashable {
         case idle
@@ -59,7 +59,7 @@ package struct WriterState: Sendable, Hashable {
     /// Something was enqueued.
     ///
     /// - Parameters:
-    ///   - isGathered: whether the event leaves with the next batch even if the link is idle.
+    ///   - isGathered: whether the event is left for the next batch, even if the link is idle.
     ///   - mayLeave: whether the window lets anything out; evaluated only where it matters.
     package mutating func enqueued(at now: UInt64, isGathered: Bool, mayLeave: @autoclosure () -> Bool) -> Flush {
         if activity != .idle || isGathering { return .byOthers }

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/// 1 if allocations are counted in this program; 0 on other systems, and under a sanitizer, which has a malloc of its
+/// 1 if allocations can be counted in this program; 0 without glibc, and under a sanitizer, which has a malloc of its
 /// own.
 int cac_is_counting_possible(void);
 

@@ -1,7 +1,7 @@
-// What BridgePlatform needs from C: calls that Swift cannot see (GNU extensions, variadic functions, macros), and what
-// runs inside a signal or in a child before its program. Calls return -1 and set errno, or return an error number, as
-// their originals do. The only state here: caught signals, a hook, and what was found out once. System headers stay out
-// of this file: their types would then belong to this module instead of to the C library's.
+// What BridgePlatform needs from C: calls that Swift cannot see (GNU extensions, variadic functions, macros), and code
+// for a signal handler, or for a child before its program begins. Calls return -1 and set errno, or return an error
+// number, as their originals do. The only state here: caught signals, a hook, and facts found out once. System headers
+// stay out of this file: their types would then belong to this module instead of to the C library's.
 
 #ifndef C_BRIDGE_PLATFORM_H
 #define C_BRIDGE_PLATFORM_H
@@ -18,6 +18,8 @@ const char *_Nonnull cbp_errno_text(int code, char *_Nonnull buffer, size_t size
 // Descriptors, all close-on-exec
 
 int cbp_pipe(int descriptors[_Nonnull 2]);
+/// How many bytes can be read from a pipe at once; -1 with errno where the system does not say.
+int cbp_unread_bytes(int descriptor);
 int cbp_unix_socket(void);
 int cbp_unix_socketpair(int descriptors[_Nonnull 2]);
 int cbp_accept(int listener);
@@ -29,18 +31,18 @@ size_t cbp_unix_path_limit(void);
 // Writes the path that a Unix socket is bound to, with its NUL. Returns the path's length, 0 if the socket has no name
 // in the file system, or -1.
 int cbp_unix_name(int descriptor, char *_Nonnull path, size_t capacity);
-// Both return 1 or 0, or -1.
+// Both return 1 for yes, 0 for no, or -1.
 int cbp_is_stream(int descriptor);
 int cbp_is_listening(int descriptor);
-/// `path` must not be longer than the limit.
+/// `path` must not be longer than `cbp_unix_path_limit()` bytes.
 int cbp_unix_bind(int descriptor, const char *_Nonnull path);
 int cbp_unix_connect(int descriptor, const char *_Nonnull path);
-/// Sends one datagram to a socket with a name, and waits for room at most `milliseconds`. "@" at the beginning of a
-/// name stands for a name in no file system, which only Linux has. Returns 0, or -1 with errno set.
+/// Sends one datagram to a socket with a name, and waits for room at most `milliseconds`. A name that begins with "@"
+/// is an abstract one, in no file system; only Linux has such names. Returns 0, or -1 with errno set.
 int cbp_datagram_send(const char *_Nonnull name, const void *_Nonnull bytes, size_t count, int milliseconds);
 int cbp_peer_credentials(int descriptor, int32_t *_Nonnull pid, uint32_t *_Nonnull uid, uint32_t *_Nonnull gid);
 
-/// Opens the directory of this name, only to find what is in it; not through a symbolic link. Close-on-exec.
+/// Opens the directory of this name, only to look up names in it; does not follow a symbolic link. Close-on-exec.
 int cbp_directory_open(int directory, const char *_Nonnull name);
 /// Takes the lock of an open file for as long as the file is open; EWOULDBLOCK if another holder has it.
 int cbp_file_try_lock(int descriptor);
@@ -52,14 +54,14 @@ int cbp_terminal_height(int descriptor);
 
 // Memory files
 
-/// A file of `size` bytes, all 0, that has no name and takes memory only where it was written; no process can change
-/// its size. Close-on-exec.
+/// A file of `size` bytes, all 0, that has no name and takes memory only where it was written. On Linux no process can
+/// change its size. Close-on-exec.
 int cbp_memory_file_create(size_t size);
-/// Maps the file, shared, for reading and writing; NULL with errno set on failure. Neither a core dump nor a forked
-/// child has the mapping.
+/// Maps the file, shared, for reading and writing; NULL with errno set on failure. A forked child does not have the
+/// mapping, nor, on Linux, does a core dump.
 void *_Nullable cbp_memory_file_map(int descriptor, size_t size);
 /// A file like those of `cbp_memory_file_create`, with a mapping; once the mapping is made, nothing else can write to
-/// the file. Returns -1 with ENOTSUP where the system has no such thing. `cbp_memory_file_give_back` does nothing for
+/// the file. Returns -1 with errno where the system has no such thing. `cbp_memory_file_give_back` does nothing for
 /// such a file.
 int cbp_memory_file_create_for_readers(size_t size, void *_Nullable *_Nonnull address);
 /// Maps the file, shared, for reading; NULL with errno set on failure. Maps only a file that cannot be made shorter, so
@@ -68,6 +70,8 @@ void *_Nullable cbp_memory_file_map_for_reading(int descriptor, size_t size);
 /// Copies bytes that another process may be changing: what arrives is any mixture of old and new.
 void cbp_copy(void *_Nonnull target, const void *_Nonnull source, size_t count);
 int cbp_memory_file_unmap(void *_Nonnull address, size_t size);
+/// Allocates the pages of a mapping before the first store to them, where the system can do that.
+void cbp_memory_file_populate(void *_Nonnull address, size_t size);
 /// Gives back the pages of this part of a mapping, which holds 0 afterwards; does nothing where the system has no such
 /// thing.
 void cbp_memory_file_give_back(void *_Nonnull address, size_t size);
@@ -79,7 +83,7 @@ void cbp_heap_limit(int bytes);
 int64_t cbp_raise_descriptor_limit(void);
 /// How many bytes malloc has handed out and not got back; -1 where they are not counted.
 int64_t cbp_heap_bytes_in_use(void);
-/// How much memory of a process lies in RAM, with its shared memory; -1 where the system does not say.
+/// How many bytes of a process lie in RAM, shared memory included; -1 where the system does not say.
 int64_t cbp_resident_bytes(int32_t pid);
 
 // Files that outlive the process
@@ -94,7 +98,7 @@ enum cbp_file_system {
     cbp_file_system_remote,
 };
 enum cbp_file_system cbp_file_system_of(int descriptor);
-/// The same by the number that a Linux kernel gives to the kind.
+/// The same, from the number by which a Linux kernel names the kind of file system.
 enum cbp_file_system cbp_file_system_of_type(uint64_t type);
 /// Returns when what was written to the file lies on the medium.
 int cbp_file_synchronize(int descriptor);
@@ -111,8 +115,8 @@ void cbp_output_by_line(void);
 
 // Threads
 
-/// Starts a thread that gets no signal which another thread could take. `stack_size` 0 is the default, and less than
-/// 128 KiB is taken for 128 KiB.
+/// Starts a thread that blocks every signal but those of its own faults. `stack_size` is in bytes: 0 is the default,
+/// and less than 128 KiB is taken for 128 KiB.
 int cbp_thread_start(
     size_t stack_size,
     int detached,
@@ -124,9 +128,9 @@ int cbp_thread_join(uintptr_t thread);
 int cbp_thread_detach(uintptr_t thread);
 void cbp_thread_set_name(const char *_Nonnull name);
 /// Binds the calling thread, and those that it starts from now on, to one of the processors that they may use; `turn`
-/// says to which. Does nothing where threads cannot be bound.
+/// says which. Does nothing where threads cannot be bound.
 void cbp_thread_stay_on_one_processor(uint64_t turn);
-/// The number of the calling thread, as the kernel counts threads.
+/// The kernel's number for the calling thread.
 uint64_t cbp_thread_identifier(void);
 /// Writes the calling thread's name, with its NUL. Returns 0, or an error's number.
 int cbp_thread_name(char *_Nonnull buffer, size_t size);
@@ -177,7 +181,7 @@ typedef struct {
     bool is_best_effort;
     /// A number for each `cbp_box_limit`; -1 for no limit.
     const int64_t *_Nonnull limits;
-    /// The bits that new files do not get; -1 for the parent's.
+    /// The umask: the mode bits that new files do not get; -1 for the parent's umask.
     int mask;
     /// Whether the process can touch only files below `paths`, and the files that every program needs.
     bool rules_files;
@@ -200,13 +204,15 @@ typedef struct {
     size_t step_count;
     /// The program gets no descriptor from this number on.
     int close_from;
-    /// The pipe for a `cbp_spawn_report` of each failure; the pipe's end shows that the program has begun.
+    /// The pipe for a `cbp_spawn_report` of each failure and of each part left out; the pipe's end shows that the
+    /// program has begun.
     int status;
     /// The connection to the guard, which is told of the process before the program begins; -1 for none.
     int guard;
     /// Whether the process is killed when the thread that starts it ends.
     bool dies_with_parent;
-    /// The program's soft limit of open descriptors, from a parent that has raised its own; -1 for the parent's.
+    /// The program's soft limit of open descriptors, from a parent that has raised its own; -1 for that of the box, or
+    /// else the parent's.
     int64_t descriptors;
     const cbp_box *_Nullable box;
 } cbp_spawn_request;
@@ -220,7 +226,7 @@ enum cbp_spawn_stage {
     /// The detail is a `cbp_box_limit`.
     cbp_stage_limit = 4,
     cbp_stage_privileges = 5,
-    /// The detail is what Landlock calls its version; 0 if there is no Landlock.
+    /// The detail is what Landlock calls its version; 0 if there is no Landlock, or for lack of memory or descriptors.
     cbp_stage_files = 6,
     /// The detail is the path's place in the box, from 0.
     cbp_stage_path = 7,
@@ -253,7 +259,7 @@ typedef struct {
     int32_t process;
 } cbp_guard_notice;
 
-/// A descriptor that becomes readable when the child has exited: a pidfd, or a kqueue on Darwin.
+/// A descriptor that becomes readable when the process has exited: a pidfd, or a kqueue on Darwin.
 int cbp_process_open(int32_t pid);
 int cbp_process_signal(int descriptor, int32_t pid, int signal);
 /// Signals the process group that the descriptor's process leads, or has led before it was removed from the process
@@ -274,9 +280,9 @@ typedef struct {
 /// is no longer there.
 int cbp_process_wait(int descriptor, int32_t pid, int reap, cbp_exit *_Nonnull exit);
 
-/// Writes the value of a variable in the environment that a process of this user was started with, cut off where
-/// `value` has no more room. Returns the length written, or -1 if there is no such variable. `name` is how the
-/// variable begins. Waits a little for a process that is just becoming another program.
+/// Writes the value of a variable in the environment that a process was started with, cut off where `value` has no more
+/// room. Returns the length written, or -1 if there is no such variable. `name` is the beginning of
+/// the variable's text. Waits a little for a process that is just becoming another program.
 ptrdiff_t cbp_process_variable(int32_t pid, const char *_Nonnull name, char *_Nonnull value, size_t size);
 
 /// The parent of a process; 0 if it has none, or there is no such process.
@@ -293,8 +299,7 @@ ptrdiff_t cbp_executable_path(char *_Nonnull buffer, size_t size);
 /// Writes the return addresses of the calling thread's callers, innermost first. Returns how many; 0 where they are not
 /// known.
 int cbp_callers(void *_Nullable *_Nonnull addresses, int capacity);
-/// Writes the name of the function that an address lies in, as people write it, with its NUL. Returns 0 if that name is
-/// known.
+/// Writes the name of the function that an address lies in, demangled, with its NUL. Returns 0 if that name is known.
 int cbp_function_name(void *_Nonnull address, char *_Nonnull buffer, size_t size);
 /// From now on calls `seen` on each thread that hands a task to Swift's global executor, before the executor gets it.
 /// May be called only once. Returns 0, or ENOTSUP if the run-time library has no hook for that.
@@ -323,7 +328,8 @@ int cbp_epoll_create(void);
 int cbp_epoll_add(int queue, int descriptor, uint32_t flags, uint64_t token);
 int cbp_epoll_change(int queue, int descriptor, uint32_t flags, uint64_t token);
 int cbp_epoll_remove(int queue, int descriptor);
-/// Waits at most `nanoseconds`, for ever if they are negative. `ready` has room for cbp_epoll_batch.
+/// Waits at most `nanoseconds`, for ever if they are negative. `ready` has room for cbp_epoll_batch. Returns how many
+/// events came, or -1 with errno: EINTR, or an error that later waits repeat.
 int cbp_epoll_wait(int queue, cbp_ready *_Nonnull ready, int64_t nanoseconds);
 int cbp_event_open(void);
 #endif

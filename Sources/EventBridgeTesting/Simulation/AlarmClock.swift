@@ -3,7 +3,7 @@ struct AlarmClock {
     enum Due {
         /// The end of a thread's wait; `number` says which of the thread's waits it is.
         case wait(WorldThread, number: UInt64)
-        /// A call that a thread of the process is to make.
+        /// A call for a thread of the process to make.
         case call(WorldProcess, @Sendable () -> Void)
         /// A call that the world's running thread, which has the baton, makes at once.
         case act(@Sendable () -> Void)
@@ -26,9 +26,9 @@ struct AlarmClock {
         alarms.insert(Alarm(time: time, due: due), at: low)
     }
 
-    /// Removes alarms that are of no use any more, and returns the time of the next alarm.
+    /// Returns the time of the next alarm, after it has removed alarms that no longer have an effect.
     mutating func next() -> UInt64? {
-        // A wait that has ended already is no reason for time to pass.
+        // Time must not pass for a wait that has ended already.
         while let alarm = alarms.last, isIdle(alarm.due) { alarms.removeLast() }
         return alarms.last?.time
     }

@@ -6,7 +6,7 @@ struct ArrivalRecord {
         var seen: Set<EventID> = []
         /// For each origin, how many of the seen events come from it.
         var counts: [String: UInt64] = [:]
-        /// For each publishing thread, its last event among the events that came here at the first attempt.
+        /// For each publishing thread, the last of its events that came to this receiver at the first attempt.
         var newest: [Int: (place: Int, id: EventID)] = [:]
         /// For each cause, the effect that arrived first.
         var effects: [EventID: EventID] = [:]
@@ -19,7 +19,7 @@ struct ArrivalRecord {
 
     /// Notes an event that a thread publishes.
     ///
-    /// The events of one thread keep their order; events of several threads have none.
+    /// The events of one thread keep their order; events of different threads may come in any order.
     mutating func published(_ context: EventContext, on thread: Int) {
         places[context.id] = (thread, places.count)
     }

@@ -1,11 +1,12 @@
 import BridgePlatform
+import DomainEvents
 import Locks
 import Synchronization
 
 /// Runs a test in many simulated worlds, one for each seed.
 ///
 /// In a world, the same code that runs in production runs on simulated threads, pipes and processes. The seed decides
-/// which thread goes on, what fails and what time it is.
+/// which thread runs next, what fails and what time it is.
 ///
 /// ```swift
 /// try await BridgeSimulation(seeds: 200).run { world in
@@ -42,7 +43,7 @@ public struct BridgeSimulation: Sendable {
     ///
     /// - Parameters:
     ///   - seeds: how many worlds are run.
-    ///   - firstSeed: the seed of the first world; the others have the seeds after it, and 0 follows the greatest.
+    ///   - firstSeed: the seed of the first world; the others have the seeds after it; after the greatest seed comes 0.
     ///   - faults: what may go wrong.
     ///   - longest: how long a world may last in its own time.
     ///   - maximumSteps: how many steps a world may take.
@@ -61,10 +62,11 @@ public struct BridgeSimulation: Sendable {
         timeline = CurrentProcess.environment("EVENT_BRIDGE_TRACE")
     }
 
-    /// Runs `body` in one world for each seed.
+    /// Runs `body` in one world for each seed; with `EVENT_BRIDGE_CHOICES`, only in the world of these choices.
     ///
     /// - Throws: ``SimulationFailure`` for the first seed whose run failed: `body` threw, an invariant did not hold,
-    ///   nothing could go on, or the run did not end.
+    ///   nothing could go on, or the run did not end. `SimulationError` if a condition of `sometimes` held in no run,
+    ///   if in ten runs or more no fault met an event, or if the choices of `EVENT_BRIDGE_CHOICES` fail no more.
     @discardableResult
     public func run(
         _ body: @escaping @Sendable (SimulationWorld) async throws -> Void
@@ -94,7 +96,7 @@ public struct BridgeSimulation: Sendable {
         thread.scheduler.escapes(at: place.isEmpty ? "a place that cannot be named" : place)
     }
 
-    /// The failure, shrunk to the choices that it needs.
+    /// The failure with only the choices that it needs.
     private func shrunk(
         _ failed: SimulationOutcome,
         _ body: @escaping @Sendable (SimulationWorld) async throws -> Void
@@ -110,7 +112,7 @@ public struct BridgeSimulation: Sendable {
         return failure
     }
 
-    /// The number of worlds so far, to spread worlds that run at the same time over the processors.
+    /// The number of worlds so far; it spreads the worlds that run at the same time over the processors.
     private static let turns = Atomic<UInt64>(0)
 
     /// Runs one world; `timeline` is the file to which the world is written as a timeline if it fails.
@@ -123,13 +125,14 @@ public struct BridgeSimulation: Sendable {
         _ = Self.watchesTasks
         let limits = Scheduler.Limits(
             points: UInt64(max(1, maximumSteps)),
-            nanoseconds: UInt64(clamping: longest.components.seconds) * 1_000_000_000
+            // The clock of a world has no later times.
+            nanoseconds: min(longest.nanoseconds, UInt64(Int64.max))
         )
         let isKept = timeline != nil
         let scheduler = Scheduler(choices: choices, limits: limits, keepsTrace: keepsTrace, keepsTurns: isKept)
         let core = WorldCore(scheduler: scheduler, faults: faults, keepsPassages: isKept)
         let world = SimulationWorld(core)
-        // `body` begins as a child of the caller's task and keeps the caller's task-local values.
+        // The task of `body` is made here, in the caller's task, and so has the caller's task-local values.
         world.begin(body)
         return await withCheckedContinuation { continuation in
             // The scheduler has a thread of its own: Swift's few threads must not wait for a world's end.

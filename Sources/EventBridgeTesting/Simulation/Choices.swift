@@ -1,8 +1,8 @@
-/// Every choice of a run: which thread goes on, which fault comes when, how long it lasts.
+/// Every choice of a run: which thread runs next, which fault comes when, and how long the fault lasts.
 ///
-/// Each choice belongs to a matter, such as `preemption` or `worker canvas`. Each matter has its own numbers, so one
-/// choice less in it leaves other matters as they are. A choice is a place in its matter and a value. The value 0
-/// always means the tame choice: go on, no fault, no delay. A list leaves out choices of value 0.
+/// Each choice belongs to a matter, such as `preemption` or `worker canvas`. Each matter has its own random numbers, so
+/// a choice left out of one matter does not change the others. A choice has an index in its matter, and a value. The
+/// value 0 is the tame choice, where there is one: the thread goes on, no fault, no delay. A list leaves zeros out.
 struct Choices: Sendable {
     struct Place: Hashable, Comparable, Sendable {
         let matter: String
@@ -15,7 +15,7 @@ struct Choices: Sendable {
 
     let seed: UInt64
     /// The choices to make instead of the seed's; nil if the seed decides.
-    private let list: List?
+    let list: List?
     /// The places of the list, ascending in each matter.
     private let places: [String: [UInt64]]
     private var numbers: [String: SeededNumbers] = [:]
@@ -29,7 +29,7 @@ struct Choices: Sendable {
         places = Dictionary(grouping: (list ?? [:]).keys, by: \.matter).mapValues { $0.map(\.index).sorted() }
     }
 
-    /// The number of listed choices that this run did not reach or could not make.
+    /// The number of listed choices that this run did not come to, or that it could not make.
     var unmet: Int { (list ?? [:]).keys.count { made[$0] == nil } }
 
     /// Chooses a value below `bound`; `draw` makes the value from the seed's numbers.
@@ -51,11 +51,11 @@ struct Choices: Sendable {
         return value
     }
 
-    /// Chooses the next place with a choice other than 0, in a matter where most choices are 0; nil for no such place.
+    /// Chooses the next index with a choice other than 0, in a matter where most choices are 0; nil if there is none.
     ///
     /// - Parameters:
-    ///   - index: the place after which the search begins.
-    ///   - average: on average, one in this many places has a choice other than 0; 0 if all choices are 0.
+    ///   - index: the index after which the search begins.
+    ///   - average: on average, one in this many choices is other than 0; 0 if all choices are 0.
     mutating func nextPlace(_ matter: String, behind index: UInt64, average: UInt64) -> UInt64? {
         guard average > 0 else { return nil }
         if list != nil { return places[matter]?.first { $0 > index } }
@@ -72,9 +72,9 @@ extension Choices {
         for word in words.dropFirst() {
             let parts = word.split(separator: "=")
             guard parts.count == 2, let value = UInt64(parts[1]), let at = parts[0].lastIndex(of: "@"),
-                let index = UInt64(parts[0][parts[0].index(after: at)...])
+                let index = UInt64(parts[0][parts[0].index(after: at)...]), let matter = Self.unescaped(parts[0][..<at])
             else { return nil }
-            list[Place(matter: Self.unescaped(parts[0][..<at]), index: index)] = value
+            list[Place(matter: matter, index: index)] = value
         }
         self.init(seed: seed, list: words.count > 1 ? list : nil)
     }
@@ -84,11 +84,40 @@ extension Choices {
         return (["\(seed)"] + words).joined(separator: " ")
     }
 
-    private static func escaped(_ matter: String) -> String { String(matter.map { $0 == " " ? "_" : $0 }) }
+    /// A matter as one word: `_` for a space, and `%` with two digits for all but letters, digits, `:`, `.` and `-`.
+    private static func escaped(_ matter: String) -> String {
+        var word = ""
+        for byte in matter.utf8 {
+            switch byte {
+            case UInt8(ascii: " "):
+                word += "_"
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: ":"), UInt8(ascii: "."), UInt8(ascii: "-"):
+                word.append(Character(Unicode.Scalar(byte)))
+            default:
+                let digits = String(byte, radix: 16)
+                word += digits.utf8.count == 1 ? "%0\(digits)" : "%\(digits)"
+            }
+        }
+        return word
+    }
 
-    private static func unescaped(_ text: Substring) -> String {
-        // Only workers' matters have a space, and workers' names have none.
-        let prefix = "worker_"
-        return text.hasPrefix(prefix) ? "worker " + text.dropFirst(prefix.count) : String(text)
+    private static func unescaped(_ word: Substring) -> String? {
+        var bytes: [UInt8] = []
+        var rest = word.utf8
+        while let byte = rest.popFirst() {
+            switch byte {
+            case UInt8(ascii: "_"):
+                bytes.append(UInt8(ascii: " "))
+            case UInt8(ascii: "%"):
+                let digits = String(decoding: rest.prefix(2), as: UTF8.self)
+                guard let escaped = UInt8(digits, radix: 16) else { return nil }
+                bytes.append(escaped)
+                rest = rest.dropFirst(2)
+            default:
+                bytes.append(byte)
+            }
+        }
+        return String(validating: bytes, as: UTF8.self)
     }
 }

@@ -4,7 +4,7 @@ import EventBridge
 /// What has become of each event for each worker of one host.
 ///
 /// An accepted event has one fate: its worker has acknowledged or refused it, it is a dead letter, it was dropped or
-/// coalesced, or it is left over with its worker. The ids come from the frames that pass the streams, the counts from
+/// coalesced, or it is left over with its worker. The ids are read from the frames on the streams, the counts come from
 /// the host; ``mistake(in:of:letters:)`` compares ids and counts.
 struct FateRecord {
     /// A gap that a worker has got in place of dropped events.
@@ -63,7 +63,7 @@ struct FateRecord {
             return other.map { "\(worker) acknowledges \(id), which \($0) of the same pool has acknowledged" }
         case .refused(let id):
             guard hasCome(id) else { return "\(worker) refuses \(id), which has not come to it" }
-            // The event comes again if it became a dead letter and was put back.
+            // Counted, not kept in a set: a refused event comes again if it is redelivered as a dead letter.
             receiver.refusals += 1
             return receiver.acknowledged.contains(id) ? "\(worker) refuses \(id), which it has acknowledged" : nil
         case .gap(let gap):
@@ -79,10 +79,10 @@ struct FateRecord {
 
     // MARK: - At rest
 
-    /// Checks that no event has two fates, and that the host's counts of each fate agree with what passed the streams.
+    /// Checks that no event has two fates, and that the host's counts of each fate agree with the frames.
     ///
     /// - Parameters:
-    ///   - books: the host's counts for a worker that has no acknowledgement or refusal on its way.
+    ///   - books: the host's counts for a worker while none of its acknowledgements or refusals is on its way.
     ///   - letters: the host's dead letters.
     /// - Returns: The rule that is broken; nil if none is.
     func mistake(in books: EventCounts, of worker: String, letters: [PutAside]) -> String? {

@@ -1,6 +1,6 @@
-/// The rare points of a world's threads, at which something happens, such as a pre-emption.
+/// The rare points, counted in steps of a world's threads, at which something happens, such as a pre-emption.
 struct RarePoints {
-    /// The matter of the choices that decides about the points.
+    /// The matter whose choices decide where the points are.
     private let matter: String
     /// The average number of points between two rare points; 0 for no rare points.
     private var average: UInt64 = 0

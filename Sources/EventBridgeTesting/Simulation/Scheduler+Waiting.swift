@@ -29,7 +29,7 @@ extension Scheduler {
         return !thread.isOverdue
     }
 
-    /// Lets the thread wait for a lock; false, without waiting, if no thread of this world holds the lock.
+    /// Lets the thread wait for a lock; returns false at once if no thread of this world holds the lock.
     func waitForLock(_ lock: Lock, _ thread: WorldThread) -> Bool {
         let identity = ObjectIdentifier(lock)
         guard threads.contains(where: { $0.held.contains(identity) }) else { return false }
@@ -65,7 +65,7 @@ extension Scheduler {
         handOn(from: thread)
     }
 
-    /// Ends the process: none of its threads runs any more.
+    /// Ends the process: none of its threads gets another turn.
     func kill(_ process: WorldProcess) {
         process.isDead = true
         wake(.death(of: process.number), all: true)
@@ -75,7 +75,7 @@ extension Scheduler {
     func revive(_ process: WorldProcess) {
         process.isDead = false
         process.isStopped = false
-        // Alarms that became due while no thread of the process could run are gone, so they are set again.
+        // The alarms of a dead process were removed when they came first, so they are set again.
         for thread in waiting where thread.process === process {
             if let deadline = thread.deadline { clock.alarms.set(deadline, .wait(thread, number: thread.waits)) }
         }

@@ -4,17 +4,17 @@ import Locks
 /// Decides which of a world's threads runs, and what time it is.
 ///
 /// Exactly one thread has the baton. It hands the baton on where it would wait, and sometimes where it takes a lock;
-/// the choices say to which thread. When no thread can go on, time jumps to the next deadline. If there is no deadline,
-/// the world has ended or is in a deadlock.
+/// the world's choices decide to which thread. When no thread can go on, time jumps to the next deadline. If there is
+/// no deadline, the world has ended or is in a deadlock.
 ///
-/// A thread that holds a lock goes on until it has given all locks back. So other threads never see guarded state in
-/// the middle of a change, and a process that ends never holds a lock that others need.
+/// A thread that holds a lock goes on until it has given all locks back, unless it waits. So, as no code waits with a
+/// lock in the middle of a change, a process that ends holds no lock that others need.
 final class Scheduler: @unchecked Sendable {
     // Sendable: everything mutable belongs to the thread that has the baton.
 
     /// The way in which a world ended.
     enum End: Sendable, Equatable {
-        /// Everything that was started has ended.
+        /// The world was closed, and nothing can go on.
         case finished
         /// Nothing can go on; these threads wait.
         case deadlock([String])
@@ -38,9 +38,9 @@ final class Scheduler: @unchecked Sendable {
     /// The process whose code is the test.
     private(set) lazy var host = makeProcess(name: "host")
     @exclusivity(unchecked) private(set) var threads: [WorldThread] = []
-    /// The threads that wait for their turn, longest first.
+    /// The threads that wait for their turn; the one that has waited longest is first.
     @exclusivity(unchecked) var ready: [WorldThread] = []
-    /// The threads that wait for something, longest first.
+    /// The threads that wait for something; the one that has waited longest is first.
     @exclusivity(unchecked) var waiting: [WorldThread] = []
     @exclusivity(unchecked) var lockWaiters = 0
     @exclusivity(unchecked) var picks: UInt64 = 0
@@ -206,7 +206,7 @@ final class Scheduler: @unchecked Sendable {
         if !process.fates.isEmpty, let act = process.takeFate() { act() }
         if clockJumps.hasCome(at: points, by: &choices) { jump() }
         guard process.runs else {
-            // The thread waits after the ready threads until its process goes on, or for ever.
+            // The thread is last of the ready threads; it runs on when its process goes on, or never.
             ready.append(thread)
             thread.state = .ready
             return handOn(from: thread)
@@ -289,9 +289,9 @@ final class Scheduler: @unchecked Sendable {
 
     private var readyCount: Int { ready.count { $0.process.runs } }
 
-    /// Gives the baton to the next thread, and returns when `thread` has the baton again.
+    /// Gives the baton to the next thread; returns when `thread` has it again, at once if `thread` is nil or has ended.
     func handOn(from thread: WorldThread?) {
-        // Read while the calling thread has the baton: the next thread may wake `thread`.
+        // Read before the baton is handed on, because the next thread may wake `thread` and so change its state.
         let waiting = thread.flatMap { $0.state == .ended ? nil : $0 }
         let next = pick()
         guard let next else {
@@ -335,8 +335,8 @@ final class Scheduler: @unchecked Sendable {
                 if comesFromOutside() { continue }
                 return nil
             }
-            if next > limits.nanoseconds + Self.beginning {
-                ending.end = .exhausted("more than \(limits.nanoseconds / 1_000_000_000) s of its time")
+            if next - Self.beginning > limits.nanoseconds {
+                ending.end = .exhausted("more than \(Duration.nanoseconds(limits.nanoseconds)) of its time")
                 return nil
             }
             clock.jump(to: next)
@@ -391,7 +391,7 @@ final class Scheduler: @unchecked Sendable {
 
     var isClosing: Bool { ending.isClosing }
 
-    /// Lets each thread end when it has nothing to do; the world ends with the last thread.
+    /// Lets each thread end when it has nothing to do; the world ends when no thread can go on.
     func close() {
         ending.isClosing = true
         wake(.work, all: true)

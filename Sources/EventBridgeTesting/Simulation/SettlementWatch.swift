@@ -5,8 +5,8 @@ import DomainEvents
 /// Reads what a host and one incarnation of a worker write to each other, and finds out which events are settled, and
 /// how.
 ///
-/// The watch sits at the host's end of the stream: the host acts upon everything that was read there. The watch asks
-/// neither side, so the counts of both sides can be checked against its findings.
+/// The watch is at the host's end of the stream, because the host acts upon everything that it reads there. The watch
+/// asks neither side for its counts, so those counts can be checked against the watch's findings.
 final class SettlementWatch: @unchecked Sendable {
     // Sendable: everything mutable belongs to the thread that has the world's baton.
 

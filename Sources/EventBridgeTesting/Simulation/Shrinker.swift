@@ -1,7 +1,7 @@
 /// Shrinks the choices of a failed run to those that the failure needs.
 ///
-/// The shrinker first leaves out whole matters, then blocks of choices, and halves the blocks down to single choices.
-/// Then it makes the values of the remaining choices smaller.
+/// The shrinker first leaves out all choices of a matter at a time (see `Choices`), then blocks of choices, which it
+/// halves down to single choices. In the end it makes the values of the remaining choices smaller.
 struct Shrinker {
     /// How many runs there are at most.
     static let runs = 500
@@ -24,7 +24,7 @@ struct Shrinker {
         kind = Self.kind(of: failed)
     }
 
-    /// The kind of an outcome's failure: its reason without the numbers in it.
+    /// The kind of a failure: its reason's first line without digits and punctuation, cut off after 40 characters.
     private static func kind(of outcome: SimulationOutcome) -> String {
         String(
             (outcome.failure?.reason ?? "").prefix { $0 != "\n" }.filter { !$0.isNumber && !$0.isPunctuation }.prefix(
@@ -60,7 +60,7 @@ struct Shrinker {
 
     private var isOpen: Bool { runsLeft > 0 && ContinuousClock.now < deadline }
 
-    /// Runs a shorter list, and keeps the list if its run fails for the same reason.
+    /// Runs a list with fewer or smaller choices, and keeps it if its run has a failure of the same kind.
     private mutating func take(_ shorter: Choices.List) async -> Bool {
         guard isOpen, shorter != list else { return false }
         runsLeft -= 1

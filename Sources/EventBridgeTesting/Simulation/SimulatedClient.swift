@@ -4,7 +4,7 @@ import BridgeTransport
 public import DomainEvents
 import Locks
 
-/// A process of a world that attaches to the host as a client of the bridge; the host has not started it.
+/// A process of a world that the host has not started, and that attaches to the host as a client.
 public final class SimulatedClient: @unchecked Sendable {
     // Sendable: everything mutable belongs to the thread that has the world's baton.
 
@@ -80,7 +80,7 @@ public final class SimulatedClient: @unchecked Sendable {
                     gapTap: nil
                 )
             } catch {
-                // The host was killed, or is being started.
+                // There is no host to attach to: it was killed, or is still starting.
                 core.tell("\(life.name) is not attached: \(error)")
                 try await Simulation.thread?.sleep(for: Self.pause)
             }
@@ -105,14 +105,14 @@ public final class SimulatedClient: @unchecked Sendable {
         settle()
     }
 
-    /// The way to the host of the world's present entrance.
+    /// Connects the client to the host that has the world's entrance at present.
     private struct Way: WayToHost {
         let core: WorldCore
         let life: SimulatedProcess
 
         func connect(on poller: Poller) throws(BridgeClientError) -> any ByteStream {
             if let stream = core.entrance?.connect(life, poller: poller) { return stream }
-            throw BridgeClientError(.unreachable, "no host is to be had")
+            throw BridgeClientError(.unreachable, "no host can be reached")
         }
     }
 }

@@ -32,11 +32,11 @@ final class SimulatedEntrance: Entrance, @unchecked Sendable {
         if world.entrance === self { world.entrance = nil }
     }
 
-    // Nothing to do: a client says hello as soon as it has connected, and there are few clients.
+    // These two have nothing to do: each client says hello at once, and there are few clients.
     func settle(_ input: ArrivalStateMachine.Input) {}
     func note(_ matter: SocketReport.Matter) {}
 
-    /// Connects a client, on a thread of the client's process; nil if the host lets no clients in.
+    /// Connects a client, on a thread of the client's process; nil if the entrance is closed.
     func connect(_ client: SimulatedProcess, poller clientPoller: Poller) -> FaultyStream? {
         guard isOpen else { return nil }
         lastConnection += 1
@@ -60,7 +60,7 @@ final class SimulatedEntrance: Entrance, @unchecked Sendable {
         )
         toClient.slow(to: SimulatedProcess.rate(of: client.name, first >> 8, in: world))
         streams.append(toHost)
-        // Set here, as the client may end at the next step, and the system then closes this end of the stream.
+        // Set before the next step: the client may end there, and then the system closes this end of the stream.
         client.stream = toClient
         let peer = UnixSocket.PeerCredentials(
             processIdentifier: client.identifier,

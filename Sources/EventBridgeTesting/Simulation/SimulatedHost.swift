@@ -5,8 +5,8 @@ import Locks
 /// A host's program in a process of its own; a kill can end it at any step.
 ///
 /// The world then starts the program again, as a service manager would. As outside a simulation, nothing that the host
-/// holds outlives its process: the threads never run again and the streams end. The workers end with the host or within
-/// 800 ms, and the clients attach to the next host.
+/// holds outlives its process: its threads never run again, and its streams end. The workers end with the host or
+/// within 800 ms, and the clients attach to the next host.
 public final class SimulatedHost: @unchecked Sendable {
     // Sendable: everything mutable belongs to the thread that has the world's baton.
 
@@ -41,7 +41,7 @@ public final class SimulatedHost: @unchecked Sendable {
         self.program = program
     }
 
-    /// Kills the process now, wherever it stands; the next process starts after the given time.
+    /// Kills the process now, at any step of its code; the next process starts after the given time.
     public func kill(startingAgainAfter time: Duration = .milliseconds(100)) {
         guard let life, !life.hasEnded else { return }
         pause = time.simulatedNanoseconds
@@ -123,7 +123,7 @@ public final class SimulatedHost: @unchecked Sendable {
 
     // MARK: - The end
 
-    /// Ends the process when its bridge has been shut down.
+    /// Ends the process, whose bridge has been shut down before.
     func finish() {
         life?.end(.status(0), because: "has finished")
         made = nil

@@ -16,7 +16,7 @@ final class SimulatedLauncher: WorkerLauncher, @unchecked Sendable {
     private(set) var fates = FateRecord()
     /// The workers that may be alive.
     private var workers: [SimulatedWorker] = []
-    /// Whether the host's process was killed; a process whose start had begun by then may still come up.
+    /// Whether the host's process was killed; a worker's process whose start began before that may still start.
     private var isHostKilled = false
 
     init(_ workers: [InMemoryWorker], in world: WorldCore) {
@@ -130,7 +130,7 @@ final class SimulatedLauncher: WorkerLauncher, @unchecked Sendable {
         // A worker's replacement starts while the worker still runs.
         if others.count > 1 { world.fail("\(worker.life.name) is started a third time beside two that live") }
         workers.append(worker)
-        // The thread that starts the process is one of the killed host, so the system acts in its place.
+        // This thread belongs to the killed host, so here it acts as a thread of the system.
         if isHostKilled { world.scheduler.asProcess(world.system) { worker.orphaned() } }
     }
 

@@ -1,6 +1,6 @@
 import Locks
 
-/// The life of a process in a world, whatever program it runs; a process may stand still or end at any step.
+/// The life of a process in a world, with any program; the process may stand still or end at any step.
 final class SimulatedProcess: @unchecked Sendable {
     // Sendable: everything mutable belongs to the thread that has the world's baton.
 
@@ -12,6 +12,8 @@ final class SimulatedProcess: @unchecked Sendable {
     var stream: FaultyStream?
     private(set) var exit: SimulatedExit?
     private let world: WorldCore
+    /// The end of the longest stop so far: stops may overlap.
+    private var standsUntil: UInt64 = 0
     /// Called once when the process ends.
     var whenEnded: (@Sendable () -> Void)?
     /// Frees the memory of the process, on a thread of its own; nil if there is nothing to free.
@@ -42,11 +44,12 @@ final class SimulatedProcess: @unchecked Sendable {
 
     /// Lets the process stand still, as SIGSTOP does.
     func standStill(for nanoseconds: UInt64) {
-        let process = process
+        let end = world.scheduler.now + nanoseconds
         world.wasMet("stop")
         world.tell("\(name) \(number) stands still for \(nanoseconds / 1_000) us")
         process.isStopped = true
-        world.scheduler.at(world.scheduler.now + nanoseconds) { process.isStopped = false }
+        standsUntil = max(standsUntil, end)
+        world.scheduler.at(end) { [self] in if end >= standsUntil { process.isStopped = false } }
     }
 
     /// Limits how many bytes the process reads in a second, from now on; 0 for no limit.
@@ -54,7 +57,7 @@ final class SimulatedProcess: @unchecked Sendable {
 
     // MARK: - Choices of a seed
 
-    /// The faults of a stream, by the choices from the place `first` on.
+    /// The faults of a stream, as the matter's choices from the index `first` on decide them.
     static func faults(of matter: String, _ first: UInt64, in world: WorldCore) -> StreamFaults {
         StreamFaults(
             pieces: world.choose(.splits, matter, first, below: 4_096) { $0.nextOfAnySize(upTo: 4_095) },
@@ -88,7 +91,7 @@ final class SimulatedProcess: @unchecked Sendable {
         }
         let exit = point(.exits, "exit:\(name)", first, oneIn: 2)
         let chosen = Int32(world.choose(.exits, "exit:\(name)", first + 1, below: 256) { $0.next(below: 256) })
-        // With 78 a process asks not to be started again.
+        // With status 78 a process asks not to be started again, so 78 is left out.
         let status = chosen == 78 ? 70 : chosen
         meet(crash) { [self] in
             world.wasMet("crash")
@@ -101,7 +104,7 @@ final class SimulatedProcess: @unchecked Sendable {
         meet(stop) { [self] in standStill(for: length) }
     }
 
-    /// Chooses the step at which a fault of this kind happens; 0 for no fault, with a chance of 1 in `tame`.
+    /// Chooses the step at which a fault of this kind happens; it is 0, for no fault, in at least one of `tame` cases.
     func point(_ kind: SimulationFaults, _ matter: String, _ index: UInt64, oneIn tame: UInt64) -> UInt64 {
         world.choose(kind, matter, index, below: 1 << 14) { numbers in
             numbers.next(below: tame) == 0 ? 0 : numbers.nextOfAnySize(upTo: (1 << 14) - 1)
@@ -114,12 +117,12 @@ final class SimulatedProcess: @unchecked Sendable {
 
     // MARK: - Afterwards
 
-    /// Sets the call that frees the memory of the process when the world has ended.
+    /// Sets the call that frees the memory of the process when the run is over.
     func buried(by burial: @escaping @Sendable () -> Void) { self.burial = burial }
 
-    /// Lets the threads of an ended process end; called when the world has ended.
+    /// Lets the threads of an ended process end; called when the run is over.
     func bury() {
-        // Taken even if the process lives: the closure `burial` holds the owner of this process.
+        // Taken even if the process lives: `burial` and the owner of this process refer to each other.
         guard let burial = burial.take(), exit != nil else { return }
         world.scheduler.revive(process)
         _ = world.scheduler.start(name: "undertaker", in: process, burial)

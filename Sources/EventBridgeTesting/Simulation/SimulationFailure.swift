@@ -4,7 +4,7 @@ public struct SimulationFailure: Error, Sendable, CustomStringConvertible {
     public let seed: UInt64
     /// Why the run failed, in a sentence.
     public let reason: String
-    /// The events of the run, a line for each, with its time since the beginning of the run.
+    /// What happened in the run, line by line, each with the time since the beginning of the run.
     public let story: [String]
     /// The run's choices that were not the tame ones, as `EVENT_BRIDGE_CHOICES` takes them.
     public let choices: String
@@ -33,7 +33,7 @@ public struct SimulationFailure: Error, Sendable, CustomStringConvertible {
         }
     }
 
-    /// The failure with its story, line by line, and the way to repeat it.
+    /// The failure with the last lines of its story, and the way to repeat it.
     public var description: String {
         let lines = story.suffix(60).map { "  " + $0 }.joined(separator: "\n")
         let end = timeline.map { "\ntimeline: \($0)" } ?? ""

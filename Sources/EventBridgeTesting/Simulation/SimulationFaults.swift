@@ -1,7 +1,6 @@
 /// What may go wrong in a simulation.
 ///
-/// Each seed leaves out some of these kinds altogether. So a kind that usually comes with others comes alone in some
-/// runs.
+/// Nearly every seed leaves out some of these kinds altogether, so in some runs a kind comes without the others.
 public struct SimulationFaults: OptionSet, Sendable, Hashable {
     /// One bit for each kind.
     public let rawValue: Int
@@ -28,11 +27,11 @@ public struct SimulationFaults: OptionSet, Sendable, Hashable {
 
     /// The process of a ``SimulatedHost`` ends at any step, and is started again.
     public static let hostKills = SimulationFaults(rawValue: 1 << 7)
-    /// Workers and clients read a few bytes a second.
+    /// Workers and clients read only 256 bytes to 512 KiB a second.
     public static let slowReaders = SimulationFaults(rawValue: 1 << 8)
     /// The wall clock is set forward and back, and the whole machine stands still for up to 30 seconds.
     public static let clockJumps = SimulationFaults(rawValue: 1 << 9)
-    /// Processes end by themselves at any step, with any status.
+    /// Processes end by themselves at any step, with any status but 78, which asks for no restart.
     public static let exits = SimulationFaults(rawValue: 1 << 10)
 
     /// Everything works as it should.

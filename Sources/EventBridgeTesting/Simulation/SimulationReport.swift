@@ -12,7 +12,7 @@ public struct SimulationReport: Sendable {
     ///
     /// No seed decides what these tasks do, so two runs of one seed may differ.
     public private(set) var escapes: Set<String> = []
-    /// The number of runs in which no fault happened or no event arrived; they tested no more than runs without faults.
+    /// The number of runs in which no fault happened or no event arrived, so no fault was tested.
     public private(set) var untested = 0
     /// For each condition of ``SimulationWorld/sometimes(_:_:)``, the number of runs in which it held.
     public private(set) var reached: [String: Int] = [:]

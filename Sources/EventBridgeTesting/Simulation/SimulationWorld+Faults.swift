@@ -11,7 +11,7 @@ extension SimulationWorld {
         process.end(exit, because: "is ended: \(exit)")
     }
 
-    /// Ends the simulated process of the caller at once, as `exit` and `fatalError` do in a real process.
+    /// Ends the caller's simulated process at once, as `exit` and `fatalError` do in a real process.
     public func exitHere(_ exit: SimulatedExit) {
         let process = core.scheduler.current()?.process
         guard let found = core.processes.last(where: { $0.process === process }) else { return }

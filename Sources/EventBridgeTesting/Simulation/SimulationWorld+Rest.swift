@@ -2,9 +2,9 @@ import EventBridge
 
 /// The checks of a world at rest.
 extension SimulationWorld {
-    /// Ends all faults, and returns when everything that was accepted has been handled and nothing moves any more.
+    /// Ends all faults, and returns when nothing is on its way in any host (see `BridgeHost.waitUntilIdle()`).
     ///
-    /// - Throws: ``SimulationError`` if the world is not at rest within `limit`, or if a check of that world fails.
+    /// - Throws: ``SimulationError`` if the world is not at rest within `limit`, or if a check of a host fails.
     public func rest(within limit: Duration) async throws {
         core.calm()
         try await wait(limit) { [self] in for program in programs { await program.waitUntilRunning() } }

@@ -16,7 +16,7 @@ public final class SimulationWorld: @unchecked Sendable {
     private(set) var sealed: Seal?
     private var drawn: UInt64 = 0
 
-    /// The result of a run.
+    /// The totals of a run when it was over.
     struct Seal: Sendable {
         let digest: UInt64
         let steps: UInt64
@@ -137,8 +137,8 @@ public final class SimulationWorld: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - name: the client's name for itself.
-    ///   - body: the client's program before it attaches; the subscriptions that it returns are kept for as long as the
-    ///     process lives.
+    ///   - body: the part of the client's program before it attaches; the subscriptions that it returns are kept for as
+    ///     long as the process lives.
     @discardableResult
     public func attach(
         _ name: String = "client",
@@ -172,10 +172,10 @@ public final class SimulationWorld: @unchecked Sendable {
         return try await host.apply(workers.map(\.specification), finishingWithin: limit)
     }
 
-    /// Starts a task of the simulated process of the caller.
+    /// Starts a task in the caller's simulated process.
     ///
-    /// An error of the task other than a cancellation fails the run.
-    /// - Returns: The task, to wait for its end; a task whose process ends first never ends.
+    /// If the task throws an error other than `CancellationError`, the run fails.
+    /// - Returns: The task, so that the test can wait for its end; if its process ends first, the task never ends.
     @discardableResult
     public func task(_ body: @escaping @Sendable () async throws -> Void) -> Task<Void, Never> {
         let core = core

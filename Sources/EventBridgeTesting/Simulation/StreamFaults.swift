@@ -13,7 +13,7 @@ struct StreamFaults: Sendable {
     /// The seed for the lengths of pieces and delays.
     var seed: UInt64 = 0
 
-    /// Whether there are no faults of reading.
+    /// Whether reads have no faults.
     var leaveReadingAlone: Bool { delay == 0 && pieces == 0 && rate == 0 }
 }
 
@@ -76,7 +76,7 @@ final class FaultyStream: ByteStream, @unchecked Sendable {
     }
 
     func write(_ pieces: [UnsafeRawBufferPointer]) -> IOOutcome {
-        // No other thread of the world runs between the write and the watch, so the watch sees no answer first.
+        // No other thread of the world runs between the two calls, so the watch sees the write before any answer to it.
         let outcome = writeSome(pieces)
         guard case .transferred(let count) = outcome else { return outcome }
         if let watch {

@@ -14,10 +14,10 @@ struct WorldClock {
         numbers = SeededNumbers(seed: seed, name: "time")
     }
 
-    /// Adds the time of a step, which a thread takes from one point to the next.
+    /// Adds the time of a thread's step from one point to the next.
     mutating func step() { now += 40 + numbers.next() & 63 }
 
-    /// Adds the time of a switch, after which another thread has the baton.
+    /// Adds the time of a switch to another thread.
     mutating func threadChanged() { now += 1_500 + numbers.next() & 2_047 }
 
     /// Adds the time that it takes to read the clock, and returns the clock's time.
@@ -28,6 +28,6 @@ struct WorldClock {
 
     mutating func pass(_ nanoseconds: UInt64) { now += nanoseconds }
 
-    /// Moves the clock on to `time`, as nothing happens before that time.
+    /// Moves the clock on to `time`, before which nothing happens.
     mutating func jump(to time: UInt64) { now = max(now, time) }
 }

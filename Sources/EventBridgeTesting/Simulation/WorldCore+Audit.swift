@@ -2,22 +2,22 @@ import DomainEvents
 import EventBridge
 import Supervision
 
-/// Checks of each host's counts, which every world makes by itself.
+/// The checks of each host's counts that every world makes by itself.
 extension WorldCore {
     /// Checks the host's memory for each worker against docs/reference/delivery.md, and that no worker broke the
     /// protocol.
     ///
-    /// A sender that goes beyond the receiver's window breaks the protocol, too.
+    /// To send more than the receiver's window allows is a breach of the protocol, too.
     func audit(_ host: Host) -> String? {
         let all = host.bridge.statistics
-        // The windows of the other workers, which publish for the checked worker.
+        // A window, 1 MiB, for each other worker: events in it are accepted beyond the checked worker's limit.
         let windows = max(0, all.count - 1) << 20
         for worker in all {
             if worker.violations > 0, !mayViolate.contains(worker.worker) {
                 return "\(worker.worker) was found to break the protocol"
             }
             guard let limits = host.launcher.limits[worker.worker] else { continue }
-            // The events that dead workers have left may exceed the limits, as their recovery waits for no room.
+            // Events that dead workers have left may exceed the limits: their recovery does not always wait for room.
             let left = met["crash", default: 0] + met["exit", default: 0] + met["stop", default: 0]
             let bound = 2 * limits.outboxHardLimit + windows + left * Self.largestOutbox
             if worker.sent.waitingBytes > bound {
@@ -76,7 +76,7 @@ extension WorldCore {
         let seen = host.launcher.fates.count
         let (books, letters) = (host.bridge.statistics, host.bridge.deadLetters)
         let fates = host.launcher.fates
-        // If a worker has settled an event while the host was asked, the counts may or may not include that event.
+        // If a worker has settled an event since `seen` was read, the host's counts may or may not include that event.
         guard fates.count == seen else { return nil }
         let putAside = letters.map {
             FateRecord.PutAside(id: $0.eventID, worker: $0.worker, isOfCrashes: $0.cause == .crashes)

@@ -10,7 +10,7 @@ final class WorldCore: @unchecked Sendable {
     let scheduler: Scheduler
     /// The kinds of faults that this seed has.
     let faults: SimulationFaults
-    /// True once no fault begins any more.
+    /// Whether the faults are over: no new fault begins.
     private(set) var isCalm = false
     /// How often each kind of fault has happened, by its name.
     private(set) var met: [String: Int] = [:]
@@ -28,12 +28,12 @@ final class WorldCore: @unchecked Sendable {
     /// For each worker, the ends that the test has planned for its next process.
     var doomed: [String: [Doom]] = [:]
 
-    /// Whether the run is over; then the work of processes that are being buried is ignored.
+    /// Whether the run is over; after that, what the threads of ended processes still do is ignored.
     var isSealed = false
     private(set) var record = ArrivalRecord()
-    /// The hosts that live, and the hosts in which work still goes on.
+    /// The hosts whose process lives, to be checked and shut down.
     var hosts: [Host] = []
-    /// The workers that break the protocol because the test asked for it.
+    /// The workers and clients that break the protocol because the test asked for it.
     var mayViolate: Set<String> = []
     /// The first rule that was broken.
     private(set) var broken: String?
@@ -218,7 +218,7 @@ final class WorldCore: @unchecked Sendable {
         scheduler.clock.pass(nanoseconds)
     }
 
-    /// Throws if the run is over; the error ends the work in processes that are being buried.
+    /// Throws if the run is over; the error ends tasks that still run in ended processes.
     func checkOpen() throws { if isSealed { throw CancellationError() } }
 
     /// Ends all faults: stopped processes go on, and no process ends or stops by a fault any more.

@@ -1,6 +1,6 @@
 import Locks
 
-/// A simulated process: threads that begin, stand still and end together, and the executor of their tasks.
+/// A simulated process: threads that stand still and end together, and the executor of their tasks.
 final class WorldProcess: @unchecked Sendable {
     // Sendable: everything mutable belongs to the thread that has the world's baton.
 
@@ -8,9 +8,9 @@ final class WorldProcess: @unchecked Sendable {
     let name: String
     let executor: WorldExecutor
 
-    /// Whether the process is dead, so none of its threads runs any more.
+    /// Whether the process is dead, so none of its threads gets another turn.
     var isDead = false
-    /// Whether the process is stopped, so none of its threads runs for now.
+    /// Whether the process is stopped, so none of its threads gets a turn for now.
     var isStopped = false
     /// How many points the process's threads have passed.
     var points: UInt64 = 0
@@ -44,7 +44,7 @@ final class WorldProcess: @unchecked Sendable {
     var runs: Bool { !isDead && !isStopped }
 }
 
-/// Runs the tasks of a simulated process on two threads of its own.
+/// Runs the tasks of a simulated process on up to two threads of its own.
 final class WorldExecutor: TaskExecutor, @unchecked Sendable {
     enum Work {
         case job(UnownedJob)

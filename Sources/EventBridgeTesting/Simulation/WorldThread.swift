@@ -1,6 +1,6 @@
 import Locks
 
-/// A thread of a world: a real one, which runs only while it has the baton.
+/// A thread of a world: a real thread that runs only while it has the baton.
 final class WorldThread: SimulatedThread, @unchecked Sendable {
     // Sendable: everything mutable belongs to the thread that has the world's baton.
 

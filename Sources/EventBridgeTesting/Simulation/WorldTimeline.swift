@@ -5,8 +5,8 @@ import JSONText
 /// A run of a world as JSON for Chrome's trace viewer and for Perfetto, in the world's own times.
 ///
 /// Each started process has a track for each of its threads. The track shows the turns in which the thread had the
-/// baton. A turn contains the events that the thread published and those that arrived on it. Arrows lead from the place
-/// where an event was published to where it arrived, and from there to its effects. Each line of the story, such as a
+/// baton. A turn contains the events that the thread published and those that arrived on it. Arrows lead from where an
+/// event was published to where it arrived, and from there to its effects. Each other line of the story, such as a
 /// fault, is an instant across all tracks.
 struct WorldTimeline {
     /// The passage of an event through a process's router: the process publishes the event, or the event arrives in it.
@@ -67,7 +67,7 @@ struct WorldTimeline {
 
     // MARK: - Tracks
 
-    /// The number of a process, as in the status of a simulated worker.
+    /// The number of a process on the timeline.
     private static func identifier(of process: Int) -> Int32 { 1_000 + Int32(clamping: process) }
 
     /// The names of processes and threads; from the second start on, a process's name has the start's number.
@@ -172,7 +172,7 @@ struct WorldTimeline {
                 var entry = entry(flow.name, phase, "flow", of: passage.process, at: passage.time)
                 entry.thread = UInt64(passage.thread)
                 entry.identifier = "\(number + 1)"
-                // Without this flag the arrow would end at the next slice that begins.
+                // Without this flag the arrow would end at the next turn or event that begins.
                 entry.bindsToEnclosing = phase == "f"
                 return entry
             }

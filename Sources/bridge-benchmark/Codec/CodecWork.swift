@@ -30,7 +30,7 @@ enum CodecWork {
         try measureFoundation(max(1, count / 10))
     }
 
-    /// Measures Foundation's coders, which every program has.
+    /// Measures Foundation's coders for comparison.
     private static func measureFoundation(_ count: Int64) throws {
         let encoder = JSONEncoder()
         let decoder = JSONDecoder()

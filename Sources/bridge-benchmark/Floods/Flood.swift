@@ -24,7 +24,7 @@ final class Flood: @unchecked Sendable {
     private let countInLane: Int64
     private let remaining: Atomic<Int>
 
-    /// - Parameter lanes: a power of two; the count is rounded down to a multiple of it.
+    /// - Parameter lanes: a power of two; the count is rounded down to a multiple of it, but not to 0.
     init(count: Int64, lanes: Int = 1) {
         precondition(lanes > 0 && lanes & (lanes - 1) == 0, "there are \(lanes) lanes, which is no power of two")
         shift = Int64(lanes.trailingZeroBitCount)

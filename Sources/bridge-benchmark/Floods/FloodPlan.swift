@@ -5,9 +5,7 @@ struct FloodPlan {
     var form = EventForm.codable
     /// How many workers send at once; a power of two.
     var workers = 1
-    /// How many threads of each worker publish; a power of two.
-    ///
-    /// With one thread, a task sends instead.
+    /// How many threads of each worker publish, a power of two; if it is 1, a task sends instead of a thread.
     var threads = 1
     var subscribers = 1
     var hasSlowLink = false

@@ -17,7 +17,7 @@ enum FloodWork {
         Report.flood(plan.name, plan.form, outcome.count, nanoseconds: outcome.nanoseconds)
     }
 
-    /// Does the same work, and prints what an event costs.
+    /// Does the same work after an idle second, and prints what an event costs.
     static func runForCost(_ plan: FloodPlan, count: Int64) async throws {
         let outcome = try await measure(plan, count: count, idlesFirst: true)
         Report.cost(

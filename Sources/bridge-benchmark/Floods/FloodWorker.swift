@@ -47,7 +47,7 @@ enum FloodWorker {
         }
     }
 
-    /// Publishes, and waits for room so often that the events between two waits stay far below the outbox's hard limit.
+    /// Publishes, and waits for room so often that the events in between stay far below the outbox's hard limit.
     private static func publish<Event: TitledEvent>(
         _ event: Event.Type,
         _ numbers: StrideTo<Int64>,

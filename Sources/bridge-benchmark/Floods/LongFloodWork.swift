@@ -6,7 +6,7 @@ import Locks
 /// Measures growth: one worker sends more in each step over one link, and each step ends with a measurement of the
 /// host's memory.
 enum LongFloodWork {
-    /// - Parameter megabytes: the payload of the last step; each step sends ten times as much as the previous step.
+    /// - Parameter megabytes: the most that a step sends; each step sends ten times as much as the previous step.
     static func run(megabytes: Int64) async throws {
         var design = BenchmarkBridge()
         design.add("benchmark", FloodPlan().arguments(worker: 0), subscribes: [BenchmarkStarted.self])

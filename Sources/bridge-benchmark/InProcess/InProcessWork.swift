@@ -6,13 +6,13 @@ import Synchronization
 
 /// W5: in one process, without a bridge.
 ///
-/// Every handler compares the event's title with the expected one, as the peers' handlers do. At the end the sum of the
-/// numbers is checked.
+/// A handler compares the event's title, if there is one, with the expected title, as those of the compared programs
+/// do. At the end the sum of the numbers is checked.
 enum InProcessWork {
     /// Runs off the main actor, on which every wake-up would pass through the main queue.
     ///
-    /// - Parameter posts: how many events are published to handlers on the publishing thread; handlers elsewhere get a
-    ///   quarter of them.
+    /// - Parameter posts: how many deliveries are measured with handlers on the one publishing thread; with two
+    ///   publishing threads, and with handlers elsewhere, a quarter of them.
     @concurrent
     static func run(_ posts: Int64) async {
         memory()
@@ -194,7 +194,7 @@ enum InProcessWork {
         withExtendedLifetime(subscription) {}
     }
 
-    /// Publishes in bursts and waits for each, so that work is measured and not the speed of waking a thread.
+    /// Publishes in bursts and waits for the end of each, so that handling is measured and not the waking of a thread.
     private static func timeElsewhere(
         _ name: String,
         _ elsewhere: Int64,
@@ -224,7 +224,8 @@ enum InProcessWork {
         let begin = MonotonicClock.now()
         let producer = Task.detached {
             for id in 0..<elsewhere {
-                // Only some events go through `send`, which waits for the consumer; its own cost is not to be measured.
+                // `send` waits for the consumer. Only some events go through it, because its own cost is not measured
+                // here.
                 let event = BenchmarkEvent(id: id, title: Title.of(id))
                 if id.isMultiple(of: 1_000) { try await publisher.send(event) } else { publisher.publish(event) }
             }

@@ -8,7 +8,7 @@ import Glibc
 import Darwin
 #endif
 
-/// A directory for the files of one work; it goes with the work, also if the work fails.
+/// A directory for the files of one work; it is removed when the work has ended or failed.
 struct BenchmarkDirectory: Sendable {
     let path: String
 
@@ -20,7 +20,7 @@ struct BenchmarkDirectory: Sendable {
         return try await body(directory)
     }
 
-    /// Removes all directories: the program is about to end because a work has failed.
+    /// Removes all directories, for a program that is about to end because a work has failed.
     static func removeAll() {
         for path in Present.shared.paths { BenchmarkDirectory(path: path).remove() }
     }
@@ -42,7 +42,7 @@ struct BenchmarkDirectory: Sendable {
 
     private func remove() {
         Present.shared.remove(path)
-        // What cannot be removed is named, and the measurements hold all the same.
+        // A directory that cannot be removed is reported; the measurements are valid all the same.
         do {
             try FileManager.default.removeItem(atPath: path)
         } catch {
@@ -50,7 +50,7 @@ struct BenchmarkDirectory: Sendable {
         }
     }
 
-    /// The directories that there are.
+    /// The directories that exist now.
     private final class Present: @unchecked Sendable {
         // Sendable: guarded by `lock`.
         static let shared = Present()

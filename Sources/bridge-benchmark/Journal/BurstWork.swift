@@ -2,10 +2,10 @@ import BridgePlatform
 import DomainEvents
 import Journal
 
-/// A thousand events in one transaction, safe against the death of the process when it has ended.
+/// A thousand events in one transaction; once it has ended, the events are safe against the death of the process.
 ///
-/// Beside SQLite, with a thousand insertions in one transaction: with `synchronous=NORMAL`, which promises the same,
-/// and with `FULL`, which also promises safety against a power cut.
+/// The comparison is SQLite with a thousand insertions in one transaction: with `synchronous=NORMAL`, which promises
+/// the same, and with `FULL`, which also promises safety against a power cut.
 enum BurstWork {
     private static let burst: Int64 = 1_000
 
@@ -49,7 +49,7 @@ enum BurstWork {
         }
     }
 
-    /// The median of so many bursts, each timed by itself, as a rate.
+    /// Times `count` bursts one by one, and returns the rate of the median burst.
     private static func measure(_ count: Int, _ body: () throws -> Void) throws -> [JournalRounds.Figure] {
         let times = try (0..<count).map { _ in
             let begin = MonotonicClock.now()

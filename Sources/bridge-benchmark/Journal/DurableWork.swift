@@ -4,17 +4,17 @@ import Journal
 
 /// Events that are safe against a power cut before their callers go on.
 ///
-/// `deliver` and `send` beside SQLite and JetStream, whose directories lie on the same file system. SQLite has one
-/// connection with one transaction for each event, however many callers there are: one transaction at a time writes, so
-/// more callers would only wait for each other. JetStream has one connection that all callers share.
+/// Compares `deliver` and `send` with SQLite and JetStream, whose directories lie on the same file system. SQLite has
+/// one connection with one transaction for each event, however many callers there are: only one transaction at a time
+/// writes, so more callers would only wait for each other. JetStream has one connection that all callers share.
 enum DurableWork {
-    /// How long events may wait for a synchronization if no caller waits; here one always does.
+    /// How long events may wait for a synchronization if no caller waits; in this work a caller always waits.
     private static let within = Duration.milliseconds(10)
 
     /// - Parameter count: the events of all rounds for each way of publishing. With more than one caller, SQLite and
-    ///   JetStream store a tenth of them, as a rate does not depend on it.
+    ///   JetStream store a tenth of them, because a rate does not depend on the count.
     static func run(_ name: String, callers: Int, count: Int64) async throws {
-        // Each caller publishes equally many in a round.
+        // Each caller publishes the same number of events in a round.
         let each = max(1, Int(count) / JournalRounds.count / callers)
         let others = callers == 1 ? each : max(callers, each * callers / 10)
         try await BenchmarkDirectory.with { directory in
@@ -35,7 +35,7 @@ enum DurableWork {
                     return MonotonicClock.now() - begun
                 }
                 let figures = figures(times, from: begin)
-                // Of many callers' waits for their turns, nothing is known.
+                // With many callers, the times lack each caller's wait for its turn: only the rate is valid.
                 return callers == 1 ? figures : figures.filter { $0.name == "events_per_s" }
             }
             rounds.add(

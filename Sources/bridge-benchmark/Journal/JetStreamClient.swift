@@ -6,7 +6,7 @@ import Glibc
 import Darwin
 #endif
 
-/// A connection to a nats-server by its text protocol: as much of it as storing events with confirmations takes.
+/// A connection to a nats-server, with only the part of the text protocol that storing events with confirmations needs.
 ///
 /// Only one thread at a time may use it.
 final class JetStreamClient {
@@ -20,7 +20,7 @@ final class JetStreamClient {
     private var taken = 0
     private let buffer = UnsafeMutableRawPointer.allocate(byteCount: RawWork.bufferBytes, alignment: 16)
 
-    /// Connects to the server, and makes a stream in files.
+    /// Connects to the server, and makes a stream that the server keeps in files.
     init(port: String) throws {
         descriptor = try Self.connect(port)
         socket = RawSocket(descriptor: descriptor.rawValue)
@@ -34,9 +34,9 @@ final class JetStreamClient {
 
     deinit { buffer.deallocate() }
 
-    /// Stores events for so many callers, of which each waits for the confirmation of its event before its next one.
+    /// Stores events for several callers, each of which waits for its event's confirmation before it sends the next.
     ///
-    /// All callers share this connection. What they send while others' confirmations are read leaves in one call.
+    /// All callers share this connection. Events that they send while confirmations are read leave in one `write`.
     /// - Returns: How long each call took, in nanoseconds.
     func store(_ payload: [UInt8], count: Int, callers: Int) throws -> [UInt64] {
         var times: [UInt64] = []
@@ -73,7 +73,7 @@ final class JetStreamClient {
         output += text.utf8
     }
 
-    /// The next message to an inbox, with the caller whose inbox that is.
+    /// The next message to an inbox, and the caller that the inbox belongs to.
     private func nextMessage() throws -> (caller: Int, text: String) {
         while true {
             let words = try nextLine().split(separator: " ")
@@ -107,7 +107,7 @@ final class JetStreamClient {
         }
     }
 
-    /// Sends what is to be sent, and receives at least one byte; what was taken from the input is gone afterwards.
+    /// Sends the output that waits, removes the input that was taken, and receives at least one byte.
     private func receive() throws {
         if !output.isEmpty {
             output.withUnsafeMutableBytes { bytes in

@@ -1,10 +1,10 @@
 import BridgePlatform
 
-/// A nats-server of the benchmark's own, whose JetStream synchronizes each message before it confirms it.
+/// A nats-server that the benchmark starts, and whose JetStream synchronizes each message before confirming it.
 ///
-/// `NATS_SERVER` names another program than the installed one.
+/// The environment variable `NATS_SERVER` may name another program than the installed one.
 final class JetStreamServer: Sendable {
-    /// Where it takes clients, on the loopback address.
+    /// The port on the loopback address at which the server accepts clients.
     let port: String
     private let process: ChildProcess
     /// The server's output, open as long as the server runs.
@@ -14,7 +14,7 @@ final class JetStreamServer: Sendable {
     private static let listening = "Listening for client connections on 127.0.0.1:"
     private static let ready = "Server is ready"
 
-    /// Starts a server whose files lie in `directory`, and returns when it takes clients.
+    /// Starts a server whose files lie in `directory`, and returns when the server accepts clients.
     init(in directory: String) throws {
         let named = CurrentProcess.environment("NATS_SERVER").map { [$0] }
         guard let program = (named ?? Self.places).first(where: CurrentProcess.isExecutableFile) else {
@@ -36,7 +36,7 @@ final class JetStreamServer: Sendable {
         request.standardError = .descriptor(pipe.writing.rawValue)
         request.diesWithParent = true
         process = try ChildProcess.spawn(request)
-        // While this end is open here, reading from the pipe would never end.
+        // While this process holds the writing end, reading from the pipe would never end.
         pipe.writing.close()
         log = SystemFile(pipe.reading)
         var said = ""

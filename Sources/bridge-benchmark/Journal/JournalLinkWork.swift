@@ -1,8 +1,8 @@
 import DomainEvents
 
-/// W1 and W2 with a journal of the host that records the events of both directions, beside the same without a journal.
+/// W1 and W2 with a journal of the host, which records the events of both directions, compared with no journal.
 enum JournalLinkWork {
-    /// - Parameter count: the trips of all rounds, for each of the two.
+    /// - Parameter count: the trips of all rounds together, with a journal and again without.
     static func roundTrips(count: Int64) async throws {
         let inRound = max(1, count / Int64(JournalRounds.count))
         try await BenchmarkDirectory.with { directory in
@@ -21,7 +21,7 @@ enum JournalLinkWork {
         }
     }
 
-    /// - Parameter count: the events of all rounds, for each of the two.
+    /// - Parameter count: the events of all rounds together, with a journal and again without.
     static func flood(count: Int64) async throws {
         let inRound = max(1, count / Int64(JournalRounds.count))
         try await BenchmarkDirectory.with { directory in

@@ -1,9 +1,9 @@
-/// The rounds of a work with a journal: in each round its peers take turns, and every other round the last comes first.
+/// The rounds of a work with a journal; in each round its peers take turns, every other time in reverse order.
 struct JournalRounds {
-    /// How many rounds there are; each figure is a median of them.
+    /// How many rounds there are; each printed figure is the median over the rounds.
     static let count = 5
 
-    /// The peer's name in the measurements, and what it does in a round.
+    /// One of the compared programs or ways: its name in the measurements, and what it does in a round.
     struct Peer {
         let name: String
         /// Does the peer's part, and returns its figures, always the same ones in the same order.
@@ -40,8 +40,8 @@ struct JournalRounds {
     /// Does the rounds, and prints the medians of each peer.
     ///
     /// - Parameters:
-    ///   - counts: further whole numbers of each line.
-    ///   - base: the name of the peer by whose figures in the same round the first peer's figures are divided.
+    ///   - counts: further whole numbers that each printed line shows.
+    ///   - base: the name of a peer; in each round, the first peer's first figure is divided by that peer's.
     func run(counts: [(String, Int)], ratioTo base: String? = nil) async throws {
         var rounds: [String: [[Figure]]] = [:]
         for round in 0..<Self.count {

@@ -3,14 +3,14 @@ import DomainEvents
 import FoundationEssentials
 import Journal
 
-/// Opens a large journal, beside a journal that has nothing but a last segment with the same events.
+/// Compares opening a large journal with opening one that has only a last segment with the same events.
 ///
 /// The difference is what the older segments cost. The journal was written a moment ago, so the system has its files in
 /// memory as far as there is room.
 enum OpeningWork {
     /// How many events the last segment has at most; they fill half of it.
     private static let mostLastEvents: Int64 = 20_000
-    /// The older segments have larger events, as they are only there to be many.
+    /// The size of an event in the older segments, in bytes: large, because these events only have to fill segments.
     private static let fillerBytes = 4_000
 
     /// - Parameter mebibytes: the size of the large journal.
@@ -42,7 +42,7 @@ enum OpeningWork {
         guard recovery.wasClosed, recovery.gaps.isEmpty, recovery.lastPosition >= lastEvents else {
             Report.fail("found \(recovery) in the journal")
         }
-        // The last segment is empty now, and would be opened in no time.
+        // This opening has begun an empty segment. Without events in it, the next round's opening would take no time.
         try await addSegment(lastEvents, to: journal)
         return [
             ("p50_ms", Double(time) / 1e6), ("journal_mib", Double(status.bytes) / Double(1 << 20)),

@@ -3,7 +3,7 @@ import CBOR
 import DomainEvents
 import Journal
 
-/// Reads a history from its beginning, each event as a value; beside SQLite, whose rows the same decoder decodes.
+/// Reads a history from its beginning, events as values or as CBOR; the comparison is SQLite, with the same decoder.
 enum ReadingWork {
     /// - Parameter count: how many events the history has.
     static func run(count: Int64) async throws {

@@ -4,7 +4,7 @@ import Glibc
 import Darwin
 #endif
 
-/// The functions of the system's SQLite that the benchmark uses, looked for when it runs; their C interface is stable.
+/// The functions of the system's SQLite that the benchmark uses, loaded at run time; their C interface is stable.
 struct SQLiteLibrary {
     static let ok: CInt = 0
     static let row: CInt = 100

@@ -97,7 +97,7 @@ final class SQLiteStore {
     }
 }
 
-/// What SQLite refused, or that there is none.
+/// Says what SQLite refused, or that the system has no SQLite.
 struct SQLiteError: Error, CustomStringConvertible {
     let description: String
 

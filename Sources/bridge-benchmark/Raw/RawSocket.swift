@@ -4,7 +4,7 @@ import Glibc
 import Darwin
 #endif
 
-/// A blocking socket, used with plain system calls: the bridge is compared with the speed of this socket.
+/// A blocking socket, used with plain system calls; its speed is the base that the bridge is compared with.
 struct RawSocket {
     let descriptor: CInt
 
@@ -45,7 +45,7 @@ struct RawSocket {
     }
 }
 
-// Functions of their own, as the methods above hide the system calls of the same names.
+// These functions are outside the type, because its methods hide the system calls of the same names.
 @inline(__always)
 private func systemRead(_ descriptor: CInt, _ bytes: UnsafeMutableRawPointer, _ count: Int) -> Int {
     read(descriptor, bytes, count)

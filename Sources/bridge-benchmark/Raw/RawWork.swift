@@ -28,7 +28,7 @@ enum RawWork {
         Report.roundTrips("W1", peer: peer, trips.nanoseconds, total: trips.total)
     }
 
-    /// W2: one way, with one event in each call, or as many as 64 KiB hold.
+    /// W2: one way, with one event in each `write`, or as many as fit in 64 KiB.
     static func flood(_ count: Int64, isBatched: Bool) throws {
         let flood = Flood(count: count)
         try with(["W2", "\(count)", isBatched ? "batched" : "single"]) { socket in

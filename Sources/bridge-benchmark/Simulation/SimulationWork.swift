@@ -4,7 +4,7 @@ import EventBridge
 import EventBridgeTesting
 import Locks
 
-/// Measures the cost of simulated worlds, in processor time, as only one thread of a world runs at a time.
+/// Measures the cost of simulated worlds in processor time: only one thread of a world runs at a time.
 enum SimulationWork {
     private struct WorldAsked: DomainEvent, Codable {
         let number: Int

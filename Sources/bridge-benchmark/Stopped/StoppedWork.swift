@@ -82,7 +82,7 @@ final class StoppedWork: Sendable {
         var mostMemory = Self.memory()
         published.store(0, ordering: .relaxed)
         while outcome.rounds < Int(options.seconds) {
-            // Each activity comes first, in the middle and last equally often.
+            // Each activity comes first, in the middle and last in turn.
             let order = (0..<3).map { Producer.allCases[($0 + outcome.rounds) % 3] }
             for producer in order {
                 let started = MonotonicClock.now()
@@ -126,7 +126,7 @@ final class StoppedWork: Sendable {
             executable: .beside("bridge-benchmark"),
             arguments: ["worker", "stopped"],
             subscribes: [BenchmarkStopped.self, BenchmarkLoad.self],
-            // The host must not end the stopped worker for its silence.
+            // The host must not end the stopped worker because it is silent.
             heartbeat: Heartbeat(every: .seconds(3_600)),
             shutdown: .killing,
             limits: WorkerLimits(outbox: options.outbox, outboxHardLimit: options.hardLimit)

@@ -66,7 +66,7 @@ struct BenchmarkSuite {
     private func measure(_ arguments: [String]) async throws(MeasurementError) -> [Measurement] {
         let (output, status): (String, ExitStatus)
         do {
-            // The work's own directory lies in this one, which goes even if the work's process is killed.
+            // The work's own directory lies in this one, which is removed even if the work's process is killed.
             (output, status) = try await BenchmarkDirectory.with { directory in
                 let program = try OwnProgram(arguments, directory: directory.path)
                 let watchdog = Task {

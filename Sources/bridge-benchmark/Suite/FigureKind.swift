@@ -51,6 +51,6 @@ struct FigureKind {
         Medians of the rounds, with the least and the most. "x base" is the median divided by that of the work's base:
         raw-socket (blocking calls, a call for each event), empty-program, foundation-json, the first step of a growth,
         or for a journal no-journal, sqlite or one-segment. "x before" is the median divided by that of the file
-        compared with. Of times less is better, of rates more.
+        compared with. Shorter times and higher rates are better.
         """
 }

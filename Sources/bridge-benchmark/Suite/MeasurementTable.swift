@@ -20,7 +20,7 @@ struct MeasurementTable {
         }
     }
 
-    /// The table as text, without a final newline; has columns for an earlier run unless `before` is nil.
+    /// The table as text, without a final newline; if `before` is not nil, with columns for that earlier run.
     func text(comparedWith before: MeasurementTable?) -> String {
         var rows = [["work", "by", "figure", "median", "least", "most", "x base"]]
         if before != nil { rows[0] += ["before", "x before"] }

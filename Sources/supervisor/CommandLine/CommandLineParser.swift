@@ -8,7 +8,7 @@ enum CommandLineParser {
     /// Options that can stand in place of a subcommand.
     private static let options = ["--help", "-h", "--version"]
 
-    /// Understands the arguments that follow the program's name.
+    /// Reads the arguments that follow the program's name.
     static func parse(_ arguments: [String]) throws(UsageError) -> Invocation {
         guard let first = arguments.first else {
             throw UsageError(description: "found no subcommand, expected \(expected)", topic: nil)

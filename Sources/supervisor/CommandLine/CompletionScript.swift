@@ -23,10 +23,13 @@ extension CompletionScript {
     fileprivate static var bash: String {
         let cases = Subcommand.all.map { subcommand in
             let options = subcommand.options.map(\.name) + ["--help"]
+            let valued = subcommand.options.filter { $0.value.map { $0.usual == nil } ?? false }.map(\.name)
+            let operands = subcommand.operands.map { bashWord($0.values) }
+            let further = subcommand.operands.last.flatMap { $0.isRepeated ? bashWord($0.values) : nil } ?? "''"
             return """
                         \(subcommand.name.rawValue))
-                            options='\(options.joined(separator: " "))'
-                            \(bashOperands(of: subcommand))
+                            options='\(options.joined(separator: " "))' valued=' \(valued.joined(separator: " ")) '
+                            operands=(\(operands.joined(separator: " "))) further=\(further)
                             case $previous in
                 \(subcommand.options.compactMap(bashOption).map { "\($0)\n" }.joined())\
                             esac
@@ -47,7 +50,7 @@ extension CompletionScript {
             }
             _supervisor() {
                 local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-                local options='' values='' after='' name
+                local options='' valued='' operands=() further='' values='' after='' name index operand=0
                 COMPREPLY=()
                 if ((COMP_CWORD == 1)); then
                     mapfile -t COMPREPLY < <(compgen -W '\(names) --help --version' -- "$word")
@@ -62,6 +65,19 @@ extension CompletionScript {
                 case ${COMP_WORDS[1]} in
             \(cases.joined(separator: "\n"))
                 esac
+                if [[ -z $after ]]; then
+                    # Which operand the word is: the words before it count that are neither options nor their values.
+                    for ((index = 2; index < COMP_CWORD; index++)); do
+                        if [[ ${COMP_WORDS[index + 1]} == '=' ]]; then
+                            ((index += 2))
+                        elif [[ $valued == *" ${COMP_WORDS[index]} "* ]]; then
+                            ((index += 1))
+                        elif [[ ${COMP_WORDS[index]} != -?* ]]; then
+                            ((operand += 1))
+                        fi
+                    done
+                    values=${operands[operand]-$further}
+                fi
                 if [[ -z $after && $word == -* ]]; then
                     mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")
                 elif [[ $values == '<file>' ]]; then
@@ -83,21 +99,17 @@ extension CompletionScript {
     private static func bashOption(_ option: Subcommand.Option) -> String? {
         // A value that may be left out is not completed: the script then offers the words that may follow the option.
         option.value.flatMap { value in
-            value.usual == nil ? "                    \(option.name)) after=1; \(bashValues(value.values)) ;;" : nil
+            value.usual == nil ? "                    \(option.name)) after=1 values=\(bashWord(value.values)) ;;" : nil
         }
     }
 
-    /// A subcommand has at most one operand with values that a shell could know.
-    private static func bashOperands(of subcommand: Subcommand) -> String {
-        bashValues(subcommand.operands.map(\.values).first { $0 != .text } ?? .text)
-    }
-
-    private static func bashValues(_ values: Subcommand.Values) -> String {
+    /// What the script's variable `values` has to be for these values: words to choose from, or a word in brackets.
+    private static func bashWord(_ values: Subcommand.Values) -> String {
         switch values {
-        case .text: "values=''"
-        case .file: "values='<file>'"
-        case .choice(let words): "values='\(words.joined(separator: " "))'"
-        case .names(let kind): "values='<\(kind.rawValue)>'"
+        case .text: "''"
+        case .file: "'<file>'"
+        case .choice(let words): "'\(words.joined(separator: " "))'"
+        case .names(let kind): "'<\(kind.rawValue)>'"
         }
     }
 }
@@ -231,7 +243,7 @@ extension CompletionScript {
         }
     }
 
-    /// The text as one word, for both shells.
+    /// The text as one word, for zsh and for fish.
     private static func quoted(_ text: String) -> String {
         "'\(text.replacing("'", with: "'\\''"))'"
     }

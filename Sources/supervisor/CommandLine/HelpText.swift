@@ -35,7 +35,7 @@ enum HelpText {
             """
     }
 
-    /// The greatest length of a line.
+    /// The greatest length of a line, in characters.
     private static let width = 120
 
     /// The column at which the explanations begin.

@@ -7,7 +7,7 @@ enum Invocation: Sendable, Hashable {
     case graph(configuration: String, GraphFormat)
     case status(StatusOptions)
     case start(worker: String, control: String?)
-    /// Stops a worker; the whole supervisor if `worker` is nil.
+    /// Stops a worker, or the supervisor itself if `worker` is nil.
     case stop(worker: String?, control: String?)
     case restart(worker: String, control: String?)
     case signal(worker: String, SignalNumber, control: String?)
@@ -66,7 +66,7 @@ struct RunOptions: Sendable, Hashable {
 
 /// The options of `supervisor status`.
 struct StatusOptions: Sendable, Hashable {
-    /// The supervisor's control socket; nil for the usual one.
+    /// The control socket's path on the command line; nil if it was not given.
     var control: String?
     var isJSON = false
     var isWatching = false

@@ -7,7 +7,7 @@ extension Subcommand {
         details: ["or \(ControlPath.usual)"]
     )
 
-    /// The option of each subcommand that waits for something.
+    /// The option of each subcommand with a time limit for its answer.
     ///
     /// - Parameters:
     ///   - time: how long the subcommand waits without the option.
@@ -24,7 +24,7 @@ extension Subcommand {
         )
     }
 
-    /// The operands of each subcommand that publishes an event, as ``EventArgument`` reads it.
+    /// The operands of each subcommand that publishes an event, as ``EventArgument`` reads them.
     static let publication = [
         Operand(placeholder: "NAME", noun: "name", expected: "the name of an event", values: .names(.events)),
         Operand(
@@ -43,7 +43,7 @@ extension Subcommand {
         values: .names(.workers)
     )
 
-    /// The exit statuses of an attempt to attach.
+    /// The exit statuses of a subcommand that has to attach.
     static let attachingStatuses: [(status: ProgramStatus, lines: [String])] = [
         (.usage, ["the command line is wrong"]),
         (.workerUnavailable, ["no supervisor answers at the control socket"]),

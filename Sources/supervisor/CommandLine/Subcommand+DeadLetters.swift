@@ -65,7 +65,10 @@ extension Subcommand {
                 ]
             ),
             (.output, ["standard output cannot be written"]),
-            (.unhandledEvents, ["the first ID that failed was refused: its event is a dead letter still, or again"]),
+            (
+                .unhandledEvents,
+                ["the first ID that failed was refused: its event is still a dead letter, or is one again"]
+            ),
             (.notPermitted, ["another user serves the control socket"]),
         ]
     )

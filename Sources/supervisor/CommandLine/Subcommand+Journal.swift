@@ -4,8 +4,8 @@ extension Subcommand {
         summary: "list, show, replay, verify, trim or salvage the events that a journal keeps",
         purpose: """
             Reads the directory of a journal, whether or not a process writes it at the moment: which files there are, which
-            events they hold, and whether all of it can be read. Nothing in the directory is changed but by trim. No process is
-            asked, but replay has a running supervisor send the events to one of its workers again.
+            events they hold, and whether all of it can be read. Only trim changes anything there, and only
+            replay needs a running supervisor, which sends the events to one of its workers again.
             """,
         operands: [
             Operand(
@@ -20,12 +20,12 @@ extension Subcommand {
             Option(
                 name: "--after",
                 value: position,
-                summary: "show or replay what follows the event at this position; 0, as without it, is before the first"
+                summary: "show or replay only events after this position; 0, the default, begins with the first event"
             ),
             Option(
                 name: "--limit",
                 value: Option.Value(placeholder: "COUNT", expected: JournalOptions.expectedCount, values: .text),
-                summary: "show or replay so many events and no more"
+                summary: "show or replay at most this many events"
             ),
             Option(
                 name: "--event",
@@ -59,8 +59,8 @@ extension Subcommand {
             Option(
                 name: "--speed",
                 value: Option.Value(placeholder: "TIMES", expected: ReplayPace.expected, values: .text),
-                summary: "for replay: as the events came at the time, or so many times as fast; 1x, 10x, 0.5x.",
-                details: ["Without the option, as fast as the worker handles them"]
+                summary: "for replay: how many times as fast as the events were published, such as 1x, 10x or 0.5x;",
+                details: ["as fast as the worker handles them if it is left out"]
             ),
             Option(
                 name: control.name,
@@ -101,15 +101,15 @@ extension Subcommand {
             """,
             """
             replay sends what the journal had when it began. The events keep their order, identities, times and causes, wait
-            behind the worker's other events, and are not recorded again. The next ones go when the worker has settled those
-            before; a worker that ends gets the rest after its restart. The command ends when all is settled, and ending it
-            ends the replay. It tells each event that the worker refuses, and how many events the worker does not want.
+            behind the worker's other events, and are not recorded again. They are sent in batches, each when the worker has
+            settled the one before; a worker that ends gets the rest after its restart. The command ends when all is settled,
+            and ending it ends the replay. It names each event that the worker refuses, and says how many it does not want.
             """,
             """
-            salvage is for a journal that cannot be opened any more. It tells what is missing as verify does. In the new
-            journal the events keep their order, identities, times and causes, and get new positions, from 1 on. What has
-            kept a position of the old journal, as a projection has, has to begin anew. A journal cannot be salvaged if
-            no file's head can be read: its events cannot be told from other bytes then.
+            salvage is for a journal that cannot be opened any more. It reports what is missing as verify does. In the new
+            journal the events keep their order, identities, times and causes, and get new positions, from 1 on. Everything
+            that has saved a position of the old journal, such as a projection, must start again from the beginning. A
+            journal in which no file's head can be read cannot be salvaged: its events cannot be told from other bytes.
             """,
             """
             If the end of the last file is damaged, the number of missing events is unknown: verify and salvage then say

@@ -8,7 +8,7 @@ extension Subcommand {
             control,
             Option(
                 name: "--follow",
-                summary: "go on with what it prints from now on, until Ctrl-C or until nothing reads that any more"
+                summary: "go on with what it prints from now on, until Ctrl-C, or until nothing reads it any more"
             ),
         ],
         details: [
@@ -22,7 +22,7 @@ extension Subcommand {
             """,
         ],
         statuses: [
-            (.success, ["shown; or ended by SIGINT or SIGTERM, or as nothing read it any more"]),
+            (.success, ["shown; or ended by SIGINT or SIGTERM, or because nothing read the output any more"]),
             (.usage, ["the command line is wrong, or there is no such worker"]),
             (.workerUnavailable, ["no supervisor answers at the control socket, or it went away"]),
             (.output, ["standard output cannot be written"]),

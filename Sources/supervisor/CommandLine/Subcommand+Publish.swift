@@ -19,15 +19,18 @@ extension Subcommand {
             """,
         ],
         statuses: [
-            (.success, ["every worker that wants the event has handled it; a line names the event's id and them"]),
-            (.usage, ["the command line is wrong, the event's name among it"]),
+            (
+                .success,
+                ["every worker that wants the event has handled it; a line names the event's id and these workers"]
+            ),
+            (.usage, ["the command line or the event's name is wrong"]),
             (.badInput, ["the JSON is wrong, or a worker refuses the event"]),
             (.noInput, ["standard input cannot be read"]),
             (
                 .workerUnavailable,
-                ["no process wants the event, a worker that does was given up, or no supervisor answers"]
+                ["no process wants the event, a worker that wants it was given up, or no supervisor answers"]
             ),
-            (.system, ["the system refused something that nothing goes without"]),
+            (.system, ["the system refused a resource that the command needs"]),
             (.unhandledEvents, ["not handled in time, no room for it, or given up after crashes over it"]),
             (.notPermitted, ["another user serves the control socket"]),
         ]

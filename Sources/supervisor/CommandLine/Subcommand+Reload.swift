@@ -3,7 +3,7 @@ extension Subcommand {
         name: .reload,
         summary: "have a running supervisor read its configuration again",
         purpose: """
-            Has a running supervisor read its configuration again, as SIGHUP does, and returns when its workers go by it.
+            Has a running supervisor read its configuration again, as SIGHUP does, and returns when it applies to all workers.
             """,
         options: [
             control, within(usually: ReloadOptions.usualTime, "how long it waits for the workers that go and come"),
@@ -20,7 +20,7 @@ extension Subcommand {
             """,
         ],
         statuses: [
-            (.success, ["it was taken, and all workers go by it"]),
+            (.success, ["the configuration was taken, and applies to all workers"]),
             (.usage, ["the command line is wrong"]),
             (.noInput, ["the configuration cannot be read"]),
             (

@@ -34,14 +34,14 @@ extension Subcommand {
         statuses: [
             (.success, ["answered; the answer is on standard output"]),
             (.failingAnswer, ["answered by the event of --or-failing, which is on standard output"]),
-            (.usage, ["the command line is wrong, an event's name among it"]),
+            (.usage, ["the command line or an event's name is wrong"]),
             (.badInput, ["the JSON is wrong, or a worker refuses the event"]),
             (.noInput, ["standard input cannot be read"]),
             (
                 .workerUnavailable,
-                ["nothing wants the event, a worker that does was given up, or no supervisor answers"]
+                ["no process wants the event, a worker that wants it was given up, or no supervisor answers"]
             ),
-            (.system, ["the system refused something that nothing goes without"]),
+            (.system, ["the system refused a resource that the command needs"]),
             (.output, ["standard output cannot be written"]),
             (.unhandledEvents, ["not answered in time, no room for the event, or given up after crashes over it"]),
             (.notPermitted, ["another user serves the control socket"]),

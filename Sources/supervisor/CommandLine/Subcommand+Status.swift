@@ -9,7 +9,7 @@ extension Subcommand {
                 name: "--only-bad",
                 summary:
                     "leave out each worker that is ready or dormant, was not restarted by the supervisor within the",
-                details: ["last ten minutes, and has refused no event and died of none since the supervisor's start"]
+                details: ["last ten minutes, and has refused no event and crashed over none since the supervisor began"]
             ),
             Option(name: "--json", summary: "print one JSON object; with --watch one a line, each second"),
             Option(

@@ -20,7 +20,10 @@ extension Subcommand {
             A worker first finishes what it has, within its grace, and then stays down until `supervisor restart`. The
             events in its outbox wait for that; meanwhile no more events for it are taken. The name of a pool stands for all
             its members.
-            Without a worker, the command does what SIGTERM does. To escalate the stop, send SIGTERM.
+            Without a worker, the command does what SIGTERM does, and returns when the supervisor's process has ended: its
+            journal and its socket are then free for another supervisor. A process that is still there 10 s after it has
+            said goodbye, as its last lines are not read, is not waited for any longer. If a service manager has made
+            the socket, the command returns at the goodbye. To escalate the stop, send SIGTERM.
             Ctrl-C ends the wait and takes nothing back.
             """
         ],

@@ -72,14 +72,14 @@ extension Subcommand {
             ),
             Option(
                 name: "--strict",
-                summary: "stop at the first line of input that is wrong, or whose event a worker refuses as such"
+                summary: "stop at the first line of input that is wrong, or whose event a worker refuses for its fields"
             ),
             Option(
                 name: "--control",
                 value: Option.Value(placeholder: "PATH", expected: "the path of a socket", values: .file),
                 summary: "let other processes of this user attach at this socket, in the place of the configuration's;",
                 details: [
-                    "it is made in a directory that is its user's alone, and that is made if it is missing"
+                    "it is made in a directory that only its user may enter, which is made if it is missing"
                 ]
             ),
             Option(
@@ -123,9 +123,9 @@ extension Subcommand {
             (.workerUnavailable, ["a worker was given up"]),
             (
                 .system,
-                ["the system refused something that nothing goes without, or the control socket cannot be made"]
+                ["the system refused a resource that the command needs, or the control socket cannot be made"]
             ),
-            (.output, ["stopped with every event handled, and some not printed, as standard output took no more"]),
+            (.output, ["stopped with every event handled, but some were not printed, or are not safe in the journal"]),
             (
                 .unhandledEvents,
                 ["stopped with events left unhandled, dropped, or refused for another reason than the input's fields"]
@@ -169,8 +169,8 @@ extension Subcommand {
         details: [
             """
             What a worker subscribes to and no other publishes comes from the supervisor: from its input, or from the program
-            that embeds the bridge. What nothing subscribes to goes there. A worker without `publishes` may publish anything,
-            and says so.
+            that embeds the bridge. What no worker subscribes to goes to the supervisor. A worker without `publishes` may
+            publish anything, and the drawing says so.
             """
         ],
         statuses: [

@@ -45,13 +45,13 @@ extension Subcommand {
             """,
         ],
         statuses: [
-            (.success, ["ended by SIGINT or SIGTERM, or by the reader of what it printed"]),
+            (.success, ["ended by SIGINT or SIGTERM, or because nothing read the output any more"]),
             (.usage, ["the command line is wrong"]),
             (
                 .workerUnavailable,
                 ["no supervisor answers at the control socket, or it does not accept this client any more"]
             ),
-            (.system, ["the system refused something that nothing goes without, or events cannot be printed"]),
+            (.system, ["the system refused a resource that the command needs, or events cannot be printed"]),
             (.notPermitted, ["another user serves the control socket"]),
         ]
     )

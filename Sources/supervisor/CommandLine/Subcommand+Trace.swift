@@ -16,7 +16,7 @@ extension Subcommand {
                         "a duration such as 10s or 500ms, from \(TraceOptions.shortest) to \(TraceOptions.longest)",
                     values: .text
                 ),
-                summary: "how long; Ctrl-C ends it before that, with what there is; once more, without",
+                summary: "how long; Ctrl-C ends it early and writes what there is, a second Ctrl-C writes nothing",
                 isRequired: true
             ),
             Option(
@@ -49,7 +49,7 @@ extension Subcommand {
                     "is written",
                 ]
             ),
-            (.output, ["the trace cannot be written, was not waited for, or was not begun"]),
+            (.output, ["the trace cannot be written, or Ctrl-C came a second time or before the recording began"]),
             (.notPermitted, ["another user serves the control socket"]),
         ]
     )

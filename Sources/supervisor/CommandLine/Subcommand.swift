@@ -97,7 +97,7 @@ struct Subcommand: Sendable {
     /// The usage, as one line.
     var usage: String { usageWords.joined(separator: " ") }
 
-    /// The pieces of the usage, between which it may be broken.
+    /// The pieces of the usage; a line may be broken between two pieces.
     var usageWords: [String] {
         var words = ["supervisor \(name.rawValue)"]
         words += operands.map(\.usage)

@@ -1,6 +1,6 @@
 import JSONText
 
-/// The words after a subcommand, sorted by means of the subcommand's description.
+/// The words after a subcommand, sorted into options and operands by the subcommand's description.
 struct SubcommandArguments: Sendable {
     /// The value of each given option that takes a value; if an option was given several times, its last value.
     private(set) var values: [String: String] = [:]
@@ -28,7 +28,7 @@ struct SubcommandArguments: Sendable {
                 found.append(word)
             }
         }
-        // A user that asks for help may have left out or mixed up the other arguments.
+        // A user who asks for help may have left out or mixed up the other arguments.
         guard !asksForHelp else { return }
         operands = try checked(found)
         for option in subcommand.options where option.isRequired && values[option.name] == nil {

@@ -7,7 +7,7 @@ import EventRouting
 
 /// Attaches a subcommand to a running supervisor, and reports why an attempt has failed.
 enum HostConnection {
-    /// Attaches; if the supervisor refuses because too many clients attach at once, tries again for some seconds.
+    /// Attaches; as long as the supervisor may accept the client later, tries again for 15 seconds.
     ///
     /// - Parameters:
     ///   - path: the control socket's path.
@@ -76,7 +76,7 @@ enum HostConnection {
             }
         } catch {
             guard let report = (error as? BridgeClientError)?.report else { throw RunFailure(error, at: path) }
-            let sentence = "supervisor: \(error); it has told how it is, and no more"
+            let sentence = "supervisor: \(error); only its status report can be shown"
             CurrentProcess.report(TerminalText.harmlessLines(sentence))
             return report
         }
@@ -119,7 +119,7 @@ enum HostConnection {
 }
 
 extension RunFailure {
-    /// - Parameter path: the socket's path, if no supervisor has answered there; nil if the failure came later.
+    /// - Parameter path: the socket's path, if the attempt to attach there failed; nil if the failure came later.
     init(_ error: any Error, at path: String? = nil) {
         let code = (error as? BridgeClientError)?.code
         let status: ProgramStatus =

@@ -1,6 +1,6 @@
 import BridgeControl
 
-/// The printed outcome of a configuration that was read again.
+/// The printed form of a reload's outcome.
 enum ReloadText {
     /// The changes, as one line.
     static func taken(_ outcome: ReloadOutcome) -> String {
@@ -18,7 +18,7 @@ enum ReloadText {
 
     /// The failures, a line each; nil if there are none.
     ///
-    /// For a configuration with mistakes the lines are those of `supervisor check`.
+    /// For a configuration with mistakes, the first lines have the form of those of `supervisor check`.
     static func failure(_ outcome: ReloadOutcome) -> String? {
         let sentences = outcome.sentences
         switch outcome.kind {

@@ -1,16 +1,25 @@
 import BridgeClient
+import BridgeControl
+import BridgePlatform
 import DomainEvents
 
-/// `supervisor stop`: returns when the supervisor has ended.
+/// `supervisor stop`: returns when the supervisor's process has ended, if its end can be seen and comes in time.
+///
+/// A supervisor says goodbye to its clients before it prints its last lines and closes its journal. Another supervisor
+/// can open the journal only when it is closed.
 struct StopCommand {
+    /// How long the process may take to end after its goodbye, in milliseconds.
+    ///
+    /// A process whose last lines are not read takes longer, and so does another program that goes on without its host.
+    private static let lastMoment: Int32 = 10_000
+
     let control: String?
 
     func run() async throws(RunFailure) -> String? {
-        let client = try await HostConnection.attach(
-            to: ControlPath.find(control),
-            as: .stop,
-            publisher: EventPublisher()
-        )
+        let path = ControlPath.find(control)
+        let client = try await HostConnection.attach(to: path, as: .stop, publisher: EventPublisher())
+        // Asked for while the link shows that the process lives, so that no other process has its number.
+        let process = await process(of: client, at: path)
         var failure: RunFailure?
         do {
             // A limit that is never reached: the supervisor ends by itself, and its workers' graces decide when.
@@ -20,6 +29,31 @@ struct StopCommand {
         }
         await client.close()
         if let failure { throw failure }
+        if let process { await waitForEnd(of: process) }
         return nil
+    }
+
+    /// The process of the supervisor; nil if its end cannot be seen from here.
+    private func process(of client: BridgeClient, at path: String) async -> OtherProcess? {
+        // A service manager may have made the socket, and a supervisor in a container has another number here.
+        guard let number = try? await client.status().pid,
+            let socket = try? UnixSocket.connectWithoutWaiting(to: path),
+            let peer = try? UnixSocket.peerCredentials(of: socket.rawValue), peer.processIdentifier == number
+        else { return nil }
+        return try? OtherProcess(number)
+    }
+
+    private func waitForEnd(of process: OtherProcess) async {
+        await withCheckedContinuation { continuation in
+            do {
+                try PlatformThread.start(name: "stop") {
+                    _ = process.ends(withinMilliseconds: Self.lastMoment)
+                    continuation.resume()
+                }
+            } catch {
+                // No thread is to be had: the host has ended, and what is left of its process is not waited for.
+                continuation.resume()
+            }
+        }
     }
 }

@@ -9,7 +9,7 @@ struct DeadLettersCommand {
 
     /// Carries out the action, and prints each letter's outcome as soon as it is known.
     ///
-    /// If the action fails for one letter, it stays done for the others.
+    /// If the action fails for one letter, it is still carried out for the others.
     ///
     /// - Parameter printing: prints lines.
     /// - Returns: The status of the first letter that failed; success if none has.

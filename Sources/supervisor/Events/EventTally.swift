@@ -35,7 +35,7 @@ final class EventTally: @unchecked Sendable {
 
     private let lock = Lock()
     private var entries: [EventName: Entry] = [:]
-    /// The number of events with names beyond ``mostNames``, and the number of events that did not come at all.
+    /// The number of events with names beyond ``mostNames``, and the number of events that never arrived.
     private var others: (left: UInt64, missed: UInt64) = (0, 0)
 
     var counted: [EventName: Entry] { lock.withLock { entries } }

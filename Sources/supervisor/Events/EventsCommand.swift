@@ -3,8 +3,7 @@ import BridgeControl
 import BridgePlatform
 import DomainEvents
 
-/// `supervisor events`: counts for a while which events pass, and lists their publishers and the workers that want
-/// them.
+/// `supervisor events`: counts for a while which events pass, and lists the publishers and receivers of each name.
 ///
 /// The command watches the events as `supervisor tail` does, so the supervisor itself counts nothing.
 struct EventsCommand {
@@ -89,7 +88,7 @@ struct EventsCommand {
             sentences.append("\(missed) events came faster than they were read: counted, without their bytes")
         }
         if case let left = tally.left, left > 0 {
-            sentences.append("\(left) events of further names were left out, beyond \(EventTally.mostNames)")
+            sentences.append("\(left) events were left out, as at most \(EventTally.mostNames) names are counted")
         }
         return sentences
     }

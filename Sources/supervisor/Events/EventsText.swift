@@ -1,7 +1,7 @@
 import BridgeControl
 import DomainEvents
 
-/// The printed table of events by name: what the supervisor has reported of each name, and the counts.
+/// The printed table of events by name: what the supervisor has reported about each name, and the counts.
 enum EventsText {
     struct Row: Sendable, Hashable, Encodable {
         let event: String

@@ -2,7 +2,7 @@ import SupervisorConfiguration
 
 /// The publishers, the subscribers and their events, as a configuration declares them.
 struct EventGraph: Sendable, Hashable {
-    /// A worker, or the supervisor together with the program that embeds it.
+    /// A worker, or the supervisor, which also stands for a program that embeds the bridge.
     struct Node: Sendable, Hashable {
         let name: String
         /// Further remarks about the node, a few words each.

@@ -1,7 +1,7 @@
 import BridgePlatform
 import Journal
 
-/// `supervisor journal`: reads the files of a journal, removes the oldest, and copies events out of damaged files.
+/// `supervisor journal`: lists, shows, replays, verifies, trims or salvages the events of a journal.
 struct JournalCommand {
     let options: JournalOptions
 

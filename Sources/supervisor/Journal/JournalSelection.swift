@@ -6,9 +6,9 @@ import Journal
 struct JournalSelection: Sendable, Hashable {
     static let options = ["--after", "--limit", "--event", "--from", "--since", "--until"]
 
-    /// The position behind which the events lie.
+    /// The events after this position are selected; 0 is before the first event.
     var position: UInt64 = 0
-    /// How many events there are at most; nil for no limit.
+    /// How many events are selected at most; nil for no limit.
     var limit: UInt64?
     var query = JournalQuery()
 

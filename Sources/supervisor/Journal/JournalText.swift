@@ -127,7 +127,7 @@ enum JournalText {
             .joined(separator: "\n")
     }
 
-    /// What a journal's events came to that were copied into a new one.
+    /// How many events were copied into a new journal, and how many are missing.
     static func salvaged(_ count: UInt64, _ gaps: [JournalGap], lacksEnd: Bool, isJSON: Bool) -> String {
         if isJSON {
             var line = JSONLine()
@@ -145,7 +145,7 @@ enum JournalText {
         gaps.reduce(UInt64(0)) { $0.saturatingSum($1.count) }
     }
 
-    /// `2 places are damaged, 5 events are missing`, or `at least 5 events`.
+    /// Text such as `2 places are damaged, 5 events are missing`; with `at least 5 events` if the end is damaged.
     private static func damage(_ gaps: [JournalGap], _ lacksEnd: Bool) -> String {
         let missing = missing(gaps)
         let places = gaps.count == 1 ? "1 place is" : "\(gaps.count) places are"

@@ -20,7 +20,7 @@ struct ReplayCommand {
     private static let answerLimit = Duration.seconds(366 * 24 * 3600)
 
     func run(_ journal: StoredJournal, printing: (String) -> ProgramStatus) async throws -> ProgramStatus {
-        // What is recorded from now on has gone to the worker anyway.
+        // An event that is recorded from now on goes to the worker without a replay, too.
         let last = try journal.lastPosition()
         return try await HostConnection.ask(target.control, as: .journal) { client in
             try await check(client)
@@ -89,7 +89,7 @@ struct ReplayCommand {
                 steps.append(step)
                 events += 1
                 bytes += record.payload.count
-                // Reading goes on behind this event.
+                // A full portion ends here; the next portion begins after this event.
                 isAtEnd = events < Self.portion.events && bytes < Self.portion.bytes && events < count
                 return isAtEnd
             case .gap(let gap):
@@ -109,7 +109,7 @@ struct ReplayCommand {
         private(set) var tally = ReplayTally()
         private var batch: [JournalRecord] = []
         private var batchBytes = 0
-        /// When the first event was published, and when it was due here, on the monotonic clock.
+        /// When the first event was published, in nanoseconds since 1970, and when it was due, on the monotonic clock.
         private var start: (published: UInt64, due: UInt64)?
         private var hasToldBusy = false
 
@@ -117,7 +117,7 @@ struct ReplayCommand {
             (self.client, self.target, self.isJSON) = (client, target, isJSON)
         }
 
-        /// Takes the next event when it is due, and sends those before it if no more of them go together.
+        /// Takes the next event when it is due; first sends the events before it, if it must wait or would not fit.
         mutating func take(
             _ record: JournalRecord,
             _ printing: (String) -> ProgramStatus
@@ -130,7 +130,7 @@ struct ReplayCommand {
             let isFull =
                 batch.count == EventsReplayRequested.mostEvents
                 || batchBytes + record.payload.count > EventsReplayRequested.mostBytes
-                // A journal may have an imported event twice, and a command may not.
+                // A journal may have an imported event twice, and a request for a replay may not.
                 || batch.contains { $0.context.id == record.context.id }
             if !isDue || isFull {
                 let status = try await send(printing)
@@ -143,7 +143,7 @@ struct ReplayCommand {
             return .success
         }
 
-        /// Tells a gap behind the events before it.
+        /// Sends the events before a gap, and then prints the gap.
         mutating func take(
             _ gap: JournalGap,
             _ printing: (String) -> ProgramStatus

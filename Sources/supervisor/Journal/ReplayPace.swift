@@ -4,12 +4,12 @@ import JSONText
 enum ReplayPace: Sendable, Hashable {
     static let expected = "how many times as fast as the events were published, such as 1x, 10x or 0.5x"
 
-    /// Each event as soon as the worker has room for it.
+    /// Without pauses: the next events go as soon as the worker has settled those before.
     case asFastAsPossible
     /// With the pauses between the events as they were, divided by this number, which is finite and above 0.
     case asItWas(times: Double)
 
-    /// - Returns: nil if the text is no number from 0.001 to 1,000,000 with an `x` behind it.
+    /// - Returns: nil unless the text is a number from 0.001 to 1,000,000, followed by `x`.
     init?(_ text: String) {
         guard text.last == "x", let times = Double(text.dropLast()), (0.001...1_000_000).contains(times) else {
             return nil
@@ -20,14 +20,14 @@ enum ReplayPace: Sendable, Hashable {
     /// How many nanoseconds after the first event of a replay another one is due.
     ///
     /// - Parameters:
-    ///   - time: when the event was published, in nanoseconds since 1970.
-    ///   - first: when the first one was; a clock that was set back makes an event due at once.
+    ///   - time: when the other event was published, in nanoseconds since 1970.
+    ///   - first: when the first event was published; an event with an earlier time is due at once.
     func delay(of time: UInt64, after first: UInt64) -> UInt64 {
         switch self {
         case .asFastAsPossible: return 0
         case .asItWas(let times):
             guard time > first else { return 0 }
-            // Beyond 292 years it does not matter how long it is.
+            // Cut at 146 years: a longer delay makes no difference.
             return UInt64(min(Double(time - first) / times, Double(Int64.max / 2)))
         }
     }

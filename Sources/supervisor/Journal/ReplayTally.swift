@@ -31,7 +31,7 @@ struct ReplayTally: Sendable, Hashable {
     /// How many events the worker does not want.
     var leftOut: UInt64 { unwanted.values.reduce(0, +) }
 
-    /// Where another replay goes on, as the end of a sentence.
+    /// Where another replay can go on, as the end of a sentence.
     var progress: String {
         last.map { "everything up to position \($0) is settled, and --after \($0) goes on behind it" }
             ?? "no event is known to be settled"

@@ -3,7 +3,7 @@ import CBOR
 import DomainEvents
 import Journal
 
-/// The printed form of a replay's end, and of the events that the worker has refused.
+/// The printed form of a replay's outcome, and of the events that the worker has refused.
 enum ReplayText {
     /// One line, as `12  BoxShelved host-5f3a-7 was refused: not today`.
     static func refused(_ record: JournalRecord, _ reason: String?, isJSON: Bool) -> String {
@@ -20,7 +20,7 @@ enum ReplayText {
         return TerminalText.harmless("\(record.position)  \(record.name) \(record.context.id) was refused\(why)")
     }
 
-    /// What the replay came to, in a line.
+    /// The replay's outcome, in one line.
     static func summary(_ tally: ReplayTally, worker: String, isJSON: Bool) -> String {
         if isJSON {
             var line = JSONLine()

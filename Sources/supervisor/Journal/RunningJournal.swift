@@ -28,7 +28,7 @@ struct RunningJournal {
             whenFull: whenFull
         )
         journal.record(named: Set(settings.events), of: publisher)
-        // The supervisor has no types for them.
+        // The supervisor has no types for these events.
         for name in settings.events { try publisher.useUntyped(name) }
     }
 

@@ -62,7 +62,7 @@ struct MetricFamily: Sendable {
         }
     }
 
-    /// The bounds of the buckets in microseconds, chosen for people: from a tenth of a millisecond to ten seconds.
+    /// The upper bounds of the buckets: round numbers from a tenth of a millisecond to ten seconds.
     private static let bounds: [(microseconds: Int64, seconds: String)] = [
         (100, "0.0001"), (250, "0.00025"), (500, "0.0005"), (1_000, "0.001"), (2_500, "0.0025"), (5_000, "0.005"),
         (10_000, "0.01"), (25_000, "0.025"), (50_000, "0.05"), (100_000, "0.1"), (250_000, "0.25"), (500_000, "0.5"),
@@ -89,7 +89,7 @@ struct MetricFamily: Sendable {
         ]
     }
 
-    /// A count of each worker's events.
+    /// A counter of the events to each worker and from each worker.
     static func events(
         _ what: String,
         _ help: String,

@@ -1,6 +1,6 @@
 import BridgeControl
 
-/// A report in the text format of Prometheus: families of samples, each with its help text and its type.
+/// A report in the text format of Prometheus: families of samples, each family with its help text and its type.
 ///
 /// https://prometheus.io/docs/instrumenting/exposition_formats
 enum MetricsText {
@@ -19,7 +19,7 @@ enum MetricsText {
         .gauge("clients", "Processes that are attached.") { [.count(UInt64($0.clients.count))] },
     ]
 
-    /// All of them are absent without a journal.
+    /// These metrics are absent without a journal.
     private static let ofJournal: [MetricFamily] = [
         .gauge("journal_last_position", "Position of the journal's newest event.") {
             $0.ofJournal { .count($0.lastPosition) }
@@ -30,7 +30,7 @@ enum MetricsText {
         .gauge("journal_unsafe_events", "Events of the journal that are not synchronized yet.") {
             $0.ofJournal { .count($0.lag) }
         },
-        .gauge("journal_unsafe_seconds", "How long the oldest of those has waited; 0 if there is none.") {
+        .gauge("journal_unsafe_seconds", "Age of the oldest event that is not synchronized yet; 0 if there is none.") {
             $0.ofJournal { .seconds($0.unsafeMilliseconds ?? 0) }
         },
         .gauge(
@@ -39,9 +39,10 @@ enum MetricsText {
         ) { $0.ofJournal { .seconds($0.owedMilliseconds ?? 0) } },
         .gauge("journal_segments", "Files of the journal.") { $0.ofJournal { .count(UInt64(clamping: $0.segments)) } },
         .gauge("journal_bytes", "Bytes that the journal's files take.") { $0.ofJournal { .count($0.bytes) } },
-        .gauge("journal_failed", "Whether the journal takes no more events: 1 if so.") {
-            $0.ofJournal { .flag($0.failure != nil) }
-        },
+        .gauge(
+            "journal_failed",
+            "Whether the journal takes no more events, or lacks the room for its next file: 1 if so."
+        ) { $0.ofJournal { .flag($0.failure != nil) } },
     ]
 
     private static let ofWorkers: [MetricFamily] = [
@@ -57,7 +58,7 @@ enum MetricsText {
         .gauge("worker_outbox_events", "Events for the worker that it has not acknowledged.") {
             $0.ofEachWorker { .count($0.sent.waiting) }
         },
-        .gauge("worker_outbox_bytes", "What those take of its outbox.") {
+        .gauge("worker_outbox_bytes", "Bytes of its outbox that unacknowledged events take.") {
             $0.ofEachWorker { .count($0.sent.waitingBytes) }
         },
         .counter("worker_starts_total", "Starts of the worker.") {
@@ -84,9 +85,13 @@ enum MetricsText {
         .events("unwanted", "Events that found no handler.", \.unwanted),
         .events("unconfirmed", "Events that were sent to a worker that acknowledges nothing.", \.unconfirmed),
         .events("refused", "Events that could not be handled.", \.refused),
-        .events("coalesced", "Events in whose place a later one of their key went.", \.coalesced),
+        .events("coalesced", "Events that a later one with the same key replaced.", \.coalesced),
         .events("dropped", "Events that an overflow policy has dropped.", \.dropped),
-        .events("dead_lettered", "Events that were given up because the worker crashed over them.", \.deadLettered),
+        .events(
+            "dead_lettered",
+            "Events that were given up because the worker crashed over them, or was removed.",
+            \.deadLettered
+        ),
         .events("lost", "Events that were accepted and are known to be gone.", \.lost),
         .counter("worker_bytes_total", "Bytes of the events that have passed, with their frames.") {
             $0.ofEachDirection { .count($0.bytes) }
@@ -109,7 +114,7 @@ extension BridgeReport {
         }
     }
 
-    /// Two samples of each worker.
+    /// Two samples of each worker: for the events to it, and for the events from it.
     func ofEachDirection(_ sample: (EventTotals) -> MetricFamily.Sample) -> [MetricFamily.Sample] {
         workers.flatMap { worker in
             [("to", worker.sent), ("from", worker.received)].map { direction, totals in

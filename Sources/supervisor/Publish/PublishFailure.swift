@@ -10,7 +10,7 @@ struct PublishFailure: Sendable, Hashable {
     /// - Parameters:
     ///   - error: the error that a delivery has thrown.
     ///   - known: the names that the host wants; the sentence suggests a similar one in place of a wrong name.
-    ///   - idElsewhere: the id of an event in all other processes.
+    ///   - idElsewhere: returns the id that an event of this process has in all other processes.
     init(_ error: any Error, of name: String, among known: [String], idElsewhere: (EventID) -> EventID?) {
         guard let error = error as? DeliveryError else {
             (status, sentence) = (.unhandledEvents, "\(name): \(error)")

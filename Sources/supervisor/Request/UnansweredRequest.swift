@@ -8,7 +8,7 @@ struct UnansweredRequest: Sendable, Hashable {
     enum Fate: Sendable, Hashable {
         /// Every worker that wants the event has handled it.
         case handled(by: [String])
-        /// The event has left, and not every worker has reported on it.
+        /// The event was sent, and not every worker has said that it has handled it.
         case underWay(DeliveryProgress)
         /// The workers that want the event never say what they have handled.
         case unconfirmed
@@ -32,7 +32,7 @@ struct UnansweredRequest: Sendable, Hashable {
         if omens.hasMissed { parts.append("an answer may have been dropped, as there was no room for it") }
         if omens.uncaused > 0 {
             let events = omens.uncaused == 1 ? "1 of these events" : "\(omens.uncaused) of these events"
-            parts.append("\(events) came that nothing had caused: an answer is published inside the handler")
+            parts.append("\(events) came without a cause: an answer is published inside the handler")
         }
         return parts.joined(separator: "; ")
     }
@@ -40,7 +40,7 @@ struct UnansweredRequest: Sendable, Hashable {
     private var clauses: [String] {
         switch fate {
         case .handled(let workers): return ["it was handled by \(list(workers))"]
-        case .unconfirmed: return ["those who want it do not say whether they have handled it"]
+        case .unconfirmed: return ["the processes that want it do not report whether they handled it"]
         case .unsent: return ["there was no room for it, and it was not published"]
         case .unknown: return ["it is not known whether it was handled"]
         case .underWay(let progress):
@@ -51,7 +51,7 @@ struct UnansweredRequest: Sendable, Hashable {
         }
     }
 
-    /// The name that a host calls itself by.
+    /// The name by which a host calls itself.
     private static let host = "host"
 
     private func list(_ workers: [String]) -> String { workers.joined(separator: ", ") }

@@ -4,14 +4,18 @@ import Locks
 /// Reports the readiness, the state and the end of the bridge to systemd, or to another manager with its protocol, and
 /// sends signs of life.
 ///
-/// One thread sends all reports, so no other thread waits for a slow manager. Before each sign of life this thread asks
-/// the bridge for its state. If the bridge hangs, no signs come, and the manager acts. If states come faster than they
-/// can be reported, only the last state is reported.
+/// One thread sends all reports, so no other thread waits for a slow manager, except in ``finish()``. Before each sign
+/// of life this thread asks the bridge for its state. If the bridge hangs, no signs come, and the manager acts. If
+/// states come faster than they can be reported, only the last state is reported. What the manager does not take is
+/// sent again with the next report, or after a second.
 final class ServiceManager: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
     /// Describes the bridge's state in a line that `systemctl status` shows.
     typealias Look = @Sendable () -> String
+
+    /// How long the thread waits before it sends again what the manager has not taken, in nanoseconds.
+    private static let pause: UInt64 = 1_000_000_000
 
     private let socket: ServiceSocket
     /// The time between two signs of life, in nanoseconds; nil if the manager expects none.
@@ -20,11 +24,9 @@ final class ServiceManager: @unchecked Sendable {
     private let onFailure: @Sendable (SystemError) -> Void
     private let lock = Lock()
     private let changed: Condition
-    private var messages: [String] = []
-    private var hasNewState = false
-    private var isReady = false
-    private var isStopping = false
-    /// A text that is reported before the state; nil for none.
+    private var messages = ServiceMessages()
+    private var hasNews = false
+    /// A text that stands in front of the state; nil for none.
     private var note: String?
     private var isTelling = false
     private var isEnded = false
@@ -60,60 +62,53 @@ final class ServiceManager: @unchecked Sendable {
     }
 
     /// Reports that the bridge has come up.
-    func becameReady() {
-        lock.withLock { isReady = true }
-        enqueue("READY=1")
-    }
+    func becameReady() { report { $0.becameReady() } }
 
     /// Reports that the configuration is being read again, as in sd_notify(3); does nothing before ``becameReady()``.
     func beganReloading() {
-        guard lock.withLock({ isReady }) else { return }
-        // The time shows the manager that the reload began after the manager's signal.
-        enqueue("RELOADING=1\nMONOTONIC_USEC=\(MonotonicClock.now() / 1_000)")
+        let now = MonotonicClock.now()
+        report { $0.beganReloading(at: now) }
     }
 
     /// Reports that the reload has ended, whether the bridge follows the new configuration or still the previous one.
     ///
-    /// - Parameter note: a text that is reported before the state until the next reload.
+    /// - Parameter note: a text that stands in front of the state until the next reload.
     func endedReloading(note: String?) {
-        let isReady = lock.withLock {
+        lock.withLock {
             self.note = note
-            return self.isReady
+            messages.endedReloading()
+            newsCame()
         }
-        if isReady { enqueue("READY=1") } else { stateChanged() }
     }
 
     /// Makes the thread report the new state.
-    func stateChanged() {
-        lock.withLock {
-            hasNewState = true
-            changed.broadcast()
-        }
-    }
+    func stateChanged() { lock.withLock { newsCame() } }
 
     /// Reports that the bridge stops.
-    func beganStopping() {
-        enqueue("STOPPING=1")
-        lock.withLock { isStopping = true }
-    }
+    func beganStopping() { report { $0.beganStopping() } }
 
-    /// Ends the reporting, and returns when everything has been sent.
+    /// Ends the reporting, and returns when each message that was left has been sent, or tried once more in vain.
+    ///
+    /// A manager that hangs holds up each of these messages for a second.
     func finish() {
         lock.withLock {
             isEnded = true
             changed.broadcast()
-            while isTelling || !messages.isEmpty { changed.wait() }
+            while isTelling || messages.next != nil { changed.wait() }
         }
     }
 
-    private func enqueue(_ message: String) {
+    private func report(_ change: (inout ServiceMessages) -> Void) {
         lock.withLock {
-            // A bridge that is stopping is neither ready nor reloading.
-            guard !isStopping else { return }
-            messages.append(message)
-            hasNewState = true
-            changed.broadcast()
+            change(&messages)
+            newsCame()
         }
+    }
+
+    /// The caller holds the lock.
+    private func newsCame() {
+        hasNews = true
+        changed.broadcast()
     }
 
     // MARK: - The thread
@@ -123,15 +118,21 @@ final class ServiceManager: @unchecked Sendable {
         var told = ""
         // The first sign of life comes one interval after the thread's start.
         var nextSign = watchdogInterval.map { MonotonicClock.now() + $0 }
-        while var lines = waitForNews(until: nextSign) {
+        // When to send again what could not be sent; nil if the last notification was sent.
+        var nextTry: UInt64?
+        while var lines = waitForNews(until: nextSign, nextTry) {
+            let hasMessage = !lines.isEmpty
+            var isSign = false
             if let watchdogInterval, let due = nextSign, due <= MonotonicClock.now() {
                 lines.append("WATCHDOG=1")
+                isSign = true
                 nextSign = MonotonicClock.now() + watchdogInterval
             }
             // The bridge is asked each time, as its answer shows that it lives.
-            let note = lock.withLock { self.note }
+            let (note, isLastTry) = lock.withLock { (self.note, isEnded) }
             let state = TerminalText.harmless((note.map { "\($0); " } ?? "") + look())
-            if state != told { lines.append("STATUS=\(state)") }
+            if state != told { lines.append(Self.status(state, after: lines)) }
+            nextTry = nil
             if !lines.isEmpty {
                 do throws(SystemError) {
                     try socket.send(lines.joined(separator: "\n"))
@@ -139,31 +140,53 @@ final class ServiceManager: @unchecked Sendable {
                 } catch {
                     if !hasFailed { onFailure(error) }
                     hasFailed = true
+                    let time = MonotonicClock.now() + Self.pause
+                    nextTry = time
+                    if isSign { nextSign = nextSign.map { min($0, time) } }
                 }
             }
             lock.withLock {
+                // Once the end has begun, no message is tried twice, as the end waits for the manager meanwhile.
+                if hasMessage, nextTry == nil || isLastTry { messages.removeNext() }
                 isTelling = false
                 changed.broadcast()
             }
         }
     }
 
-    /// Waits for the next message, a new state, or the deadline.
+    /// The line with the state, cut where the manager would ignore the whole notification for its length.
+    private static func status(_ state: String, after lines: [String]) -> String {
+        let line = "STATUS=\(state)"
+        let room = ServiceSocket.longestMessage - lines.reduce(0) { $0 + $1.utf8.count + 1 }
+        guard line.utf8.count > room else { return line }
+        let mark = "…"
+        var left = room - mark.utf8.count
+        let beginning = line.prefix { character in
+            left -= character.utf8.count
+            return left >= 0
+        }
+        return beginning + mark
+    }
+
+    /// Waits for the next message, a new state, or one of the deadlines.
     ///
-    /// - Returns: At most one message, as the manager ignores the order within one notification; nil at the end.
-    private func waitForNews(until deadline: UInt64?) -> [String]? {
-        lock.withLock {
-            while messages.isEmpty, !hasNewState, !isEnded {
+    /// - Returns: At most one message, as the manager ignores the order within one notification; nil at the end. The
+    ///   message stays the next one until it is removed.
+    private func waitForNews(until nextSign: UInt64?, _ nextTry: UInt64?) -> [String]? {
+        let deadline = [nextSign, nextTry].compactMap(\.self).min()
+        return lock.withLock {
+            // After a failure the message that waits is no news.
+            while !hasNews, !isEnded, nextTry != nil || messages.next == nil {
                 guard let deadline else {
                     changed.wait()
                     continue
                 }
                 if !changed.wait(untilNanoseconds: deadline) || deadline <= MonotonicClock.now() { break }
             }
-            guard !isEnded || !messages.isEmpty else { return nil }
-            hasNewState = false
+            guard !isEnded || messages.next != nil else { return nil }
+            hasNews = false
             isTelling = true
-            return messages.isEmpty ? [] : [messages.removeFirst()]
+            return messages.next.map { [$0] } ?? []
         }
     }
 }

@@ -2,7 +2,7 @@ import BridgeControl
 import BridgePlatform
 import DomainEvents
 
-/// A report as tables for people: a line about the supervisor, then one for each worker and for each client.
+/// A report as tables for people: lines about the supervisor and its journal, then one for each worker and client.
 struct StatusTable {
     let report: BridgeReport
     /// An earlier report, to show events per second since then; nil to show the number of events since the start.
@@ -114,7 +114,7 @@ struct StatusTable {
             let age = ShownQuantity.duration(.milliseconds(Int64(clamping: journal.unsafeMilliseconds ?? 0)))
             parts.append("\(journal.lag) not safe for \(age)")
         }
-        // A worker is owed each event for a moment.
+        // Every event is owed to its worker for a moment, so only an event that is owed for a minute is shown.
         if let owed = journal.owedMilliseconds, owed >= 60_000, let position = journal.owedPosition {
             let age = ShownQuantity.duration(.milliseconds(Int64(clamping: owed)))
             parts.append("position \(position) still owed after \(age)")

@@ -72,7 +72,7 @@ struct TailCommand {
             break
         }
         reader?.cancel()
-        // The end has begun: no thread waits any more for an output that is not read.
+        // The end has begun: from now on, events do not wait for an output that is not read.
         events.stopWaiting()
         let deadline = poller.schedule(after: Self.lastWords) { abandon(events, diagnostics) }
         await client.close(drainingWithin: .zero)

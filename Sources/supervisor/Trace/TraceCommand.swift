@@ -97,7 +97,13 @@ struct TraceCommand {
             sentences.append("the supervisor has gone (\(reason)); what came before is written")
         }
         if case .isFull = ending {
-            sentences.append("it has ended early, as \(TraceCollector.capacity) spans are the most that is recorded")
+            let bytes = ByteCountText.text(TraceCollector.bytes)
+            sentences.append(
+                """
+                it has ended early, as \(TraceCollector.capacity) spans, or \(bytes) with their names, are the most that \
+                is recorded
+                """
+            )
         }
         if trace.dropped > 0 {
             sentences.append("\(trace.dropped) spans were left out, as there were too many at once")

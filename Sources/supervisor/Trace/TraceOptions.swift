@@ -7,7 +7,7 @@ struct TraceOptions: Sendable, Hashable {
         case file(String)
     }
 
-    /// The path of the control socket; nil for the usual places.
+    /// The control socket's path on the command line; nil if it was not given.
     let control: String?
     let duration: Duration
     let output: Output

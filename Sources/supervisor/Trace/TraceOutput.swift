@@ -1,6 +1,6 @@
 import BridgePlatform
 
-/// The place where a trace is written: standard output, or a file that exists as a whole or not at all.
+/// The place where a trace is written: standard output, or a file; a regular file exists as a whole or not at all.
 struct TraceOutput: @unchecked Sendable {
     // Sendable: one thread writes the output once, while no other thread uses it. ``discard()`` touches only values
     // that never change.

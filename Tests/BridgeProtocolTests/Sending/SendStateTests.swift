@@ -85,6 +85,40 @@ struct SendStateTests {
         }
     }
 
+    @Test("one that was taken before the peer said that it is too large never leaves, and is the suspect")
+    func tookTooLarge() throws {
+        // With policies an event waits before the outbox, and is no frame yet.
+        for policies: [String: OverflowPolicy] in [[:], Self.policies] {
+            let side = SendingSide(policies, windowEvents: nil)
+            side.put(1)
+            side.put(2, payload: [UInt8](repeating: 0, count: 2_048))
+            // Too small for the second event's frame, and just large enough to leave room for the first one's head.
+            side.establish(frameBytes: 2_050)
+            let expected = "it takes frames of at most 2050 bytes, and Box (own-1-2), which waits for it, is larger"
+            #expect(side.becomeReady() == expected)
+            #expect(try side.write() == [])
+            #expect(side.unfinished == [2])
+            let next = SendingSide(policies, windowEvents: nil)
+            _ = side.move(to: next)
+            #expect(next.crashed([2]) == .struck(sequence: 2, strikes: ["crashed"]))
+        }
+        let side = SendingSide(windowEvents: nil)
+        side.put(1, payload: [UInt8](repeating: 0, count: 2_000))
+        side.establish(frameBytes: 2_500)
+        #expect(side.becomeReady() == nil)
+        #expect(try side.write() == ["1"])
+    }
+
+    @Test("one that is larger than the peer takes is refused, though room was reserved for it before the peer said so")
+    func reservedTooLarge() {
+        let side = SendingSide(windowEvents: nil)
+        let kept = side.reserve()
+        side.establish(frameBytes: 3_000)
+        let payload = [UInt8](repeating: 0, count: 2_000)
+        #expect(side.put(1, payload: payload, reserved: kept) == .tooLarge(size: 2_000, limit: 3_000 - 2_048))
+        #expect(side.isEmpty)
+    }
+
     @Test("room that is kept is taken from others, and is there for the one that it was kept for")
     func reservations() {
         let side = SendingSide(windowEvents: nil)

@@ -30,8 +30,11 @@ final class SendingSide {
         state = SendState(own: source, role: role, limits: limits, memory: .heap)
         guard let windowEvents else { return }
         establish(windowEvents: windowEvents, features: features)
-        state.peerIsReady()
+        _ = state.peerIsReady()
     }
+
+    /// The peer has said what it wants; returns why no event leaves.
+    func becomeReady() -> String? { state.peerIsReady() }
 
     func establish(windowEvents: UInt64 = 4, frameBytes: UInt64 = 1 << 20, features: LinkFeatures = []) {
         var parties = LinkParties(own: source)
@@ -152,6 +155,7 @@ final class SendingSide {
         state.move(to: &next.state, without: sequence)
     }
 
+    func willOwe() { state.willOwe() }
     func takeAll() -> [UndeliveredEvent] { state.takeAll() }
     func release(_ sequence: UInt64) { state.release(sequence) }
     func setPaused(_ isPaused: Bool) { state.setPaused(isPaused) }

@@ -4,7 +4,7 @@
 #include <malloc.h>
 #endif
 
-/// Has free memory go back to the system: all threads share one arena, and large blocks are mapped by themselves.
+/// Makes malloc return free memory to the system: all threads share one arena, and large blocks are mapped separately.
 static inline void natsgateway_return_memory(void) {
 #ifdef __GLIBC__
     mallopt(M_ARENA_MAX, 1);

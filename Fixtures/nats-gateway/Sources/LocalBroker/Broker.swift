@@ -3,7 +3,7 @@ import Synchronization
 
 /// A real nats-server with JetStream on a port and in a directory of its own, for tests and measurements.
 ///
-/// `NATS_SERVER` names another program than the installed one.
+/// `NATS_SERVER` names a program other than the installed one.
 public final class Broker: Sendable {
     /// Why a server does not run.
     public struct NotStarted: Error, CustomStringConvertible {
@@ -16,13 +16,13 @@ public final class Broker: Sendable {
         ?? ["/usr/sbin/nats-server", "/usr/local/bin/nats-server", "/usr/bin/nats-server"])
         .first { FileManager.default.isExecutableFile(atPath: $0) }
 
-    /// Whether there is a server; says so once if not.
+    /// Whether there is a server; prints once that there is none.
     public static let isInstalled: Bool = {
         if program == nil { print("not tested: the gateway with a broker, because nats-server is not installed") }
         return program != nil
     }()
 
-    /// Where it takes clients, on the loopback address.
+    /// The port of the loopback address at which it takes clients.
     public let port: Int
     /// Its directory, where a test may put files of its own.
     public let directory: String
@@ -66,11 +66,11 @@ public final class Broker: Sendable {
             guard !more.isEmpty else { throw NotStarted(description: String(decoding: said, as: UTF8.self)) }
             said += more
         }
-        // What it says later has to go somewhere.
+        // Reads what the server says later, because a full pipe would block it.
         log.fileHandleForReading.readabilityHandler = { if $0.availableData.isEmpty { $0.readabilityHandler = nil } }
     }
 
-    /// Ends the server as a power cut would, but for what the kernel still writes.
+    /// Ends the server as a power cut would, except that the kernel still writes what the server gave it.
     public func kill() {
         guard let server = process.withLock({ $0.take() }) else { return }
         _ = Foundation.kill(server.processIdentifier, SIGKILL)

@@ -3,12 +3,12 @@ struct ConsumerPlace: Equatable, Sendable {
     let consumer: String
     /// The place in the stream, from 1.
     let sequence: UInt64
-    /// The count of the consumer's deliveries, from 1; a missing one is a lost message.
+    /// The count of the consumer's deliveries, from 1; a missing number means a lost message.
     let delivery: UInt64
     /// How many messages the consumer has not sent yet.
     let remaining: UInt64
 
-    /// - Returns: Nil if the subject is not one to acknowledge a message with.
+    /// - Returns: Nil if the subject is not that of a message's acknowledgement.
     init?(reply: String) {
         var parts = reply.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)[...]
         guard parts.count >= 9, parts.removeFirst().elementsEqual("$JS".utf8),
@@ -27,7 +27,7 @@ struct ConsumerPlace: Equatable, Sendable {
         self.remaining = remaining
     }
 
-    /// A count of the broker, small enough to be added to.
+    /// A count from the broker; nil above `Int64.max`, so that additions to it cannot overflow.
     private static func number(_ text: Substring.UTF8View?) -> UInt64? {
         text.flatMap { Int64(Substring($0)) }.flatMap { UInt64(exactly: $0) }
     }

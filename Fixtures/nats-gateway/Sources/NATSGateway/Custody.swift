@@ -1,13 +1,13 @@
-/// What a host makes of an event that it is given.
+/// What a host does with an event that it is given.
 public enum Custody: Sendable, Equatable {
     /// The host answers for the event from now on.
     case taken
-    /// The host will never take it, and why.
+    /// The host will never take the event; the text says why.
     case refused(String)
-    /// The host has no room for it at the moment, and says so: it is given the event again.
+    /// The host has no room for the event now, as the text says; the gateway gives the event again.
     case notNow(String)
-    /// The host takes no more events, because it ends or this process does; the next gateway gets this one again.
+    /// The host takes no more events, because the host or this process ends; the next gateway gets the event again.
     case ended
-    /// The host takes no events, though it goes on: what the gateway says of that before it ends.
+    /// The host takes no events although it does not end; the gateway makes this report, and ends.
     case failed(GatewayReport)
 }

@@ -3,9 +3,9 @@
 /// <https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/bindings/nats-protocol-binding.md>. The fields that
 /// begin with `bridge-` are this gateway's own.
 public struct EventHeaders: Hashable, Sendable {
-    /// Events have passed so many nodes at most.
+    /// How many nodes an event may have passed at most.
     static let longestPath = 8
-    /// Where a message names its identity for the broker.
+    /// The field in which a message names its identity to the broker.
     static let identityField = "Nats-Msg-Id"
     /// CBOR, as it comes from the bridge.
     static let contentType = "application/cbor"
@@ -16,17 +16,17 @@ public struct EventHeaders: Hashable, Sendable {
     public var source: String
     /// The event's name.
     public var name: String
-    /// When it was published, as RFC 3339 writes it; nil for a time that cannot be written so.
+    /// When it was published, as RFC 3339 writes it; nil if a message does not say.
     public var time: String?
     /// The event that caused it.
     public var cause: String?
-    /// The first event of the chain of causes; nil if that is the cause.
+    /// The first event of the chain of causes; nil if that is the cause, or the event itself.
     public var root: String?
     /// Its place in a distributed trace.
     public var traceparent: String?
     /// The nodes that it has passed, the first one first.
     public var path: [Node]
-    /// How many times its chain of causes has crossed from one node to another, with this event: from 1.
+    /// How many times its chain of causes has crossed from one node to another, this event included: 1 or more.
     public var crossings: Int
 
     /// Makes the headers of an event that leaves a node.
@@ -67,7 +67,7 @@ public struct EventHeaders: Hashable, Sendable {
         return fields
     }
 
-    /// Why the headers of a message are none of an event that this node may have.
+    /// Why a message's headers are not those of an event that this node may have.
     struct Mistake: Error, Equatable {
         let description: String
 
@@ -76,7 +76,7 @@ public struct EventHeaders: Hashable, Sendable {
 
     /// Reads the headers of a message from another node's stream.
     ///
-    /// What is optional and not valid is left out.
+    /// Optional fields that cannot be read are left out.
     ///
     /// - Parameters:
     ///   - name: the event's name by the message's subject.

@@ -1,11 +1,11 @@
 /// Decides what becomes of the events that a node exports: a value that touches neither broker nor clock.
 ///
-/// Each message names the one that it follows, so that the stream holds the events in their order, each once, and only
-/// this gateway's: by its place, and by its identity unless it is the first one after a look at the stream. (The place
-/// alone is not enough: a message of another writer could take the place of one that was refused. The identity alone is
-/// not either: a broker forgets it with its process, and a message without an identity does not change it.) An event is
-/// acknowledged to the host when the broker has stored it. Whatever is in doubt is answered by a look at the stream's
-/// end, and what is not there is sent again.
+/// Each message names the one that it follows: by place and, except for the first message after a look at the stream,
+/// by identity. So the stream holds the events in their order, each once, and only this gateway's. (The place alone is
+/// not enough: a message of another writer could take the place of one that was refused. The identity alone is not
+/// enough either: a broker that ends forgets it, and a message without an identity does not change it.) An event is
+/// acknowledged to the host when the broker has stored it. In any doubt the machine looks at the stream's end, and
+/// sends again what is not there.
 struct ExportMachine<Event: Sendable>: Machine {
     enum Input: Sendable {
         /// `isRepeat` says whether the host has given the event to a process of this gateway before.
@@ -23,7 +23,7 @@ struct ExportMachine<Event: Sendable>: Machine {
         case askForTail(withRecent: Bool)
         case publish(Event, Predecessor, round: UInt64, number: UInt64)
         case acknowledge(Event)
-        /// The event can never be stored, and why.
+        /// The event can never be stored; the text says why.
         case refuse(Event, String)
         /// Replaces the timer that runs.
         case startTimer(Duration)
@@ -57,33 +57,33 @@ struct ExportMachine<Event: Sendable>: Machine {
 
     static var timeOver: Input { .timeOver }
 
-    /// A broker that has not answered in this time is asked for the stream's end.
+    /// If the broker has not answered in this time, the machine asks for the stream's end.
     static var patience: Duration { .seconds(5) }
     /// Between two attempts while the broker cannot store.
     static var pause: Duration { .milliseconds(250) }
 
     private let window: Int
     private var state = State.disconnected
-    /// What is not acknowledged to the host, in order; the first `inFlight` are with the broker.
+    /// The events that are not acknowledged to the host, in order; the first `inFlight` were sent to the broker.
     private var queue = Fifo<Item>()
     private var inFlight = 0
     /// The number of the queue's first event among all of this gateway.
     private var firstNumber: UInt64 = 0
-    /// The end of the stream when it was looked at, and what has been stored since.
+    /// The end of the stream: as of the last look, and with what has been stored since.
     private var known: Tail?
     /// What the next message must follow.
     private var predecessor = Predecessor(sequence: 0)
-    /// Counts the looks at the stream: an answer of an earlier round says nothing.
+    /// Counts the looks at the stream: an answer of an earlier round is ignored.
     private var round: UInt64 = 0
-    /// One message at a time while the last one was refused for lack of room.
+    /// Whether to send one message at a time, because the broker could not store the last one.
     private var isProbing = false
-    /// Whether a message of this process is in the stream.
+    /// Whether the broker has answered that it stored a message of this process.
     private var hasStored = false
     /// The trouble that was reported last; nil while all is well.
     private var trouble: String?
     private var actions: [Action] = []
 
-    /// - Parameter window: how many messages may be with the broker without its answer.
+    /// - Parameter window: how many sent messages may be without the broker's answer.
     init(window: Int) {
         self.window = window
     }
@@ -175,7 +175,7 @@ struct ExportMachine<Event: Sendable>: Machine {
             actions.append(inFlight > 0 ? .startTimer(Self.patience) : .stopTimer)
             publish()
         case .wasStored where index == 0:
-            // It is somewhere in the stream, so where the stream ends is as unknown as at the start.
+            // The message is somewhere in the stream, so the stream's end is as unknown as at the start.
             acknowledge(1)
             known = nil
             ask()
@@ -216,7 +216,7 @@ struct ExportMachine<Event: Sendable>: Machine {
                     tail.created == known.created
                     ? "went back from message \(known.sequence) to \(tail.sequence)" : "is another one than before"
                 actions.append(.report("the stream \(what): what was stored since is gone from it"))
-                // What it holds now is looked at as by a gateway that begins.
+                // Looks at the stream as a gateway does that begins.
                 self.known = nil
                 ask()
                 return
@@ -242,7 +242,7 @@ struct ExportMachine<Event: Sendable>: Machine {
         publish()
     }
 
-    /// How many of the queue the stream has got since the last look; nil if another writer has been there.
+    /// How many events of the queue the stream has got since the last look; nil if another writer has written to it.
     private func countStored(of tail: Tail, since known: Tail) -> Int? {
         let grown = tail.sequence - known.sequence
         guard grown > 0 else { return tail.last == known.last || tail.last == nil ? 0 : nil }

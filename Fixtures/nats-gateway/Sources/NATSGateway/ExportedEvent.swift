@@ -1,6 +1,6 @@
 /// An event that the host has given to the gateway, and that waits to be stored at the broker.
 ///
-/// Thousands may wait while the broker is away, so what is needed only at the broker is made when it is needed.
+/// Thousands may wait while the broker is away, so an event's headers are made only when it is sent.
 public struct ExportedEvent: Sendable {
     /// The event's identity, as the broker gets it.
     let identity: String
@@ -10,17 +10,17 @@ public struct ExportedEvent: Sendable {
     let payload: [UInt8]
     /// Whether the host has given the event to a process of this gateway before.
     let isRepeat: Bool
-    /// Called once, from any thread: the event is stored, or never will be, and why.
+    /// Called at most once, from any thread: when the event is stored, or with the reason why it never will be.
     let settle: @Sendable (_ refusal: String?) -> Void
 
     /// Makes an event that waits.
     ///
     /// - Parameters:
-    ///   - id: the event's identity, the one that its headers have.
+    ///   - id: the event's identity, the same as in its headers.
     ///   - payload: one item of CBOR.
     ///   - isRepeat: whether the host has given the event to a process of this gateway before.
     ///   - headers: what travels with the event; may be called several times, from any thread.
-    ///   - settle: is called once, from any thread: the event is stored, or never will be, and why.
+    ///   - settle: is called at most once, from any thread: when the event is stored, or with the reason against it.
     public init(
         id: String,
         payload: [UInt8],

@@ -2,19 +2,19 @@ import CNATS
 import Dispatch
 import Synchronization
 
-/// Carries a node's events to its stream: a queue that does what an ``ExportMachine`` says.
+/// Carries a node's events to its stream: performs the actions of an ``ExportMachine``, on a queue.
 final class Exporter: Sendable {
     private let node: Node
     private let connection: NATSConnection
     private let limits: NATSConnection.StreamLimits
     private let report: @Sendable (GatewayReport) -> Void
     private let machine: MachineQueue<ExportMachine<ExportedEvent>>
-    /// Begins the subjects of the broker's answers, which end with round and number.
+    /// The beginning of the subjects for the broker's answers; round and number follow.
     private let answers: String
-    /// Whether messages wait to be written, or one could not be published.
+    /// Whether a message was published, or could not be, since the last flush.
     private let hasPublished = Atomic<Bool>(false)
 
-    /// - Parameter queue: where the events come from; it may be held up while the broker is.
+    /// - Parameter queue: where the events come from; it is blocked while a request waits for the broker.
     init(
         node: Node,
         connection: NATSConnection,
@@ -30,7 +30,7 @@ final class Exporter: Sendable {
         machine = MachineQueue(queue)
         let prefix = "\(connection.inbox).stored."
         answers = prefix
-        // Put, not run: while the queue wakes up, more answers come, and what they make room for is written together.
+        // `put`, not `run`: answers come while the queue wakes up, and what they make room for is written together.
         try connection.subscribe(to: prefix + "*.*") { [machine] message in
             let parts = message.subject.utf8.dropFirst(prefix.utf8.count).split(separator: UInt8(ascii: "."))
             guard parts.count == 2, let round = UInt64(Substring(parts[0])), let number = UInt64(Substring(parts[1]))

@@ -1,6 +1,6 @@
-/// Elements in their order, of which the first ones go at once.
+/// A queue that releases an element as soon as it is removed from the front.
 ///
-/// A slice of an array would keep what was removed from it alive until it has to grow again.
+/// An array's slice would keep removed elements alive until it has to grow again.
 struct Fifo<Element> {
     private var elements: [Element?] = []
     private var head = 0
@@ -20,7 +20,7 @@ struct Fifo<Element> {
         guard head < elements.count else { return nil }
         let element = elements[head].take()
         head += 1
-        // Half of the places at once, so that it costs nothing for each; all of them free the memory, too.
+        // Removes empty places once they are half of all, so each costs little. If all are empty, frees the memory.
         if head == elements.count {
             (elements, head) = ([], 0)
         } else if head >= 64, head * 2 >= elements.count {

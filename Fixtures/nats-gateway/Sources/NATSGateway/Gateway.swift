@@ -1,33 +1,33 @@
 public import Dispatch
 
-/// A node's place between its host and the broker: carries the node's events to its stream, and those of other nodes
-/// to the host.
+/// Connects a node's host with the broker: carries the node's events to its stream, and events of other nodes to the
+/// host.
 ///
-/// It serves until ``stop()``, also if nothing holds it.
+/// It serves until ``stop()``, even if no reference to it is left.
 public final class Gateway: Sendable {
     let configuration: GatewayConfiguration
-    /// The queue where events should come from that are exported: then they wait for no other thread.
+    /// The queue on which `export` should be called: then an event waits for no other thread.
     ///
-    /// It is held up while the broker lets a request wait.
+    /// The queue is blocked while a request waits for the broker's answer.
     public let exportQueue = DispatchQueue(label: "nats-gateway.export")
     private let connection: NATSConnection
     private let exporter: Exporter?
     private let importers: [Importer]
     private let feed: HostFeed
     private let report: @Sendable (GatewayReport) -> Void
-    /// Where a change of the connection waits for a look whether another gateway serves this node.
+    /// The queue for changes of the connection; it may wait for a look whether another gateway serves this node.
     private let changes = DispatchQueue(label: "nats-gateway.changes")
     private let presence: Presence
 
     /// Begins to serve, and waits for a broker that is away.
     ///
     /// - Parameters:
-    ///   - owner: what runs this gateway and the one before it. A gateway waits for one of the same owner to end, and
-    ///     ends if one of another owner stays.
+    ///   - owner: names what runs this gateway. A gateway waits until an earlier one of the same owner has ended; if
+    ///     one of another owner stays, the later gateway ends.
     ///   - places: the places that the host keeps, in the bookmarks of the imported events; nil if it keeps none.
     ///   - publish: gives an event to the host, and returns when the host has it or never will.
     ///   - report: is called from any thread.
-    ///   - settled: is called once, from any thread, when it is known whether this gateway may serve its node now or
+    ///   - settled: is called once, from any thread, when it is known that this gateway may serve its node, now or
     ///     after the one before it.
     /// - Throws: ``NATSError`` if there is no memory.
     public init(
@@ -45,7 +45,7 @@ public final class Gateway: Sendable {
             url: configuration.url,
             credentials: configuration.credentials,
             name: "nats-gateway \(node)",
-            // Only exported events come so many at a time that it pays to write them together.
+            // Only exported events come so close together that writing several at once pays off.
             writesAtOnce: configuration.exports.isEmpty
         )
         presence = Presence(of: node, owner: owner, over: connection, settled: settled)
@@ -81,8 +81,8 @@ public final class Gateway: Sendable {
 
     /// Ends the connection.
     ///
-    /// What is not settled by then comes again at the next start, if the process ends with its events. Events that a
-    /// process releases while it lives on are refused at their host.
+    /// An event that is not settled by then comes again at the next start, if this process ends too. If the process
+    /// lives on and releases the event, the host counts the event as refused.
     public func stop() {
         exporter?.stop()
         for importer in importers { importer.stop() }

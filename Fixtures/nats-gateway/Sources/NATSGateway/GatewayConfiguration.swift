@@ -1,4 +1,4 @@
-/// What a gateway is told by the arguments in its worker's specification, and by the environment.
+/// What a gateway reads from the arguments in its worker's specification, and from the environment.
 public struct GatewayConfiguration: Sendable, Equatable {
     /// The name of this node.
     public var node: Node
@@ -14,14 +14,14 @@ public struct GatewayConfiguration: Sendable, Equatable {
     public var streamBytes: Int64 = 1 << 30
     /// How many hours an event stays in the stream if this gateway makes it.
     public var streamHours: Int64 = 168
-    /// How many times events with the same first cause may cross from one node to another, one answering the other.
+    /// How many times events with one first cause, each answering the one before, may cross from node to node.
     ///
-    /// Far more than nodes talk about one event: a circle of handlers comes there soon all the same.
+    /// The default is far more than nodes need to talk about one event; handlers in a circle still reach it soon.
     public var longestChain = 256
-    /// How many messages may be on their way without an answer, in each direction.
+    /// How many messages may be unanswered at a time, in each direction.
     let window = 256
 
-    /// The variables of the environment that are used.
+    /// The environment variables that are read.
     public static let variables = ["NATS_URL", "NATS_CREDENTIALS"]
 
     /// What is wrong with the arguments, in a sentence.
@@ -30,7 +30,7 @@ public struct GatewayConfiguration: Sendable, Equatable {
         public let description: String
     }
 
-    /// Makes a configuration that does nothing yet.
+    /// Makes a configuration that exports and imports nothing yet.
     public init(node: Node) { self.node = node }
 
     /// Reads the arguments; what they leave out comes from the environment or has a default.

@@ -24,7 +24,7 @@ final class HostFeed: Sendable {
         publish: @escaping @Sendable (ImportedEvent) async -> Custody,
         report: @escaping @Sendable (GatewayReport) -> Void
     ) {
-        // No more than the windows of all consumers wait here.
+        // No more events wait here than the windows of all consumers allow.
         let (stream, continuation) = AsyncStream.makeStream(of: Item.self)
         items = continuation
         giving = Task(executorPreference: steps) {
@@ -54,7 +54,7 @@ final class HostFeed: Sendable {
         case ended
     }
 
-    /// Gives an event until the host has room for it.
+    /// Gives an event again and again until the host has room for it.
     private static func give(
         _ event: ImportedEvent,
         by publish: @Sendable (ImportedEvent) async -> Custody,
@@ -83,7 +83,7 @@ final class HostFeed: Sendable {
 
     /// Gives an event on this thread, if no other thread gives one; only from a thread that may wait.
     ///
-    /// - Parameter settled: is called once the host has the event, or will never take it, and why.
+    /// - Parameter settled: is called once the host has the event, or will never take it; `refusal` then says why.
     func give(
         _ event: ImportedEvent,
         from place: ImportPlaces.Place,
@@ -92,7 +92,7 @@ final class HostFeed: Sendable {
         steps.run { items.yield(.event(event, place, settled: settled)) }
     }
 
-    /// Another process has gone on from the places that the host knew: they do not count for later events.
+    /// Another process has gone on from the places that the host knew: those places do not count for later events.
     func overtake() { steps.run { items.yield(.overtaken) } }
 
     func stop() {

@@ -2,23 +2,24 @@
 ///
 /// The gateway reads the other node's stream with a durable consumer, whose acknowledged floor is the gateway's place
 /// in the stream. After each start, reconnection or doubt it looks at the floor and makes a new consumer that begins
-/// behind it: an old one would bring again, out of order, what it had sent to a process that is gone. A message is
-/// acknowledged to the broker when the host has the event. One acknowledgement counts for all messages before.
+/// behind the floor. An old consumer would bring again, out of order, what it had sent to a process that is gone. A
+/// message is acknowledged to the broker when the host has the event. One acknowledgement counts for all earlier
+/// messages.
 ///
 /// A broker that was restored may have other messages at the places that were read. So the gateway remembers the
-/// identities of the last messages. If the last one is not at its place any more, it searches the newest that is, and
-/// goes on behind that one.
+/// identities of the last messages. If the last message is not at its place any more, the gateway searches for the
+/// newest one that is, and goes on behind that one.
 ///
-/// If the host knows the place of its last event, the first look goes by that: the host may have more than the broker
-/// knows, or may have lost what the broker was told.
+/// If the host knows the place of its last event, the first consumer begins behind that place instead of the floor. The
+/// host may have more events than the broker knows of, or may have lost events that were acknowledged to the broker.
 struct ImportMachine<Event: Sendable>: Machine {
     enum Input: Sendable {
-        /// Another process has read the stream since the host said how far it is: that place does not count.
+        /// Another process has read the stream since the host named its last place: that place does not count any more.
         case overtaken
         case connected
         case disconnected
         case looked(ImportLook)
-        /// There is no stream now, or it cannot be read, and why.
+        /// There is no stream now, or it cannot be read; the text says why.
         case lookFailed(String)
         /// The identity of a message that was asked for; nil if there is none at that place.
         case identified(String?)
@@ -28,7 +29,7 @@ struct ImportMachine<Event: Sendable>: Machine {
         case arrived(ConsumerPlace, reply: String, identity: String, Content)
         /// The broker's sign of life, with the count of deliveries that it has made.
         case heartbeat(deliveries: UInt64)
-        /// The host has the event, or will never take it, and why.
+        /// The host has the event, or will never take it; `refusal` then says why.
         case settled(sequence: UInt64, refusal: String?)
         case timeOver
     }
@@ -37,7 +38,7 @@ struct ImportMachine<Event: Sendable>: Machine {
         /// Looks at the stream and its consumers, and at the message at this place; 0 for none.
         case look(message: UInt64)
         case identify(UInt64)
-        /// Makes the consumer with this number, which begins with a place in the stream, and then removes others.
+        /// Makes the consumer with this number, which begins at place `start`, and then removes the others.
         case makeConsumer(UInt64, start: UInt64, removing: [UInt64])
         /// Gives the event to the host, behind those given before.
         case publish(Event, sequence: UInt64, mayBeRepeat: Bool)
@@ -54,18 +55,18 @@ struct ImportMachine<Event: Sendable>: Machine {
 
     enum Content: Sendable {
         case event(Event)
-        /// The host does not want it.
+        /// An event of a name that this node does not import.
         case unwanted
-        /// It is no event, and why.
+        /// The message is no event; the text says why.
         case undecodable(String)
     }
 
     private enum State {
         case disconnected
-        /// Waits until the host has taken what it was given, before the floor is looked at.
+        /// Waits until the host has settled what it was given, before a look at the floor.
         case draining
         case looking
-        /// Searches the newest message that the stream still has at its place.
+        /// Searches for the newest message that the stream still has at its place.
         case searching(Search)
         case making
         case reading
@@ -80,7 +81,7 @@ struct ImportMachine<Event: Sendable>: Machine {
         let identity: String
     }
 
-    /// The first of the remembered messages that the stream has no more is between two indices.
+    /// A binary search for the first remembered message that the stream has no more: its index is from `low` to `high`.
     private struct Search {
         let look: ImportLook
         var low: Int
@@ -98,7 +99,7 @@ struct ImportMachine<Event: Sendable>: Machine {
 
     static var timeOver: Input { .timeOver }
 
-    /// A broker that has given no sign of life in this time is looked at again.
+    /// After this time without a sign of life of the broker, the machine looks again.
     static var patience: Duration { .seconds(10) }
     /// How many identities of messages are kept at least; twice as many at most.
     static var rememberedMessages: Int { 1_024 }
@@ -106,7 +107,7 @@ struct ImportMachine<Event: Sendable>: Machine {
     static var pause: Duration { .milliseconds(500) }
 
     private var state = State.disconnected
-    /// When the stream was made of which `place` speaks.
+    /// When the stream of `place` was made; nil before the first look.
     private var created: Int64?
     /// All messages up to this place are settled.
     private var place: UInt64 = 0
@@ -114,7 +115,7 @@ struct ImportMachine<Event: Sendable>: Machine {
     private var consumer: UInt64 = 0
     private var consumerName = ""
     private var deliveries: UInt64 = 0
-    /// What the broker has sent and does not know to be settled, in order: at most the consumer's window.
+    /// The messages that are not yet acknowledged to the broker, in order: at most the consumer's window.
     private var items: ArraySlice<Item> = []
     /// The last messages that came, in order, without those that have no identity.
     private var remembered: [Message] = []
@@ -127,7 +128,7 @@ struct ImportMachine<Event: Sendable>: Machine {
 
     /// - Parameters:
     ///   - node: the node that reads.
-    ///   - known: the place of the last event that the host has; nil if it does not say.
+    ///   - known: the place of the last event that the host has; nil if the host does not say.
     init(node: Node, known: ImportPlaces.Place? = nil) {
         self.node = node
         self.known = known
@@ -175,7 +176,7 @@ struct ImportMachine<Event: Sendable>: Machine {
     }
 
     private mutating func decide(_ look: ImportLook) {
-        // Only processes of this node make such consumers, and this is not of this process.
+        // Only processes of this node make such consumers: one newer than this process's is another process's.
         let newest = look.consumers.max() ?? 0
         guard consumer == 0 || newest <= consumer else {
             state = .ended
@@ -189,7 +190,7 @@ struct ImportMachine<Event: Sendable>: Machine {
         } else if created == nil {
             place = look.floor
             if let known, known.created == look.created { place = known.sequence }
-            // Behind the place that the host knows it may have events that its journal does not record.
+            // The host may also have events behind its known place, if its journal does not record them.
             repeatedUpTo = look.delivered
         }
         created = look.created
@@ -207,7 +208,7 @@ struct ImportMachine<Event: Sendable>: Machine {
 
     private mutating func search(_ search: Search) {
         var search = search
-        // What is beyond the stream's end is not there.
+        // The stream has nothing beyond its end.
         while search.low < search.high, remembered[search.middle].sequence > search.look.last {
             search.high = search.middle
         }
@@ -229,7 +230,7 @@ struct ImportMachine<Event: Sendable>: Machine {
         self.search(search)
     }
 
-    /// Goes on behind the last of so many remembered messages; without any, from the stream's beginning.
+    /// Goes on behind the last of the first `count` remembered messages; from the stream's beginning if `count` is 0.
     private mutating func goBack(to count: Int, _ look: ImportLook) {
         let what =
             place > look.last
@@ -286,7 +287,7 @@ struct ImportMachine<Event: Sendable>: Machine {
         _ identity: String,
         _ content: Content
     ) {
-        // The broker may send before it answers that there is a consumer.
+        // The broker may send a message before its answer that the consumer was made.
         if case .making = state, place.consumer == node.consumer(consumer) { read() }
         guard case .reading = state, place.consumer == consumerName else { return }
         let last = items.last?.sequence ?? self.place
@@ -312,7 +313,7 @@ struct ImportMachine<Event: Sendable>: Machine {
 
     private mutating func remember(_ message: Message) {
         guard !message.identity.isEmpty else { return }
-        // Half of them go at once, so that it costs nothing for each.
+        // Half of them go at once, so that the cost for each message is small.
         if remembered.count >= 2 * Self.rememberedMessages { remembered.removeFirst(Self.rememberedMessages) }
         remembered.append(message)
     }
@@ -330,7 +331,7 @@ struct ImportMachine<Event: Sendable>: Machine {
         if items.isEmpty, case .draining = state { begin() }
     }
 
-    /// Acknowledges what is settled with all before it.
+    /// Acknowledges the messages that are settled together with all before them.
     private mutating func settleFirst() {
         var reply: String?
         while let first = items.first, first.isSettled {

@@ -1,13 +1,13 @@
 /// The places of a gateway in the streams that it reads, as the host keeps them: in the bookmark of each event.
 ///
-/// A bookmark has the places in all streams, because the host keeps the last one of this gateway only. So the events
-/// of all streams go to the host one after the other.
+/// A bookmark has the places in all streams, because the host keeps only the last bookmark of this gateway. So the
+/// events of all streams go to the host one after the other.
 public struct ImportPlaces: Sendable {
     /// A place in one stream.
     struct Place: Sendable, Equatable {
         /// When the stream was made, in nanoseconds since 1970; another time means another stream.
         let created: Int64
-        /// The last message whose event the host has.
+        /// The place of the last message whose event the host has.
         let sequence: UInt64
     }
 

@@ -6,7 +6,7 @@ public struct ImportedEvent: Sendable {
     public let headers: EventHeaders
     /// One item of CBOR, if the other node's gateway did what it should.
     public let payload: [UInt8]
-    /// Whether an earlier process of this gateway may have given the event to the host.
+    /// Whether this process or an earlier one of this gateway may have given the event to the host before.
     public internal(set) var mayBeRepeat = false
     /// The places in all streams with this event; nil if the host keeps no bookmarks.
     public var bookmark: [UInt8]?

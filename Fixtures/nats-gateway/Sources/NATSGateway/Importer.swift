@@ -1,13 +1,13 @@
 import Dispatch
 import Synchronization
 
-/// Carries the events of another node to the host's feed: does what an ``ImportMachine`` says.
+/// Carries the events of another node to the host's feed: performs the actions of an ``ImportMachine``.
 final class Importer: Sendable {
-    /// Acknowledges all that is settled.
+    /// The acknowledgement that is due, for all messages that are settled.
     private struct Acknowledgement {
-        /// Where the last of these acknowledgements goes.
+        /// The reply subject of the last of these messages.
         var reply: String?
-        /// How many it stands for.
+        /// How many acknowledgements of the machine it replaces.
         var count = 0
     }
 
@@ -19,10 +19,10 @@ final class Importer: Sendable {
     private let feed: HostFeed
     private let report: @Sendable (GatewayReport) -> Void
     private let deliverySubject: String
-    /// When the stream was made that was looked at last.
+    /// When the stream was made, according to the last look at it.
     private let created = Mutex<Int64>(0)
     private let acknowledgement = Mutex(Acknowledgement())
-    /// Whether another message waits for the thread that brings them.
+    /// Whether another message waits for the thread that brings messages.
     private let hasSuccessor = Atomic(false)
     private let machine: MachineQueue<ImportMachine<ImportedEvent>>
 
@@ -45,8 +45,8 @@ final class Importer: Sendable {
         self.report = report
         deliverySubject = "\(connection.inbox).\(node)"
         machine = MachineQueue(DispatchQueue(label: "nats-gateway.import.\(node)"))
-        // One subject for all consumers of this process: the broker finds no subscriber of a consumer by a wildcard.
-        // This thread of the client brings nothing else, so it may wait.
+        // One subject for all consumers of this process: the broker takes no wildcard subscription for a consumer's
+        // subscriber. The client's thread for this subject brings nothing else, so it may wait.
         try connection.subscribe(to: deliverySubject) { [weak self] message in self?.receive(message) }
         machine.start(ImportMachine(node: reader, known: known)) {
             self.perform($0)
@@ -60,9 +60,9 @@ final class Importer: Sendable {
         if let input = Self.input(of: message, node: node, names: names, reader: reader) { machine.run(input) }
     }
 
-    /// Tells the broker what is settled, unless the next message brings this about again.
+    /// Tells the broker what is settled, unless another message waits: after that one this is called again.
     ///
-    /// It learns of a quarter of the window at least, so that it never waits for the last message of a window.
+    /// After a quarter of the window the broker is told in any case, so that it never has to stop at a full window.
     private func acknowledge() {
         let isFollowed = hasSuccessor.load(ordering: .relaxed)
         let reply = acknowledgement.withLock { kept -> String? in
@@ -73,7 +73,7 @@ final class Importer: Sendable {
         if let reply { answer(reply, "+ACK") }
     }
 
-    /// Another process has read the stream since the host said how far it is.
+    /// Another process has read the stream since the host named its last place.
     func overtake() { machine.put(.overtaken) }
 
     func change(isConnected: Bool) { machine.put(isConnected ? .connected : .disconnected) }
@@ -148,7 +148,7 @@ final class Importer: Sendable {
             feed.give(event, from: place) { [machine] refusal in
                 machine.put(.settled(sequence: sequence, refusal: refusal))
             }
-        // It counts for all before it, so of several at once only the last one leaves.
+        // An acknowledgement counts for all messages before it, so of several at once only the last one is sent.
         case .acknowledge(let reply):
             acknowledgement.withLock { kept in
                 kept.reply = reply
@@ -163,12 +163,12 @@ final class Importer: Sendable {
         return .done
     }
 
-    /// An acknowledgement that does not leave is made up for by the next one, or by the next consumer's start.
+    /// If the answer cannot be sent, the next acknowledgement or the next consumer's start makes up for it.
     private func answer(_ reply: String, _ text: String) {
         try? connection.publish(to: reply, text: text)
     }
 
-    /// The broker filters by one subject at most (several need 2.10): for more names the rest is left out here.
+    /// A broker before 2.10 filters by one subject at most, so for more names this gateway itself leaves out the rest.
     private var filter: String {
         if names.count == 1, let name = names.first { node.subject(of: name) } else { node.subjects }
     }

@@ -1,7 +1,7 @@
-/// Reads JSON from its beginning to its end, value by value; what is no JSON, or another value than asked for, is nil.
+/// Reads JSON from its beginning to its end, value by value; nil for what is no JSON or no value of the requested kind.
 ///
-/// JetStream answers each message with a small object. A decoder of Foundation would cost more than all else that is
-/// done for a message, and more memory than the rest of the process.
+/// JetStream answers each message with a small object. Foundation's decoder would take more time than everything else
+/// that is done for a message, and more memory than the rest of the process.
 struct JSONScanner {
     private var rest: ArraySlice<UInt8>
 
@@ -13,7 +13,7 @@ struct JSONScanner {
     /// Whether nothing follows.
     mutating func isAtEnd() -> Bool { next() == nil }
 
-    /// Calls `field` with the name of each member; it has to read the member's value.
+    /// Calls `field` with the name of each member; `field` has to read the member's value.
     ///
     /// - Returns: Nil if this is no object, or `field` has returned nil.
     mutating func object(_ field: (String, inout JSONScanner) -> Void?) -> Void? {
@@ -77,7 +77,7 @@ struct JSONScanner {
 
     // MARK: - Steps
 
-    /// The next byte that is no space, which stays.
+    /// The next byte that is no white space, without consuming it.
     private mutating func next() -> UInt8? {
         while let byte = rest.first {
             switch byte {
@@ -124,7 +124,7 @@ struct JSONScanner {
         return isThere
     }
 
-    /// What a backslash and the signs behind it stand for.
+    /// The character for which a backslash and what follows it stand.
     private mutating func escaped() -> Unicode.Scalar? {
         switch rest.popFirst() {
         case UInt8(ascii: "\""): return "\""

@@ -1,7 +1,7 @@
 import Dispatch
 import Synchronization
 
-/// Decides and touches nothing: takes inputs, gives actions.
+/// A state machine: takes inputs and decides on actions, but performs none.
 protocol Machine: Sendable {
     associatedtype Input: Sendable
     associatedtype Action
@@ -12,33 +12,33 @@ protocol Machine: Sendable {
     mutating func handle(_ input: Input) -> [Action]
 }
 
-/// What comes of an action.
+/// The result of an action.
 enum ActionOutcome<Input> {
     case done
-    /// Something that the machine is told before everything else.
+    /// An input that the machine gets before all that wait.
     case input(Input)
-    /// The machine's one timer runs out after this time; without a time it does not run.
+    /// Starts the machine's one timer with this duration; nil stops it.
     case timer(Duration?)
 }
 
-/// Gives a machine its inputs, one after the other and in their order, and does what it says.
+/// Gives a machine its inputs, one after the other and in their order, and performs its actions.
 ///
-/// What it says may wait for a broker. So the inputs are handled on a queue, or on a thread that may wait and has an
-/// input for a machine that is idle: then no other thread has to wake up.
+/// An action may wait for a broker. So the inputs are handled on a queue, or, if the machine is idle, on the thread
+/// that has an input and may wait: then no other thread has to wake up.
 final class MachineQueue<Worker: Machine>: Sendable {
     private enum Entry {
         case input(Worker.Input)
-        /// The machine's timer may have run out; the time is the one of the look.
+        /// The machine's timer may have run out; the time says which look at the timer this is.
         case alarm(DispatchTime)
     }
 
-    /// The machine and its timer; one thread at a time has them.
+    /// The machine and its timer; one thread at a time owns them.
     private struct Run {
         var machine: Worker
         /// When the timer runs out.
         var deadline: DispatchTime?
-        /// When the queue looks at the timer next, which is not later: so it costs nothing to start the timer anew for
-        /// each answer.
+        /// When the queue looks at the timer next: not later than `deadline`, so a timer that starts anew for each
+        /// answer costs no new look.
         var alarm: DispatchTime?
         let perform: @Sendable (Worker.Action) -> ActionOutcome<Worker.Input>
         let finish: @Sendable () -> Void
@@ -64,7 +64,7 @@ final class MachineQueue<Worker: Machine>: Sendable {
             handle(Worker.timeOver)
         }
 
-        /// When the queue has to look at the timer, if that is earlier than it will look anyway.
+        /// When the queue has to look at the timer, if that is earlier than its next look.
         mutating func nextAlarm() -> DispatchTime? {
             guard let deadline, alarm.map({ deadline < $0 }) ?? true else { return nil }
             alarm = deadline
@@ -89,7 +89,7 @@ final class MachineQueue<Worker: Machine>: Sendable {
     /// Begins with the machine; called once.
     ///
     /// - Parameters:
-    ///   - perform: does what the machine says, and may wait.
+    ///   - perform: performs an action, and may wait.
     ///   - finish: is called whenever all inputs that were there have been handled.
     func start(
         _ machine: Worker,
@@ -100,7 +100,7 @@ final class MachineQueue<Worker: Machine>: Sendable {
         queue.async { self.handleEntries() }
     }
 
-    /// Has the queue handle an input; from any thread.
+    /// Lets the queue, or the thread that handles inputs now, handle an input; may be called on any thread.
     func put(_ input: Worker.Input) { put(.input(input)) }
 
     /// Handles an input at once if the machine is idle; only from a thread that may wait for a broker.
@@ -111,7 +111,7 @@ final class MachineQueue<Worker: Machine>: Sendable {
 
     /// Ends before the next turn: a thread that handles inputs goes on with those that it has taken.
     func stop() {
-        // The machine goes outside the lock, with what it holds.
+        // The machine is released outside the lock, with all that it holds.
         _ = state.withLock { state in
             state.isStopped = true
             state.entries = []
@@ -153,7 +153,7 @@ final class MachineQueue<Worker: Machine>: Sendable {
 
     /// The entries that have come meanwhile; nil if there are none, and then the machine is idle.
     ///
-    /// It is moved: another thread may take it at once, and would have to copy what this thread still had.
+    /// `run` is moved: another thread may take it at once, and would copy the machine if this thread still had it.
     private func nextEntries(orIdle run: inout Run?) -> [Entry]? {
         state.withLock { state in
             guard !state.isStopped else { return nil }

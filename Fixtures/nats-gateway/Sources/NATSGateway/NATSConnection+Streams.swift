@@ -2,7 +2,7 @@ import CNATS
 
 /// Requests to JetStream. Each waits for its answer, so only a thread that may wait calls them.
 extension NATSConnection {
-    /// The most that a stream which this gateway makes may hold.
+    /// The limits of a stream that this gateway makes.
     struct StreamLimits: Sendable, Equatable {
         var bytes: Int64
         /// In hours.
@@ -26,8 +26,8 @@ extension NATSConnection {
 
     /// Looks at another node's stream, at the consumers of a node there, and at one message.
     ///
-    /// The broker of a cluster may leave consumers out of the list of their descriptions, and does not say so to this
-    /// client. Their names come from what the cluster has agreed on, so each is asked for by its name.
+    /// A broker in a cluster may omit consumers from the list of their descriptions, without telling this client. The
+    /// list of names is what the cluster has agreed on, so each description is asked for by name.
     func look(at node: Node, by reader: Node, message: UInt64 = 0) throws(NATSError) -> ImportLook {
         var look = try info(of: node).look
         if message > 0, message <= look.last { look.identity = try identity(at: message, of: node) }
@@ -36,7 +36,7 @@ extension NATSConnection {
             var consumer: UnsafeMutablePointer<jsConsumerInfo>?
             var code = jsErrCode(rawValue: 0)
             let status = js_GetConsumerInfo(&consumer, jetStream, node.stream, name, nil, &code)
-            // It may have been removed since.
+            // The consumer may have been removed since.
             if status == NATS_NOT_FOUND { continue }
             try NATSError.check(status, code)
             defer { jsConsumerInfo_Destroy(consumer) }
@@ -50,7 +50,7 @@ extension NATSConnection {
         return look
     }
 
-    /// The identity of one message of another node's stream, empty if it has none; nil if there is no such message.
+    /// The identity of one message of a node's stream, empty if it has none; nil if there is no such message.
     func identity(at sequence: UInt64, of node: Node) throws(NATSError) -> String? {
         var message: OpaquePointer?
         var code = jsErrCode(rawValue: 0)
@@ -78,14 +78,14 @@ extension NATSConnection {
             configuration.Durable = name
             configuration.FilterSubject = filter
             configuration.AckPolicy = js_AckAll
-            // Nothing is sent twice by one consumer: a new one is made instead.
+            // So long that no consumer sends a message twice: the gateway makes a new consumer instead.
             configuration.AckWait = 3_600 * Self.nanosecondsPerSecond
             configuration.MaxAckPending = Int64(window)
             configuration.Heartbeat = 2 * Self.nanosecondsPerSecond
             var code = jsErrCode(rawValue: 0)
             try NATSError.check(js_AddConsumer(nil, jetStream, node.stream, &configuration, nil, &code), code)
         }
-        // The floor is the new consumer's from now on; one that stays is removed the next time.
+        // From now on the new consumer's floor counts. An earlier one that stays is removed the next time.
         for number in earlier { js_DeleteConsumer(jetStream, node.stream, reader.consumer(number), nil, nil) }
     }
 
@@ -132,7 +132,7 @@ extension NATSConnection {
         return (0..<Int(list.pointee.Count)).compactMap { list.pointee.List[$0].map { String(cString: $0) } }
     }
 
-    /// The identities of the last messages, by a consumer that brings no payloads.
+    /// The identities of the last messages, read through a consumer that brings no payloads.
     private func recent(of node: Node, upTo last: UInt64) throws(NATSError) -> Set<String> {
         let subject = "\(inbox).recent"
         var subscription: OpaquePointer?
@@ -176,10 +176,10 @@ extension NATSConnection {
         return configuration
     }
 
-    /// A count of the broker, small enough to be added to.
+    /// A count from the broker, clamped so that additions to it cannot overflow.
     fileprivate static func count(_ number: UInt64) -> UInt64 { min(number, UInt64(Int64.max)) }
 
-    /// Configurations of the client hold C strings, which have to live as long.
+    /// A configuration of the client points to C strings, which have to live as long as it does.
     private static func withCStrings<Result>(
         _ one: String,
         _ two: String,

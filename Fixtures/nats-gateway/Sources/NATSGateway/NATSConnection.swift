@@ -2,16 +2,16 @@ import CNATS
 import Dispatch
 import Synchronization
 
-/// A connection to a broker that comes back by itself for ever; it also begins while there is no broker.
+/// A connection to a broker: reconnects by itself for ever, and may be opened while there is no broker.
 ///
-/// Any thread may call it. What it calls runs on threads of the client.
+/// Its methods may be called on any thread. It calls handlers of messages on threads of the client.
 final class NATSConnection: Sendable {
     enum Change: Sendable {
         case connected
-        /// There is no connection yet, and why; the next attempt follows.
+        /// There is no connection yet, as the text explains; the next attempt follows.
         case failed(String)
         case disconnected
-        /// There will be no connection any more, and why: the broker refuses these credentials.
+        /// There will be no connection any more: the broker refuses the credentials, or an address is unusable.
         case closed(String)
     }
 
@@ -30,7 +30,7 @@ final class NATSConnection: Sendable {
     }
 
     /// A message that was published.
-    // Sendable: nothing but its release uses it any more.
+    // Sendable: only its release still uses it.
     private struct Published: @unchecked Sendable {
         let message: OpaquePointer
     }
@@ -49,25 +49,25 @@ final class NATSConnection: Sendable {
         let writesAtOnce: Bool
     }
 
-    /// Begins the subjects of all answers to this process.
+    /// The beginning of the subjects of all answers to this process.
     let inbox: String
     private let settings: Settings
     private let state = Mutex(State())
     /// The messages that the next ``flush()`` writes.
     ///
-    /// A thread of the client frees each message, and need not wake up before that.
+    /// They are released only then, because the client wakes up a thread to free a message.
     private let published = Mutex<[Published]>([])
 
     var client: OpaquePointer? { state.withLock(\.client)?.connection }
     var jetStream: OpaquePointer? { state.withLock(\.client)?.jetStream }
 
-    /// Makes a connection that has to be opened.
+    /// Makes a connection, which is still to be opened.
     ///
     /// - Parameters:
     ///   - url: the broker's address, or several with commas between them.
     ///   - credentials: the path of a file with a user's JWT and NKey seed.
     ///   - writesAtOnce: whether each message is written by itself and at once. Otherwise the client waits a
-    ///     millisecond for more, or for ``flush()``.
+    ///     millisecond, or until ``flush()``, for more messages to write together.
     init(url: String, credentials: String?, name: String, writesAtOnce: Bool) throws(NATSError) {
         settings = Settings(url: url, credentials: credentials, name: name, writesAtOnce: writesAtOnce)
         var text: UnsafeMutablePointer<CChar>?
@@ -79,7 +79,7 @@ final class NATSConnection: Sendable {
     /// Tries to connect until there is a connection, on a queue that may wait: two seconds for each address.
     ///
     /// libnats 3.4 can wait for a broker that is away, too. But it forgets the address, and gives up, if its first
-    /// connection ends while it begins: a broker is killed at that moment, or a proxy has no broker behind it.
+    /// connection ends while it begins: if a broker is killed at that moment, or a proxy has no broker behind it.
     ///
     /// - Parameter onChange: is called from a thread of the client or from the queue, in order, until ``close()``.
     func open(on queue: DispatchQueue, onChange: @escaping @Sendable (Change) -> Void) {
@@ -106,7 +106,7 @@ final class NATSConnection: Sendable {
         }
     }
 
-    /// Uses a client, unless this connection has been closed meanwhile.
+    /// Takes a connected client into use, or closes it if this connection has been closed meanwhile.
     private func begin(_ client: Client) throws(NATSError) {
         let subscriptions = state.withLock { state -> [(subject: String, callback: MessageCallback)]? in
             guard !state.isClosed else { return nil }
@@ -160,7 +160,7 @@ final class NATSConnection: Sendable {
         var context: OpaquePointer?
         try NATSError.check(natsConnection_JetStream(&context, connection, &options))
         guard let connection, let context else {
-            // They are there after a success.
+            // The client sets both if it succeeds.
             preconditionFailure("the client has connected without a connection")
         }
         return Client(connection: connection, jetStream: context)
@@ -181,7 +181,7 @@ final class NATSConnection: Sendable {
         }
     }
 
-    /// Closes the connection; nothing is called afterwards.
+    /// Closes the connection; no change is reported afterwards.
     func close() {
         state.withLock { $0.isClosed = true }
         natsConnection_Close(client)
@@ -200,7 +200,7 @@ final class NATSConnection: Sendable {
             state.subscriptions.append((subject, callback))
             return state.client
         }
-        // The first client gets what was subscribed to before.
+        // Without a client, `begin` subscribes later.
         if let client { try Self.subscribe(client, to: subject, callback) }
     }
 
@@ -224,7 +224,7 @@ final class NATSConnection: Sendable {
                 closure
             )
         )
-        // No more than a window waits, and signs of life. By its own limit the client would drop 64 large messages.
+        // No more than a window of messages waits, and heartbeats. Without this the client drops more than 64 MiB.
         try NATSError.check(natsSubscription_SetPendingLimits(subscription, mostPending, -1))
     }
 
@@ -250,7 +250,7 @@ final class NATSConnection: Sendable {
         try NATSError.check(natsConnection_PublishMsg(client, message))
     }
 
-    /// Publishes a text without headers, which takes no object that a thread of the client frees.
+    /// Publishes a text without headers, which needs no object that a thread of the client has to free.
     func publish(to subject: String, text: String) throws(NATSError) {
         try NATSError.check(natsConnection_PublishString(client, subject, text))
     }
@@ -260,7 +260,7 @@ final class NATSConnection: Sendable {
     /// The client would wait a millisecond for more to write, or write each message by itself. This is its only call
     /// that writes several messages together and at once.
     func flush() {
-        // If the broker has not read it yet, or is away, that shows elsewhere.
+        // Not checked: if the broker is slow or away, the caller notices the missing answers to its messages.
         natsConnection_FlushTimeout(client, 1)
         let written = published.withLock { published in
             defer { published = [] }
@@ -269,7 +269,7 @@ final class NATSConnection: Sendable {
         for message in written { natsMsg_Destroy(message.message) }
     }
 
-    /// What came of a question.
+    /// The result of a question.
     enum Answer {
         case payload([UInt8])
         /// The broker says that no client listens, or none has answered in time.
@@ -289,13 +289,13 @@ final class NATSConnection: Sendable {
     }
 }
 
-/// What the client calls with a value, kept behind its `void *`.
+/// A handler that the client calls with a value; the client holds it as a `void *`.
 private final class Callback<Value>: Sendable {
     private let handler: @Sendable (Value) -> Void
 
     init(_ handler: @escaping @Sendable (Value) -> Void) { self.handler = handler }
 
-    /// For the client, which may use it until the process ends.
+    /// For the client, which may use it until the process ends; never released.
     var closure: UnsafeMutableRawPointer { Unmanaged.passRetained(self).toOpaque() }
 
     func call(_ value: Value) { handler(value) }
@@ -306,7 +306,7 @@ private final class Callback<Value>: Sendable {
     }
 }
 
-/// The same for messages, which are not copied.
+/// The same for messages, which are borrowed and not copied.
 private final class MessageCallback: Sendable {
     let handler: @Sendable (borrowing NATSMessage) -> Void
 

@@ -10,7 +10,7 @@ public struct NATSError: Error, CustomStringConvertible {
 
     /// Whether the next attempt to connect may succeed: no broker is there, or it takes no more clients, for example.
     ///
-    /// It may not if the broker refuses the user, or if the client cannot use an address.
+    /// It cannot if the broker refuses the user, or if the client cannot use an address.
     var isPassing: Bool { status != NATS_CONNECTION_AUTH_FAILED && status != NATS_INVALID_ARG }
 
     /// Throws if a call has not succeeded.

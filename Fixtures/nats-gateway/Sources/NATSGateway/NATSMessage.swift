@@ -1,13 +1,13 @@
 import CNATS
 
-/// A message that the client has received, for as long as it lives.
+/// A message that the client has received; this value owns and frees it.
 struct NATSMessage: ~Copyable {
     private let message: OpaquePointer
     private let subscription: OpaquePointer?
 
-    /// Takes a message over.
+    /// Takes ownership of a message.
     ///
-    /// - Parameter subscription: what has brought it; nil for an answer.
+    /// - Parameter subscription: the one that has brought the message; nil for an answer.
     init(_ message: OpaquePointer, of subscription: OpaquePointer? = nil) {
         self.message = message
         self.subscription = subscription

@@ -19,25 +19,25 @@ public struct Node: Hashable, Sendable, CustomStringConvertible {
 
     /// All subjects of the node's events.
     ///
-    /// An event's name is one token.
+    /// An event's name is one token of the subject.
     var subjects: String { "bridge.\(name).*" }
 
-    /// Where the node's gateway answers, so that a second one notices the first.
+    /// The subject at which the node's gateway answers, so that a second gateway notices the first.
     var presence: String { "bridge-gateway.\(name)" }
 
     func subject(of event: String) -> String { "bridge.\(name).\(EscapedName.text(of: event))" }
 
-    /// The name of the event with such a subject; nil if the subject is none of this node's.
+    /// The name of the event with such a subject; nil for any other subject.
     func event(of subject: String) -> String? {
         let prefix = "bridge.\(name)."
         guard subject.utf8.starts(with: prefix.utf8) else { return nil }
         return EscapedName.name(in: String(subject.dropFirst(prefix.count)))
     }
 
-    /// The durable consumer that a node's gateway reads another node's stream with; each start has a higher number.
+    /// The durable consumer that a node's gateway reads another node's stream with; each new one has a higher number.
     func consumer(_ number: UInt64) -> String { "bridge-\(name)-\(number)" }
 
-    /// The number of a consumer of this node; nil if it is none.
+    /// The number of a consumer of this node; nil for any other consumer's name.
     func number(ofConsumer consumer: String) -> UInt64? {
         let prefix = "bridge-\(name)-"
         guard consumer.utf8.starts(with: prefix.utf8), let number = UInt32(consumer.dropFirst(prefix.count)),

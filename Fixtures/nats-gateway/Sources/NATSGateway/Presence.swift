@@ -1,18 +1,18 @@
 import Dispatch
 import Synchronization
 
-/// Whether this gateway may serve its node: two at once would fence each other in turn.
+/// Finds out whether this gateway may serve its node: two gateways at once would make each other end, in turn.
 ///
-/// A gateway answers at its node's subject with its owner's name. One that comes later and has the same owner is to
-/// take its place, and waits for its end. One of another owner ends, if the first still answers after a while: a
-/// supervisor that was killed and started again may find the gateway of the one before for a second.
+/// A gateway that serves answers at its node's subject with its owner's name. A later one of the same owner is its
+/// replacement, and waits for its end. A later one of another owner ends, but only if the first still answers after 5
+/// seconds: a supervisor that was killed and started again may meet the old gateway for a second.
 final class Presence: Sendable {
     enum Finding: Equatable {
-        /// This gateway is the node's.
+        /// This gateway serves the node.
         case served
-        /// Another one is still there; the sentence comes once.
+        /// Another gateway still answers, or the answer may be lost; the sentence comes once.
         case waits(String?)
-        /// This gateway must end, and why.
+        /// This gateway must end; the text says why.
         case fenced(String)
     }
 
@@ -47,7 +47,7 @@ final class Presence: Sendable {
         set { state.withLock { $0.isConnected = newValue } }
     }
 
-    /// Whether another gateway has answered; false from then on.
+    /// Returns whether another gateway has answered since the last call.
     func forgetsMeeting() -> Bool {
         state.withLock { state in
             defer { state.metAt = nil }
@@ -59,7 +59,7 @@ final class Presence: Sendable {
     func look() -> Finding {
         if state.withLock(\.isPresent) { return .served }
         let answer = connection.answer(to: node.presence)
-        // The question may be lost: another look follows.
+        // The question or its answer may be lost: another look follows.
         if case .unknown = answer { return .waits(nil) }
         if case .payload(let answer) = answer {
             let isFirst = state.withLock { state in

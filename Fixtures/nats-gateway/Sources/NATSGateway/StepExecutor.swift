@@ -1,16 +1,16 @@
 import Dispatch
 import Synchronization
 
-/// Runs the steps of one task on the thread that gives the task something to do, and only else on a queue.
+/// Runs the steps of one task on the thread that gives the task something to do, or else on a queue.
 ///
-/// So no other thread has to wake up for each thing that is given.
+/// So a thread that gives something need not wake up another one.
 final class StepExecutor: TaskExecutor {
     private struct State {
         var steps: [UnownedJob] = []
         /// Whether a thread runs the steps, or a queue will.
         var isRunning = false
 
-        /// - Returns: Whether no thread did so before.
+        /// - Returns: True if no thread ran the steps before.
         mutating func run() -> Bool {
             defer { isRunning = true }
             return !isRunning
@@ -20,7 +20,7 @@ final class StepExecutor: TaskExecutor {
     let queue: DispatchQueue
     private let state = Mutex(State())
 
-    /// - Parameter queue: runs steps that nothing on a thread of a giver has brought about, such as the end of a wait.
+    /// - Parameter queue: runs the steps that no giving thread has caused, such as those after a wait.
     init(_ queue: DispatchQueue) { self.queue = queue }
 
     /// Gives the task something to do, and runs its steps unless another thread does; only from a thread that may wait.

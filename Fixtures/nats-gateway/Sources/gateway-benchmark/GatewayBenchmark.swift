@@ -2,7 +2,7 @@ import DomainEvents
 import Foundation
 import LocalBroker
 
-/// Measures the way from one host over a gateway, a broker and another gateway to another host:
+/// Measures the way of events from one host through a gateway, a broker and another gateway to another host:
 /// `gateway-benchmark [throughput] [latency] [absence]`.
 @main
 struct GatewayBenchmark {
@@ -58,7 +58,7 @@ struct GatewayBenchmark {
         await path.stop()
     }
 
-    /// The broker is away while the events of an hour are published, 20 of each second, all at once.
+    /// The broker is away for 20 s; the events of an hour (20 a second) are published as fast as there is room.
     private static func absence() async throws {
         let (warmUp, count) = (1_000, 72_000)
         let path = try await Path()

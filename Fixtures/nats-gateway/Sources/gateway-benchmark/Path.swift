@@ -5,23 +5,23 @@ import LocalBroker
 import Supervision
 import Synchronization
 
-/// Two hosts with a gateway each, and a broker between them; all processes but the hosts are real ones of their own.
+/// Two hosts in this process with a gateway each, and a broker; gateways and broker are processes of their own.
 final class Path: Sendable {
     /// What arrived at paris.
     private struct Tally {
-        /// By its number, whether an event has arrived.
+        /// Whether the event with the number of the index has arrived.
         var isThere: [Bool] = []
-        /// How many of them have, each counted once.
+        /// How many events have arrived, each counted once.
         var count = 0
         var last = 0
-        /// Events that were not the next one.
+        /// Arrivals that were not the next event.
         var disordered = 0
         var delays: [UInt64] = []
         var waiting: (count: Int, CheckedContinuation<Void, Never>)?
     }
 
     let broker: Broker
-    /// Takes the events at berlin.
+    /// The publisher of berlin's host.
     let publisher = EventPublisher()
     private let other = EventPublisher()
     private let berlin: BridgeHost
@@ -78,19 +78,19 @@ final class Path: Sendable {
         broker.kill()
     }
 
-    /// The nanoseconds of the clock that both hosts have.
+    /// The nanoseconds of the clock that both hosts share.
     static func now() -> UInt64 {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
         return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
     }
 
-    /// Sends so many events as fast as there is room.
+    /// Sends the events with these numbers, as fast as there is room.
     func send(_ numbers: ClosedRange<Int>) async throws {
         for number in numbers { _ = try await publisher.send(Measured(number: number, published: Self.now())) }
     }
 
-    /// Returns when so many events have arrived since the start.
+    /// Returns when `count` events have arrived since the start.
     func wait(for count: Int) async {
         await withCheckedContinuation { continuation in
             let isThere = arrivals.withLock { arrivals in
@@ -112,7 +112,7 @@ final class Path: Sendable {
         }
     }
 
-    /// Every process that takes part.
+    /// What every process that takes part has used.
     func usage() -> [(name: String, usage: ProcessUsage)] {
         var all = processes.withLock(\.self)
         all["broker"] = broker.identifier

@@ -5,14 +5,14 @@ import Synchronization
 /// Counts how many times events with the same first cause have crossed from one node to another, one after the other.
 ///
 /// A handler may publish a new event for each that it gets from another node, and a handler there may do the same. No
-/// event of such a circle has been anywhere before, but all of them have the same first cause. So the gateway remembers
-/// how far the events have come that it brought, by their first causes: an event that follows one of them goes one
-/// crossing further, even if it is not an answer to the one that had come furthest.
+/// event of such a circle has been anywhere before, but all of them have the same first cause. So the gateway
+/// remembers, for each first cause, the highest count of crossings among the events that it brought. An event with that
+/// first cause counts one crossing more, even if it does not answer the event with that count.
 final class CauseChains: Sendable {
     private struct State {
-        /// Crossings, by the hash of a first cause, which this process alone knows how to make.
+        /// Crossings, by the hash of a first cause; no other process can compute these hashes.
         ///
-        /// The hash of an identity leaves its origin out: here and there a first cause has another node in front.
+        /// The hash of an identity leaves its origin out, because that differs from node to node.
         var recent: [Int: Int] = [:]
         var older: [Int: Int] = [:]
     }
@@ -35,7 +35,7 @@ final class CauseChains: Sendable {
         }
     }
 
-    /// The crossings of an event that is to leave this node, with this one, by the first cause of its chain.
+    /// The crossings of an event that is about to leave this node, this crossing included.
     func crossings(of event: EventID, first cause: EventID) -> Int {
         guard cause != event else { return 1 }
         let key = cause.hashValue

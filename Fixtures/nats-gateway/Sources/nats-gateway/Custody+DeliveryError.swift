@@ -3,18 +3,18 @@ import NATSGateway
 
 /// What an error of the host's publisher means for an event of another node.
 extension Custody {
-    /// - Parameter sentence: the error's.
+    /// - Parameter sentence: the error's sentence.
     init(after code: DeliveryError.Code, _ sentence: String) {
         switch code {
         // This event alone is at fault.
         case .notEncodable, .eventTooLarge, .nameHasType: self = .refused(sentence)
         // A large event may find no room behind those that wait.
         case .outboxFull: self = .notNow(sentence)
-        // The host ends, and this process with it.
+        // The host ends, and this process ends with it.
         case .shuttingDown, .workerUnavailable: self = .ended
-        // The right was there at the start, so the specification is another one now.
+        // The gateway had this right at its start, so the specification has changed.
         case .mayNotImport: self = .failed(.end(Self.failure(sentence)))
-        // No call that only sends has these.
+        // A call that only sends never throws these.
         case .noSubscriber, .refused, .deadLettered, .timedOut, .insideTransaction:
             self = .failed(.again(Self.failure(sentence)))
         }

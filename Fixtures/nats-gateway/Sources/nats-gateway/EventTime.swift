@@ -1,6 +1,6 @@
 /// The time of an event as RFC 3339 writes it, to the nanosecond.
 ///
-/// It is written and read for each event that crosses, so it is done with numbers alone.
+/// Written and read for each event that crosses, so with integer arithmetic alone.
 enum EventTime {
     private static let nanosecondsPerSecond: UInt64 = 1_000_000_000
     private static let secondsPerDay = 86_400
@@ -30,7 +30,7 @@ enum EventTime {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// The nanoseconds since 1970; nil for another text, and for a time that no event has.
+    /// The nanoseconds since 1970; nil for any other text, and for a time that no event can have.
     static func nanoseconds(of text: String) -> UInt64? {
         var rest = Array(text.utf8)[...]
         func number(_ digits: ClosedRange<Int>, _ sign: Unicode.Scalar) -> (value: Int, digits: Int)? {
@@ -73,7 +73,7 @@ enum EventTime {
 
         init(year: Int, month: Int, day: Int) { (self.year, self.month, self.day) = (year, month, day) }
 
-        /// - Parameter number: days since 1 January 1970, none before.
+        /// - Parameter number: days since 1 January 1970, not negative.
         init(day number: Int) {
             let (era, dayOfEra) = (number + Self.epoch).quotientAndRemainder(dividingBy: Self.era)
             let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365

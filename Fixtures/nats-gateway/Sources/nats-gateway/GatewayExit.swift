@@ -4,14 +4,14 @@ import Glibc
 import Darwin
 #endif
 
-/// How the process ends by itself: statuses of sysexits.h.
+/// The statuses with which the process ends by itself, as in sysexits.h.
 enum GatewayExit: CInt {
     /// The arguments cannot be used: EX_USAGE.
     case usage = 64
-    /// Another process may be writing or reading in this node's name; the next start finds out: EX_TEMPFAIL.
+    /// Another process acts in this node's name, or the host takes no events; the next start looks again: EX_TEMPFAIL.
     case again = 75
-    /// The configuration cannot work: another gateway serves this node, the broker refuses this one, or the worker's
-    /// specification lacks a right. EX_CONFIG, after which a supervisor does not start the gateway again.
+    /// The configuration cannot work: another gateway serves this node, the credentials or an address are wrong, or the
+    /// worker's specification lacks a right. EX_CONFIG, after which a supervisor does not start the gateway again.
     case configuration = 78
 
     /// Writes one sentence to standard error and ends the process.

@@ -1,8 +1,8 @@
 import DomainEvents
 import NATSGateway
 
-/// An event of another node as the host gets it: under the identity that it has there, with the node's name in front of
-/// its process's.
+/// An event of another node as the host gets it: with the identity from that node, and the node's name in front of the
+/// process's name.
 extension NATSGateway.ImportedEvent {
     /// Why an event cannot be given to a host.
     struct Unusable: Error {
@@ -13,7 +13,7 @@ extension NATSGateway.ImportedEvent {
     func forHost(at reader: Node) throws -> DomainEvents.ImportedEvent {
         // A node exports its own events only, so their processes have no node in front.
         guard let id = EventID(headers.id), !id.isForeign else {
-            throw Unusable(description: "its identity \"\(headers.id.prefix(200))\" is none of a process of \(node)")
+            throw Unusable(description: "its identity \"\(headers.id.prefix(200))\" names no process of \(node)")
         }
         return try DomainEvents.ImportedEvent(
             UntypedEvent(name: headers.name, payload: payload),
@@ -33,7 +33,7 @@ extension EventID {
         EventID(origin: "\(node)/\(origin)", incarnation: incarnation, number: number)
     }
 
-    /// An identity that another node has written: of its own process, of one of this node, or of a third node.
+    /// How this node spells an identity from another node: of a process there, of this node, or of a third one.
     fileprivate func seen(at reader: Node, from node: Node) -> EventID {
         guard isForeign else { return named(by: node) }
         let prefix = "\(reader)/"

@@ -53,7 +53,7 @@ struct NATSGatewayWorker {
             let queue = QueueDelivery.queue(gateway.exportQueue)
             return try configuration.exports.map { name in
                 try publisher.subscribe(toEventsNamed: name, on: queue, acknowledging: .manually) { delivery in
-                    // Each node exports its own events: who wants another node's reads that node's stream.
+                    // A node exports its own events only. A node that wants another's events reads that node's stream.
                     if delivery.context.id.isForeign {
                         delivery.acknowledge()
                         return
@@ -82,11 +82,11 @@ struct NATSGatewayWorker {
         return ImportPlaces(of: nodes, bookmark: publisher.lastBookmark?.bytes)
     }
 
-    /// How long the gateway waits to learn whether it may serve, in seconds: longer than another one is waited for, and
-    /// shorter than a worker's start may take.
+    /// After how many seconds the gateway is ready without knowing whether it may serve: longer than it waits for
+    /// another gateway, and shorter than a worker's start may take.
     private static let longestHold = 7.0
 
-    /// The variables that the configuration may come from.
+    /// The environment variables that the configuration may come from.
     private static var environment: [String: String] {
         var values: [String: String] = [:]
         for name in GatewayConfiguration.variables { values[name] = getenv(name).map { String(cString: $0) } }
@@ -100,14 +100,14 @@ struct NATSGatewayWorker {
         """
     }
 
-    /// The supervisor's process, and the worker in it: what it starts beside this gateway is to replace it.
+    /// Names the supervisor's process and the worker: a second gateway of this owner is to replace the first.
     private static var owner: String {
         let name = getenv("EVENT_BRIDGE_NAME").map { String(cString: $0) } ?? ""
         return "\(hostName) \(getppid()) \(name)"
     }
 
     private static var hostName: String {
-        // Longer than any name that a system gives to itself; the last byte stays 0.
+        // Longer than any host name; the last byte stays 0.
         var name = [CChar](repeating: 0, count: 257)
         guard gethostname(&name, name.count - 1) == 0 else { return "" }
         return String(decoding: name.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
@@ -149,7 +149,7 @@ struct NATSGatewayWorker {
         )
     }
 
-    /// Gives an event to the host, whose outbox keeps it from then on, whatever becomes of this process.
+    /// Gives an event to the host: once it is `.taken`, the host has it, whatever becomes of this process.
     private static func give(
         _ event: NATSGateway.ImportedEvent,
         at node: Node,

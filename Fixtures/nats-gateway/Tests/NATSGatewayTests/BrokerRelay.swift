@@ -1,10 +1,10 @@
 import Foundation
 import LocalBroker
 
-/// Stands between gateways and a broker, and passes bytes on as badly as a network may, or plays a hostile broker.
+/// Stands between gateways and a broker: passes bytes on as badly as a network may, or plays a hostile broker.
 final class BrokerRelay: Sendable {
     enum Habit: Sendable {
-        /// Passes bytes on in pieces of so many at most, and cuts the connection after so many from either side.
+        /// Passes on at most `piece` bytes at a time, and cuts the connection after `cutAfter` bytes from either side.
         case passing(piece: Int, cutAfter: Int?)
         /// Says the first bytes at once and the others when the client has pinged; then hangs up.
         case hostile(first: [UInt8], second: [UInt8])
@@ -17,14 +17,14 @@ final class BrokerRelay: Sendable {
     struct NotStarted: Error {}
 
     let port: Int
-    /// How many connections have been cut, as a habit said.
+    /// How many cuts `cutAfter` has caused.
     let cuts = Changing(0)
     private let listener: Int32
     private let broker: Int
 
     var url: String { "nats://127.0.0.1:\(port)" }
 
-    /// - Parameter habit: what becomes of the connection with this number, from 0.
+    /// - Parameter habit: how the relay treats the connection with this number, from 0.
     init(to broker: Broker, habit: @escaping @Sendable (Int) -> Habit) throws {
         port = try Broker.freePort()
         self.broker = broker.port

@@ -2,7 +2,7 @@ import Testing
 
 @testable import NATSGateway
 
-/// The machine with a broker that is a value, too.
+/// Tests the machine against a broker that is a value, too.
 @Suite struct ExportMachineTests {
     /// What became of the events, and what the machine asked for last.
     private struct Trial {
@@ -52,7 +52,7 @@ import Testing
             handle(.answered(round: message.round, number: message.number, answer))
         }
 
-        /// Connected, with a look at a stream.
+        /// A trial that is connected and has looked at a stream.
         static func begun(_ tail: Tail = Tail(created: 1, sequence: 0), window: Int = 4) -> Trial {
             var trial = Trial(window: window)
             trial.handle(.connected)
@@ -154,7 +154,7 @@ import Testing
         var trial = Trial.begun(Tail(created: 1, sequence: 5, last: "e"))
         trial.arrive("f", isRepeat: true)
         trial.answer("f", .notInTurn)
-        // Both of the process before: the host has not given the second one again yet.
+        // Both f and g are of the process before; the host has not given g again yet.
         trial.handle(.tailLearned(Tail(created: 1, sequence: 7, last: "g")))
         #expect(trial.ended == nil && trial.withRecent)
         trial.handle(.tailLearned(Tail(created: 1, sequence: 7, last: "g", recent: ["e", "f", "g"])))
@@ -265,7 +265,7 @@ import Testing
         #expect(trial.acknowledged == ["a", "b"])
     }
 
-    /// A broker that is a value: stores, refuses, loses answers and connections by a seed.
+    /// A seed decides what the broker stores and refuses, and which answers and connections get lost.
     @Test(arguments: 0..<300) func anyFaultsLeaveEachEventOnceInOrder(_ seed: UInt64) {
         var random = SeededGenerator(seed)
         var trial = Trial()
@@ -277,7 +277,7 @@ import Testing
         var steps = 0
         while trial.acknowledged.count < ids.count, steps < 20_000 {
             steps += 1
-            // What was sent since: stored if it is in turn, unless it gets lost.
+            // What was sent since the last step is stored if it is in turn, unless it gets lost.
             while handled < trial.sent.count {
                 let message = trial.sent[handled]
                 handled += 1

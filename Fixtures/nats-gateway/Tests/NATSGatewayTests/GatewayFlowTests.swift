@@ -3,7 +3,7 @@ import Testing
 
 @testable import NATSGateway
 
-/// A reader that is slow, and a consumer that goes away under it.
+/// A reader that is slow, and a reader whose consumer is removed.
 @Suite(.enabled(if: Broker.isInstalled, "nats-server is not installed"), .timeLimit(.minutes(3)), .serialized)
 struct GatewayFlowTests {
     private func client(_ broker: Broker) async throws -> NATSConnection {
@@ -36,7 +36,7 @@ struct GatewayFlowTests {
         defer { gateway.stop() }
         let client = try await client(broker)
         defer { client.close() }
-        // The broker has sent all that it will send before the first event is taken.
+        // Waits until the broker has sent all that it sends before the first event is taken.
         while try client.look(at: berlin, by: paris).delivered < 256 { try Task.checkCancellation() }
         #expect(try client.look(at: berlin, by: paris).delivered == 256)
         await arrivals.wait { !$0.isEmpty }
@@ -60,7 +60,7 @@ struct GatewayFlowTests {
             try client.removeConsumer(paris.consumer(number), of: berlin)
         }
         writer.export("event-2")
-        // The heartbeats fail to come.
+        // The missing heartbeats make the gateway look.
         await reader.wait { $0.arrivals == ["event-1", "event-2"] }
     }
 }

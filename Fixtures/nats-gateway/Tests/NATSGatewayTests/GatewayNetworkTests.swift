@@ -3,7 +3,7 @@ import Testing
 
 @testable import NATSGateway
 
-/// Gateways whose connection to a real broker is bad, or ends at something that is no broker.
+/// Gateways whose connection to a real broker is bad, or leads to something that is no broker.
 @Suite(.enabled(if: Broker.isInstalled, "nats-server is not installed"), .timeLimit(.minutes(3)), .serialized)
 struct GatewayNetworkTests {
     private func expectAllPass(_ count: Int, over relay: BrokerRelay, _ broker: Broker, _ comment: Comment) async throws
@@ -23,7 +23,7 @@ struct GatewayNetworkTests {
         await paris.wait { $0.arrivals.count >= count || $0.isEnded }
         for node in [berlin, paris] { #expect(!node.isEnded, "\(comment): \(node.sentences)") }
         #expect(berlin.acknowledged == ids, comment)
-        // The broker knows that all have come, so it repeats none from now on.
+        // Once the broker knows that all events have come, it repeats none.
         let client = try await NATSConnection.connected(to: broker.url)
         defer { client.close() }
         let reader = try node("paris")
@@ -158,7 +158,7 @@ struct GatewayNetworkTests {
                 .hostile(first: text("INFO {}\r\n"), second: text("PONG\r\n") + long),
                 .hostile(first: [], second: long),
             ] + lies.map { .hostile(first: info, second: text("PONG\r\n") + text($0)) }
-        // Both gateways get them, one or the other.
+        // Each hostile connection goes to one of the two gateways.
         let relay = try BrokerRelay(to: broker) { number in
             number < habits.count ? habits[number] : .passing(piece: 1 << 16, cutAfter: nil)
         }

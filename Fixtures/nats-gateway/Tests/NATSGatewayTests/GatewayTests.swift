@@ -59,7 +59,7 @@ struct GatewayTests {
         for _ in 1...3 {
             let last = next + 400 + random.next(below: 800)
             for id in Self.ids(next...last) { berlin.export(id) }
-            // In the midst of them.
+            // Kills the broker in the midst of them.
             let threshold = next + random.next(below: last - next)
             await berlin.wait { $0.acknowledged.count >= threshold }
             broker.kill()
@@ -106,7 +106,7 @@ struct GatewayTests {
         let paris = try receiver(broker)
         berlin.export("event-1")
         await berlin.wait { $0.acknowledged == ["event-1"] }
-        // So short a window that the server has no identity after its start.
+        // A window so short that the server knows no identity after its restart.
         try await setDuplicateWindow(of: "BRIDGE-berlin", broker)
         broker.kill()
         try broker.start()
@@ -203,7 +203,7 @@ struct GatewayTests {
         broker.kill()
         try broker.restoreStore()
         try broker.start()
-        // Beyond the place up to which paris has read, if paris has not looked before.
+        // If paris looks only now, the stream reaches beyond the place up to which paris has read.
         let new = (11...25).map { "new-\($0)" }
         try await write(new)
         await paris.wait { $0.arrivals.last == new.last }
@@ -241,7 +241,7 @@ struct GatewayTests {
         for id in ids[..<20] { berlin?.export(id) }
         await berlin?.wait { $0.acknowledged.count == 20 }
         berlin = nil
-        // So short a window that the server has no identity after its start.
+        // A window so short that the server knows no identity after its restart.
         try await setDuplicateWindow(of: "BRIDGE-berlin", broker)
         broker.kill()
         try broker.start()
@@ -257,7 +257,7 @@ struct GatewayTests {
         let broker = try Broker()
         try broker.start()
         let (berlin, reader) = (try node("berlin"), try node("paris"))
-        // As the worker gives them to its host: it reads the times, and refuses what it cannot use.
+        // Like the worker, this host reads the times, and refuses what it cannot use.
         let paris = try NodeUnderTest("paris", broker) { event in
             do {
                 _ = try event.forHost(at: reader)
@@ -319,7 +319,7 @@ struct GatewayTests {
         let broker = try Broker()
         try broker.start()
         let berlin = try sender(broker)
-        // Of one name alone, the broker would hold the others back.
+        // Two names: for one name alone, the broker would hold back messages of other subjects.
         let paris = try NodeUnderTest("paris", broker) { $0.imports = [try node("berlin"): ["Counted", "Other"]] }
         berlin.export("event-1")
         await paris.wait { $0.arrivals == ["event-1"] }
@@ -414,7 +414,7 @@ struct GatewayTests {
         await arrivals.wait { $0 == ["event-1"] }
         broker.kill()
         try broker.start()
-        // More than one consumer may send without an acknowledgement.
+        // More events than a consumer may send without an acknowledgement.
         let ids = Self.ids(2...600)
         for id in ids { berlin.export(id) }
         await arrivals.wait { $0.count >= 600 }

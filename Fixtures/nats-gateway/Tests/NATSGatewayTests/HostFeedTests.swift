@@ -45,7 +45,7 @@ import Testing
             let new = found.filter { $0.value != taken[$0.key] }
             #expect(new.count == 1)
             for (node, sequence) in new {
-                // The refused event's place was in its own bookmark only.
+                // A refused event's place was in its own bookmark only.
                 #expect(sequence == (taken[node] ?? 0) + ((taken[node] ?? 0) % 10 == 2 && sequence % 10 == 4 ? 2 : 1))
                 if sequence % 10 != 3 { taken[node] = sequence }
             }
@@ -54,7 +54,7 @@ import Testing
         feed.stop()
     }
 
-    /// What the feed gives, settles and says of events with these places.
+    /// What the feed gives, settles and reports for events with these places.
     private func feed(
         _ sequences: ClosedRange<UInt64>,
         custody: @escaping @Sendable (_ sequence: UInt64, _ attempt: Int) -> Custody
@@ -113,7 +113,7 @@ import Testing
             return .taken
         } report: { _ in
         }
-        // The task begins there.
+        // Waits until the feed's task has begun on its queue.
         feed.steps.queue.sync {}
         for sequence in 1...3 as ClosedRange<UInt64> {
             feed.give(event(of: berlin), from: .init(created: 9, sequence: sequence)) { _ in }

@@ -223,7 +223,7 @@ import Testing
         #expect(
             trial.said == ["the stream went back and has grown again up to message 80: it is read from message 4 on"]
         )
-        // What is read again stands for other events than before.
+        // The events that are read again are new ones, so they are no repeats.
         trial.handle(.consumerMade)
         trial.arrive(4, delivery: 1)
         #expect(trial.published.last == 4 && trial.repeats.isEmpty)
@@ -317,7 +317,7 @@ import Testing
         trial.handle(.connected)
         trial.handle(.looked(ImportLook(created: 5, first: 1, last: 20, floor: 15)))
         #expect(trial.made.map(\.start) == [16])
-        // A stream from yesterday.
+        // A stream that was put back to an earlier state.
         trial = try Trial(known: .init(created: 5, sequence: 7))
         trial.handle(.connected)
         trial.handle(.looked(ImportLook(created: 5, first: 1, last: 4, floor: 4)))

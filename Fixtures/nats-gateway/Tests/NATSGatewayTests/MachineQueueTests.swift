@@ -5,7 +5,7 @@ import Testing
 @testable import NATSGateway
 
 @Suite(.timeLimit(.minutes(1))) struct MachineQueueTests {
-    /// Says what it is told.
+    /// A machine that returns each input as an action.
     private struct Echo: Machine {
         enum Input: Sendable, Equatable {
             case number(Int, of: Int)
@@ -28,7 +28,7 @@ import Testing
     private let log = Changing(Log())
     private let queue = DispatchQueue(label: "test")
 
-    /// - Parameter answer: what comes of an input besides.
+    /// - Parameter answer: the input that follows from one, if any.
     private func begun(_ answer: @escaping @Sendable (Echo.Input) -> Echo.Input? = { _ in nil }) -> MachineQueue<Echo> {
         let machine = MachineQueue<Echo>(queue)
         machine.start(Echo()) { [log] input in
@@ -78,7 +78,7 @@ import Testing
         queue.resume()
         await log.wait { $0.finishes > 0 }
         #expect(log.value.inputs == [.number(1, of: 0), .number(9, of: 0), .number(2, of: 0)])
-        // Once for all that was there.
+        // `finish` was called once for all inputs.
         queue.sync {}
         #expect(log.value.finishes == 1)
     }
@@ -93,10 +93,10 @@ import Testing
     @Test func timerRunsOutOnceForTheLastStartAndNotAfterItsStop() async {
         let machine = begun()
         for _ in 1...100 { machine.put(.start(.seconds(600))) }
-        // Shorter than the one that the queue waits for.
+        // A time shorter than the one that the queue waits for.
         machine.put(.start(.milliseconds(5)))
         await log.wait { $0.inputs.last == .timeOver }
-        // All of them in one turn, however slow the machine is.
+        // All starts in one turn, however slow this computer is.
         queue.suspend()
         let start = DispatchTime.now()
         machine.put(.start(.milliseconds(5)))
@@ -104,7 +104,7 @@ import Testing
         machine.put(.start(.milliseconds(50)))
         queue.resume()
         await log.wait { $0.inputs.count { $0 == .timeOver } == 2 }
-        // The last one, not the one of 5 ms, which was replaced; and nothing comes behind it.
+        // The timer of 50 ms ran out, not the one of 5 ms that it replaced, and none after it.
         #expect(log.value.times.last.map { $0 >= start + .milliseconds(50) } ?? false)
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
         queue.asyncAfter(deadline: .now() + .milliseconds(100)) { continuation.finish() }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import NATSGateway
 
-/// A gateway with a host that only counts: what it was given, what was settled, what the gateway said.
+/// A gateway with a host that only records what it was given, what was settled, and what the gateway said.
 final class NodeUnderTest: Sendable {
     enum Happening: Sendable, Equatable {
         case arrived(String)

@@ -7,12 +7,12 @@ import Testing
 /// Two supervisors with their gateways and a broker, all of them processes.
 @Suite(.enabled(if: Broker.isInstalled, "nats-server is not installed"), .timeLimit(.minutes(30)), .serialized)
 struct ProcessTests {
-    /// `NATS_GATEWAY_KILLS` kills instead of 24; a sixth of them are the broker's.
+    /// How many processes are killed; a sixth of the kills are the broker's.
     private static let kills = ProcessInfo.processInfo.environment["NATS_GATEWAY_KILLS"].flatMap { Int($0) } ?? 24
     private static let seed =
         ProcessInfo.processInfo.environment["NATS_GATEWAY_SEED"].flatMap { UInt64($0) } ?? .random(in: 0...9_999)
 
-    /// What is killed: of six, one is the broker.
+    /// What is killed: in one of six cases the broker.
     private enum Kill: CaseIterable {
         case broker, exporter1, exporter2, exporter3, importer1, importer2
     }
@@ -64,7 +64,7 @@ struct ProcessTests {
         }
         await paris.output.wait { Set($0.numbers).count == count }
         let numbers = paris.output.value.numbers
-        // A repeat begins behind a kill and goes on to what was there before: each new number follows the highest.
+        // Repeats begin after a kill and end at the highest number before it, so each new one follows that.
         var highest = 0
         var reordered = 0
         for number in numbers where number > highest {
@@ -73,11 +73,11 @@ struct ProcessTests {
         }
         #expect(Set(numbers).count == count)
         #expect(reordered == 0)
-        // A repeat has the identity that the event had before, and that is the one which berlin gave it.
+        // A repeat has the identity that the event had before: the one that berlin gave it.
         let identities = paris.output.value.identities
         #expect(identities.allSatisfy { $0.value.count == 1 && $0.value.allSatisfy { $0.hasPrefix("berlin/") } })
         #expect(Set(identities.values.flatMap(\.self)).count == count)
-        // Without bookmarks, at most a window for each kill.
+        // Without bookmarks, each kill repeats at most a window of events.
         #expect(numbers.count - count <= (hasJournal ? 0 : 256 * Self.kills))
         let client = try await NATSConnection.connected(to: broker.url)
         let stored = try client.look(at: try node("berlin"), by: try node("paris")).last
@@ -159,7 +159,7 @@ struct ProcessTests {
             gateway: arguments("--node berlin --export Counted", broker),
             in: broker.directory
         )
-        // It is not started again, and so its supervisor does not start.
+        // The gateway is not started again, so its supervisor's own start fails.
         await second.output.wait(until: \.hasEnded)
         let lines = second.output.value.lines
         #expect(lines.contains { $0.contains("another gateway serves the node berlin") })

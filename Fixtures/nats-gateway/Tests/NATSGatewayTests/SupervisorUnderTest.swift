@@ -7,11 +7,11 @@ final class SupervisorUnderTest: Sendable {
         var gateway: pid_t?
         /// The numbers of the events that passed, in the order of their arrival.
         var numbers: [Int] = []
-        /// Every identity that an event of a number had.
+        /// All identities that the events with a number had.
         var identities: [Int: Set<String>] = [:]
-        /// How many times the supervisor has done what another configuration asked for.
+        /// How many times the supervisor has replaced the gateway because of a new configuration.
         var reloads = 0
-        /// Everything else.
+        /// All other lines of its output.
         var lines: [String] = []
         /// Whether the supervisor has ended.
         var hasEnded = false
@@ -20,16 +20,16 @@ final class SupervisorUnderTest: Sendable {
     let output = Changing(Output())
     private let identifier: pid_t
     private let file: String
-    /// The configuration, with its number in it, so that each is another one.
+    /// The configuration with this number in it, so that no two are equal.
     private let configuration: @Sendable (Int) -> String
 
     /// Writes the configuration and starts the supervisor.
     ///
     /// - Parameters:
     ///   - input: the path of a file with events to publish.
-    ///   - subscribes: the events that the gateway gets; by default those that a file is published of.
-    ///   - others: further workers, as the configuration has them.
-    ///   - hasJournal: whether the supervisor keeps the events in a journal, and so the gateway's bookmarks.
+    ///   - subscribes: the events that the gateway gets; by default `Counted` if there is an input, and else none.
+    ///   - others: further workers, in the configuration's syntax.
+    ///   - hasJournal: whether the supervisor keeps the events, and so the gateway's bookmarks, in a journal.
     init(
         _ name: String,
         gateway arguments: [String],
@@ -44,7 +44,7 @@ final class SupervisorUnderTest: Sendable {
         let list = arguments.map { "\"\($0)\"" }.joined(separator: ", ")
         let names = subscribes ?? (input == nil ? [] : ["Counted"])
         let exports = names.map { "\"\($0)\"" }.joined(separator: ", ")
-        // Kills by this test are no reason to give the gateway up.
+        // So many restarts that kills by this test are no reason to give the gateway up.
         let configuration: @Sendable (Int) -> String = {
             """
             { intensity: { restarts: 10000, within: "1s" },
@@ -84,14 +84,14 @@ final class SupervisorUnderTest: Sendable {
 
     deinit { kill(identifier, SIGTERM) }
 
-    /// Has the gateway replaced by another process with this number of its configuration, and returns when it is.
+    /// Writes the configuration with this number, and returns when the supervisor has replaced the gateway.
     func replaceGateway(_ number: Int) async throws {
         try configuration(number).write(toFile: file, atomically: true, encoding: .utf8)
         kill(identifier, SIGHUP)
         await output.wait { $0.reloads == number - 1 || $0.hasEnded }
     }
 
-    /// Kills the gateway, after it has become ready since the last kill.
+    /// Kills the gateway, once it has become ready after the last kill.
     func killGateway() async {
         await output.wait { $0.gateway != nil || $0.hasEnded }
         let gateway = output.value.gateway

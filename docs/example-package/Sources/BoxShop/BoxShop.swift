@@ -9,7 +9,7 @@ public func makeBridge(for publisher: EventPublisher) throws -> BridgeHost {
         workers: [
             WorkerSpecification(
                 "provisioning",
-                executable: .beside("provisioning-worker"),
+                executable: .beside("box-worker"),
                 subscribes: [BoxOrdered.self]
             ),
             WorkerSpecification(

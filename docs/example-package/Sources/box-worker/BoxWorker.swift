@@ -1,6 +1,6 @@
 import BoxServices
 import BridgeWorker
 
-@main struct ProvisioningWorker {
+@main struct BoxWorker {
     static func main() async { await BridgeWorker.main { provisionBoxes(on: $0) } }
 }

@@ -1,0 +1,72 @@
+package import CBOR
+
+/// Keeps events where they outlive the process.
+package protocol EventRecording: AnyObject, Sendable {
+    /// Returns the closure that encodes events of a type; the closure is called without any lock held.
+    ///
+    /// This is not called for untyped events, whose payload is recorded as it is.
+    func encoder<E: DomainEvent>(of type: E.Type) -> @Sendable (E, CBORBuffer) throws -> Void
+
+    /// Makes the object that records the events of this name.
+    func line(named name: String) -> any RecordingLine
+
+    /// Called without any lock, after an event was recorded.
+    func wasRecorded()
+
+    /// Whether an event is as safe as this recorder promises as soon as it is recorded.
+    var isSafeAtOnce: Bool { get }
+
+    /// Calls `body` when all events that were recorded so far are safe or cannot become so: at once, or later on
+    /// another thread.
+    ///
+    /// Called without any lock.
+    func whenSafe(_ body: @escaping @Sendable ((any Error)?) -> Void)
+
+    /// Notes what became of recorded events; waits for nothing but the file system, and calls no other code.
+    ///
+    /// A note may be lost: its events may then come again.
+    func note(_ notes: [CustodyNote])
+
+    /// Hands over the events that earlier hosts had not seen settled, in the order of the records; only the first time.
+    ///
+    /// The caller notes ``CustodyNote/hostStarted(incarnation:)`` when all of them lie in its outboxes.
+    func takeOwed() -> [OwedEvent]
+
+    /// A worker's last bookmark whose event is as safe as this recorder promises; the calling thread waits for that.
+    func lastBookmark(of worker: String) -> KeptBookmark
+
+    /// The present positions and sizes.
+    var report: RecordingReport { get }
+}
+
+/// Records the events of one name.
+package protocol RecordingLine: AnyObject, Sendable {
+    /// Called without any lock before an event whose payload has this many bytes is recorded; waits for the room that
+    /// the record needs.
+    func makeRoom(for byteCount: Int)
+
+    /// Takes an event into the record.
+    ///
+    /// Called under the locks of strands, so it calls no other code. It waits for nothing but the file system, and only
+    /// if other threads have taken the room that ``makeRoom(for:)`` waited for.
+    /// - Parameters:
+    ///   - payload: read during the call only, as the context is.
+    ///   - owed: the receivers that the event is owed to, until a note says that they have settled it.
+    ///   - whenSettled: called once, on another thread, when the event is safe or cannot become so; nil if nothing
+    ///     waits for the event.
+    /// - Returns: Whether the event is safe already; then `whenSettled` is not called.
+    /// - Throws: Why the event is not recorded; its publisher learns of it as if a handler had thrown.
+    func record(
+        _ payload: UnsafeRawBufferPointer,
+        context: BorrowedContext,
+        owed: [OwedReceiver],
+        whenSettled: (@Sendable ((any Error)?) -> Void)?
+    ) throws -> Bool
+
+    /// Takes an event that is owed to no receiver into the record, if it can be recorded without waiting, and is safe
+    /// at once.
+    ///
+    /// Called without any lock, and only if ``EventRecording/isSafeAtOnce`` is true.
+    /// - Returns: Whether the event is recorded; if not, ``record(_:context:owed:whenSettled:)`` is called for it.
+    func recordAtOnce(_ payload: UnsafeRawBufferPointer, context: BorrowedContext) -> Bool
+}
