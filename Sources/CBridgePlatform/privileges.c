@@ -1,5 +1,5 @@
 // A worker's privileges in a box: none beyond those of its user. In a closed box the superuser keeps only the
-// capabilities in `kept`, most of which are about files and users.
+// capabilities in `kept`: those about files and users, and four that a server may need.
 
 #define _GNU_SOURCE
 

@@ -16,8 +16,8 @@ import Supervision
 /// affinity. From Linux 6.12 on it cannot send a process outside a signal either; on older systems it can, and
 /// ``WorkerBoxIncomplete`` says so. The box refuses keys, System V IPC, POSIX queues, user namespaces, and programs of
 /// another architecture. A thread in the box can set only its own scheduling, and only if it names itself by the number
-/// 0: the box refuses all other numbers. Of the superuser's capabilities, only those about files and users are left.
-/// `docs/reference/security.md` has the table.
+/// 0: the box refuses all other numbers. Of the superuser's capabilities, those about files and users are left, and
+/// four more, which concern signals, low ports, locked memory and `chroot`. `docs/reference/security.md` has the table.
 ///
 /// Workers in memory, as the test kit makes them, have no process and no box.
 public struct WorkerBox: Sendable, Hashable {
