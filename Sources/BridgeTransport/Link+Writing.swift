@@ -3,10 +3,11 @@ package import BridgeProtocol
 import DomainEvents
 import Locks
 
-/// The writing half: one writer at a time, which writes batches until nothing is left.
+/// The writing half: one writer at a time, which writes batches until nothing is left, or until it has written enough.
 ///
 /// The publishing thread writes to an idle link itself: one system call, no switch of threads. While a write is under
-/// way, and just after it, events gather and leave together.
+/// way, and just after it, events gather and leave together. If other threads enqueue faster than a thread writes, the
+/// poller takes its place, so that each call of a publisher ends.
 extension Link {
     /// About how many bytes leave in one system call.
     private static let batchBytes = 256 << 10
@@ -34,9 +35,18 @@ extension Link {
         case .byOthers: lock.unlock()
         case .soon:
             lock.unlock()
-            // A poller that is stopping takes no work: this thread then writes itself.
-            if !poller.perform({ self.flushScheduled() }) { flushScheduled() }
+            leaveToPoller()
         }
+    }
+
+    /// Has the poller write what has gathered.
+    private func leaveToPoller() {
+        // What the poller accepts, it performs, even if it is stopped before that.
+        if poller.perform({ self.flushScheduled() }) { return }
+        // A poller that is stopping takes no work: this thread then writes all of it, because no other thread may.
+        lock.lock()
+        writer.gatheredBegins()
+        pumpAndUnlock(isBounded: false)
     }
 
     /// Writes what has gathered, and lets more gather if there is a flood.
@@ -134,14 +144,17 @@ extension Link {
 
     // MARK: - The writer
 
-    /// Writes until nothing is left, the stream takes no more, or another thread writes already.
+    /// Writes until nothing is left, the stream takes no more, or another thread writes: already, or because this
+    /// thread has written so often that the poller goes on.
     package func pump() {
         lock.lock()
         pumpAndUnlock()
     }
 
     /// Does the same as ``pump()`` with the lock held, and releases the lock.
-    private func pumpAndUnlock() {
+    ///
+    /// - Parameter isBounded: whether the poller may write the rest; if not, this thread writes until nothing is left.
+    private func pumpAndUnlock(isBounded: Bool = true) {
         guard ending.isWritable, let stream, writer.begin() else {
             let isDemanded = waiters.isDemandAwaited
             lock.unlock()
@@ -150,7 +163,12 @@ extension Link {
         }
         var isStalled = false
         var hasFailed = false
+        var isHandedOver = false
         while batch.isUnderWay || composeBatch() {
+            if isBounded, !writer.mayWriteOn() {
+                isHandedOver = true
+                break
+            }
             let pieces = batch.remainder
             lock.unlock()
             let outcome = stream.write(pieces)
@@ -162,11 +180,15 @@ extension Link {
             }
             if batch.wasWritten(count) { wasSettled(sending.batchWasWritten()) }
         }
-        writer.writeEnded(at: WallClock.now(), isStalled: isStalled)
-        let hasSaidGoodbye = farewell.hasLeft
+        let now = WallClock.now()
+        let mustWakePoller = isHandedOver && writer.handedOver(at: now)
+        if !isHandedOver { writer.writeEnded(at: now, isStalled: isStalled) }
+        // A goodbye that is handed over is composed, and not written.
+        let hasSaidGoodbye = farewell.hasLeft && !isHandedOver
         let woken = takeWoken()
         let tellUnconfirmed = takeUnconfirmed()
         lock.unlock()
+        if mustWakePoller { leaveToPoller() }
         for body in woken { body() }
         tellUnconfirmed?()
         if isStalled {

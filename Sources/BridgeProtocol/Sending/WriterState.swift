@@ -4,6 +4,9 @@
 /// ended, the link is busy. Events then gather and leave together, and one thread is asked to write them in a moment. A
 /// stream that takes no more is stalled until it reports that it takes more.
 ///
+/// A thread that writes finds more to write as long as others enqueue, and its caller waits for it. So after
+/// ``writesInTurn`` writes it hands over to the thread that writes what gathers.
+///
 /// Times are in nanoseconds. Writes are timed by the wall clock: if it jumps, one event leaves a bit earlier or later.
 package struct WriterState: Sendable, Hashable {
     private enum Activity: Sendable, Hashable {
@@ -19,9 +22,18 @@ package struct WriterState: Sendable, Hashable {
     package private(set) var lastWriteEnded: UInt64 = 0
     /// When the last write of gathered events ended.
     private var lastGathered: UInt64 = 0
+    /// How many writes the thread that writes has made; 0 while none writes.
+    private var writes = 0
 
     /// For how many nanoseconds after a write the link is busy: another thread gathers what comes in that time.
     private static let busyNanoseconds: UInt64 = 2_000
+
+    /// How many writes a thread makes before it hands over.
+    ///
+    /// Waking another thread costs about as much as one or two writes: with 16 writes it adds a tenth. A window (1 MiB
+    /// by default) leaves in four full batches, so a thread hands over only if others enqueue during its writes, or if
+    /// the stream takes little at a time.
+    package static let writesInTurn = 16
 
     package init() {}
 
@@ -103,9 +115,34 @@ package struct WriterState: Sendable, Hashable {
         return true
     }
 
+    /// The thread that writes has more to write: if this returns true, it writes that; if not, it stops, and calls
+    /// ``handedOver(at:)``.
+    package mutating func mayWriteOn() -> Bool {
+        guard writes < Self.writesInTurn else { return false }
+        writes += 1
+        return true
+    }
+
     /// The thread that writes has stopped; `isStalled` says whether the stream takes no more for now.
     package mutating func writeEnded(at now: UInt64, isStalled: Bool) {
         activity = isStalled ? .stalled : .idle
         lastWriteEnded = now
+        writes = 0
+    }
+
+    /// The thread that writes has stopped, though something is left: the thread that writes what gathers goes on.
+    ///
+    /// What is left always has a thread that writes it. From this call on events gather, and a thread was asked to
+    /// write them: by an earlier caller or, if this returns true, by this one. Only ``gatheredBegins()`` ends the
+    /// gathering, and right behind that call the asked thread writes, or finds that another thread writes or that the
+    /// stream is stalled. A thread that writes stops only with nothing left, with a stalled stream, or by handing over
+    /// again.
+    ///
+    /// - Returns: Whether the caller has to wake that thread.
+    package mutating func handedOver(at now: UInt64) -> Bool {
+        writeEnded(at: now, isStalled: false)
+        if isGathering { return false }
+        isGathering = true
+        return true
     }
 }

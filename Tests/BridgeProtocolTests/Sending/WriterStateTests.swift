@@ -103,6 +103,7 @@ struct WriterStateTests {
             guard state.activity == .writing else { continue }
             for isStalled in [false, true] {
                 var ended = state.writer
+                _ = ended.mayWriteOn()
                 ended.writeEnded(at: Self.now - 1_999, isStalled: isStalled)
                 let expected = state.with {
                     $0.activity = isStalled ? .stalled : .idle
@@ -110,6 +111,23 @@ struct WriterStateTests {
                 }
                 #expect(ended == expected.writer, "\(state)")
             }
+        }
+    }
+
+    @Test("after its last write a thread hands over to the one that writes what gathers, and wakes it if need be")
+    func handedOver() {
+        for state in State.all where state.activity == .writing {
+            var writer = state.writer
+            for write in 0...WriterState.writesInTurn {
+                #expect(writer.mayWriteOn() == (write < WriterState.writesInTurn), "\(state)")
+            }
+            #expect(writer.handedOver(at: Self.now - 1_999) == !state.isGathering, "\(state)")
+            #expect(writer == State(activity: .idle, isGathering: true, isBusy: true).writer, "\(state)")
+            // What comes now is left to that thread, and the next thread that writes has all its writes.
+            #expect(writer.enqueued(at: Self.now, isGathered: false, mayLeave: true) == .byOthers, "\(state)")
+            writer.gatheredBegins()
+            let goesOn = writer.begin() && writer.mayWriteOn()
+            #expect(goesOn, "\(state)")
         }
     }
 
@@ -184,7 +202,7 @@ struct WriterStateTests {
 
         mutating func step(_ random: inout SeededGenerator) {
             now += UInt64(random.below(3_000))
-            switch random.below(6) {
+            switch random.below(7) {
             case 0, 1: enqueue(isGathered: random.below(4) == 0)
             case 2 where tellers > 0:
                 tellers -= 1
@@ -194,6 +212,7 @@ struct WriterStateTests {
                 pump(look: looks.removeFirst())
             case 4 where isWriting: finish(isStalled: random.below(4) == 0)
             case 5 where isStalled: unstall()
+            case 6 where isWriting && waiting > 0: handOver()
             default: break
             }
         }
@@ -222,6 +241,15 @@ struct WriterStateTests {
             if !isStalled { (left, waiting) = (left + waiting, 0) }
             writer.writeEnded(at: now, isStalled: isStalled)
             (isWriting, self.isStalled) = (false, isStalled)
+            if let look { looked(after: look) }
+            look = nil
+        }
+
+        /// The thread that writes has written enough, and something is left.
+        private mutating func handOver() {
+            while writer.mayWriteOn() {}
+            if writer.handedOver(at: now) { looks.append(0) }
+            isWriting = false
             if let look { looked(after: look) }
             look = nil
         }
