@@ -108,6 +108,7 @@ extension Peer {
     ///
     /// - Parameters:
     ///   - isOwed: whether a journal records the event, and has to hear what becomes of it here.
+    ///   - isLetter: whether this is the event of a dead letter, on which no overflow policy acts.
     ///   - reservation: the room that was kept for the event; nil if none was.
     /// - Returns: The outcome; nil if the peer is leaving, and events of this name go to other peers now.
     func enqueue(
@@ -119,6 +120,7 @@ extension Peer {
         wantsReceipt: Bool = false,
         isAccepted: Bool = false,
         isOwed: Bool = false,
+        isLetter: Bool = false,
         reservation: Link.Reservation? = nil,
         payload: UnsafeRawBufferPointer
     ) throws(DeliveryError) -> Place? {
@@ -135,19 +137,30 @@ extension Peer {
                 throw unavailable(name, reason)
             }
             var evicted: [Evicted] = []
-            let outcome = link.enqueue(
-                context,
-                name: name,
-                number: number,
-                attempt: UInt64(attempt),
-                isHeld: isHeld,
-                wantsReceipt: wantsReceipt,
-                isAccepted: isAccepted,
-                isOwed: isOwed,
-                reservation: reservation,
-                payload: payload,
-                evicted: &evicted
-            )
+            let outcome =
+                if isLetter {
+                    link.redeliver(
+                        context,
+                        name: name,
+                        attempt: UInt64(clamping: attempt),
+                        isOwed: isOwed,
+                        payload: payload
+                    )
+                } else {
+                    link.enqueue(
+                        context,
+                        name: name,
+                        number: number,
+                        attempt: UInt64(clamping: attempt),
+                        isHeld: isHeld,
+                        wantsReceipt: wantsReceipt,
+                        isAccepted: isAccepted,
+                        isOwed: isOwed,
+                        reservation: reservation,
+                        payload: payload,
+                        evicted: &evicted
+                    )
+                }
             switch outcome {
             case .accepted(let sequence, let isCrowded):
                 return Place(link: link, sequence: sequence, isCrowded: isCrowded, evicted: evicted)
@@ -171,33 +184,22 @@ extension Peer {
     /// - Returns: The link that has taken the event; the caller lets it write.
     /// - Throws: The reason why the event is not taken.
     func redeliver(_ event: UndeliveredEvent, attempt: Int) throws(DeliveryError) -> Link {
-        while true {
-            let link: Link
-            switch taker(of: event.name) {
-            case .link(let present): link = present
-            case .left: throw leaving(event.name)
-            case .closed(let reason):
-                countRejected()
-                throw unavailable(event.name, reason)
-            }
-            let outcome = event.payload.withUnsafeBytes { payload in
-                link.redeliver(
+        // `withUnsafeBytes` does not pass on the type of an error.
+        let offered = event.payload.withUnsafeBytes { payload in
+            Result { () throws(DeliveryError) in
+                try enqueue(
                     event.context,
                     name: event.name,
-                    attempt: UInt64(clamping: attempt),
+                    attempt: attempt,
+                    isHeld: false,
                     isOwed: event.isOwed,
+                    isLetter: true,
                     payload: payload
                 )
             }
-            switch outcome {
-            case .accepted: return link
-            case .ended where isRenewed: renew(after: link)
-            case .left: throw leaving(event.name)
-            default:
-                countRejected()
-                throw refusal(of: event.name, outcome)
-            }
         }
+        guard let place = try offered.get() else { throw leaving(event.name) }
+        return place.link
     }
 
     /// Puts an event that goes nowhere else into the outbox, and writes it.

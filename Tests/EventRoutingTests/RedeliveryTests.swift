@@ -111,4 +111,35 @@ struct RedeliveryTests {
         #expect(peer.link.retireForGood().map(\.context.id.number) == [old] + later)
         #expect(!later.contains(first))
     }
+
+    @Test("goes over the next link if the present one has just ended")
+    func endedLink() throws {
+        let peer = worker(.wait)
+        let ended = peer.link
+        _ = ended.retireForGood()
+        let (letter, old) = try makeLetter()
+        #expect(try bench.router.redeliver(letter)?.outcome == .accepted)
+        #expect(peer.link !== ended)
+        #expect(peer.link.retireForGood().map(\.context.id.number) == [old])
+    }
+
+    @Test(
+        "is not taken by a worker that takes no events, or that is leaving: the letter stays",
+        arguments: [false, true]
+    )
+    func notTaken(isLeaving: Bool) throws {
+        let peer = worker(.wait)
+        let (letter, _) = try makeLetter()
+        if isLeaving {
+            bench.router.exchange(adding: [], leaving: [peer])
+        } else {
+            peer.close(because: "it was stopped")
+        }
+        let error = #expect(throws: DeliveryError.self) { try bench.router.redeliver(letter) }
+        #expect(error?.code == .workerUnavailable)
+        #expect(error?.description.contains(isLeaving ? "it is being removed" : "it was stopped") == true)
+        #expect(bench.router.deadLetters?.letters.map(\.number) == [letter])
+        // Other workers get such events instead of a leaving one: so it has rejected nothing.
+        #expect(peer.statistics.rejected == (isLeaving ? 0 : 1))
+    }
 }
