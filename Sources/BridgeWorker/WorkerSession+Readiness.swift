@@ -31,25 +31,20 @@ final class WorkerSessions: @unchecked Sendable {
     // Sendable: guarded by `lock`.
     static let shared = WorkerSessions()
 
-    private struct Entry {
-        weak var session: WorkerSession?
-    }
-
     private let lock = Lock()
-    private var entries: [ObjectIdentifier: Entry] = [:]
+    private var sessions = WeakTable<WorkerSession, Void>()
 
     /// The session with this publisher; nil if there is none.
     ///
     /// A session keeps its publisher, so no other publisher can have the same identifier while the session exists.
     subscript(publisher: EventPublisher) -> WorkerSession? {
-        lock.withLock { entries[ObjectIdentifier(publisher)]?.session }
+        lock.withLock { sessions[ObjectIdentifier(publisher)]?.object }
     }
 
     func add(_ session: WorkerSession, of publisher: EventPublisher) {
         let living = lock.withLock {
-            let living = entries.values.compactMap(\.session)
-            entries = entries.filter { $0.value.session != nil }
-            entries[ObjectIdentifier(publisher)] = Entry(session: session)
+            let living = sessions.removeDead().living
+            sessions.insert(session, (), for: ObjectIdentifier(publisher))
             return living
         }
         // These may be the last references. A session's deinit stops its router, so it runs without the lock.
@@ -57,6 +52,6 @@ final class WorkerSessions: @unchecked Sendable {
     }
 
     func remove(_ publisher: EventPublisher) {
-        lock.withLock { _ = entries.removeValue(forKey: ObjectIdentifier(publisher)) }
+        lock.withLock { _ = sessions.remove(ObjectIdentifier(publisher)) }
     }
 }

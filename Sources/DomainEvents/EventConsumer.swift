@@ -1,3 +1,5 @@
+import Locks
+
 /// An object that takes events: held weakly, subscribed once, without a ``Subscription`` to keep.
 ///
 /// ```swift
@@ -99,14 +101,13 @@ extension EventConsumingActor {
 /// The objects that are subscribed without a ``Subscription`` to keep.
 struct ConsumerTable {
     private struct Entry {
-        weak var consumer: AnyObject?
         /// Distinguishes this entry from a later entry of the same object.
         let number: Int
         /// The object's subscription; nil while the object is being subscribed.
         var subscription: Subscription?
     }
 
-    private var entries: [ObjectIdentifier: Entry] = [:]
+    private var entries = WeakTable<AnyObject, Entry>()
     private var lastNumber = 0
 
     /// Makes an entry, unless the object has one already.
@@ -114,22 +115,21 @@ struct ConsumerTable {
     /// - Returns: The number of the new entry, and the subscription of a dead object that had the same address.
     mutating func reserve(_ consumer: AnyObject) -> (number: Int?, left: Subscription?) {
         let key = ObjectIdentifier(consumer)
-        if let entry = entries[key], entry.consumer != nil { return (nil, nil) }
+        if entries[key] != nil { return (nil, nil) }
         lastNumber += 1
-        let entry = Entry(consumer: consumer, number: lastNumber)
-        return (lastNumber, entries.updateValue(entry, forKey: key)?.subscription)
+        return (lastNumber, entries.insert(consumer, Entry(number: lastNumber), for: key)?.subscription)
     }
 
     /// Puts the subscription into its entry; returns the subscription if the entry was removed before.
     mutating func complete(_ consumer: AnyObject, number: Int, _ subscription: Subscription) -> Subscription? {
         let key = ObjectIdentifier(consumer)
-        guard entries[key]?.number == number else { return subscription }
-        entries[key]?.subscription = subscription
+        guard entries[key]?.value.number == number else { return subscription }
+        entries.insert(consumer, Entry(number: number, subscription: subscription), for: key)
         return nil
     }
 
     mutating func remove(_ consumer: AnyObject) -> Subscription? {
-        entries.removeValue(forKey: ObjectIdentifier(consumer))?.subscription
+        entries.remove(ObjectIdentifier(consumer))?.subscription
     }
 
     /// Removes the entries of dead objects.
@@ -137,9 +137,7 @@ struct ConsumerTable {
     /// - Returns: The subscriptions of dead objects, and the objects that live. The caller releases both without the
     ///   lock: another thread may have released an object meanwhile, and the object's deinit may publish or cancel.
     mutating func removeDead() -> (left: [Subscription], living: [AnyObject]) {
-        let living = entries.values.compactMap(\.consumer)
-        let dead = entries.filter { $0.value.consumer == nil }
-        for key in dead.keys { entries[key] = nil }
-        return (dead.values.compactMap(\.subscription), living)
+        let (dead, living) = entries.removeDead()
+        return (dead.compactMap(\.subscription), living)
     }
 }

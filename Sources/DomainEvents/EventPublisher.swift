@@ -51,13 +51,10 @@ public final class EventPublisher: @unchecked Sendable {
     /// Stays true once a bridge has carried this publisher's events; while it is false, ``hasLostItsBridge`` takes no
     /// lock.
     private let hasHadBridge = Atomic(false)
-    private var strands: [ObjectIdentifier: WeakStrand] = [:]
+    /// By the identities of their executors.
+    private var strands = WeakTable<DeliveryStrand, Void>()
     private var consumers = ConsumerTable()
     let importRight = ImportRight()
-
-    private struct WeakStrand {
-        weak var strand: DeliveryStrand?
-    }
 
     /// Makes a publisher that is independent of every other publisher.
     public convenience init() {
@@ -303,11 +300,10 @@ public final class EventPublisher: @unchecked Sendable {
     /// The one strand of all deliveries on this queue.
     func strand(on executor: StrandExecutor) -> DeliveryStrand {
         let (strand, living): (DeliveryStrand, [DeliveryStrand]) = lock.withLock {
-            if let strand = strands[executor.identity]?.strand { return (strand, []) }
-            let living = strands.values.compactMap(\.strand)
-            strands = strands.filter { $0.value.strand != nil }
+            if let strand = strands[executor.identity]?.object { return (strand, []) }
+            let living = strands.removeDead().living
             let strand = DeliveryStrand(executor: executor)
-            strands[executor.identity] = WeakStrand(strand: strand)
+            strands.insert(strand, (), for: executor.identity)
             return (strand, living)
         }
         // These may be the last references to strands and their queues, so they are released without the lock.

@@ -47,24 +47,17 @@ struct NotificationRoute: Sendable, Equatable {
 
 /// The numbers by which routes know publishers and notification centers.
 enum NotificationStations {
-    private struct Entry {
-        weak var center: NotificationCenter?
-        let number: UInt64
-    }
-
     private static let lock = Lock()
     // Guarded by `lock`, which the compiler cannot see.
-    nonisolated(unsafe) private static var entries: [ObjectIdentifier: Entry] = [:]
+    nonisolated(unsafe) private static var numbers = WeakTable<NotificationCenter, UInt64>()
 
     static func number(of center: NotificationCenter) -> UInt64 {
         let (number, living): (UInt64, [NotificationCenter]) = lock.withLock {
             let key = ObjectIdentifier(center)
-            // An earlier center may have had the same address.
-            if let entry = entries[key], entry.center === center { return (entry.number, []) }
-            let living = entries.values.compactMap(\.center)
-            entries = entries.filter { $0.value.center != nil }
+            if let known = numbers[key] { return (known.value, []) }
+            let living = numbers.removeDead().living
             let number = UInt64.random(in: 1 ... .max)
-            entries[key] = Entry(center: center, number: number)
+            numbers.insert(center, number, for: key)
             return (number, living)
         }
         // These may be the last references to other centers and their observers, so they are released without the lock.

@@ -10,14 +10,9 @@ final class JournalRecordings: @unchecked Sendable {
     private let lock = Lock()
     private var subscriptions: [Subscription] = []
     private var watches: [NameWatch] = []
-    private var recorded: [Recorded] = []
+    /// The names that are recorded from each publisher; recording one again would give each event a second position.
+    private var recorded = WeakTable<EventPublisher, Set<EventName>>()
     private var hasEnded = false
-
-    /// A name that is recorded from a publisher; recording it again would give each event a second position.
-    private struct Recorded {
-        weak let publisher: EventPublisher?
-        let name: EventName
-    }
 
     init(_ core: JournalCore) {
         self.core = core
@@ -31,14 +26,19 @@ final class JournalRecordings: @unchecked Sendable {
 
     /// Notes that this name is recorded; false if this was noted before, or if the recording has ended.
     private func isNew(_ name: EventName, of publisher: EventPublisher) -> Bool {
-        lock.withLock {
-            recorded.removeAll { $0.publisher == nil }
-            guard !hasEnded, !recorded.contains(where: { $0.publisher === publisher && $0.name == name }) else {
-                return false
-            }
-            recorded.append(Recorded(publisher: publisher, name: name))
-            return true
+        let (isNew, living): (Bool, [EventPublisher]) = lock.withLock {
+            let living = recorded.removeDead().living
+            guard !hasEnded else { return (false, living) }
+            let key = ObjectIdentifier(publisher)
+            // Taken out, the set is not copied when the name goes into it.
+            var names = recorded.remove(key) ?? []
+            let isNew = names.insert(name).inserted
+            recorded.insert(publisher, names, for: key)
+            return (isNew, living)
         }
+        // These may be the last references to publishers and their handlers, so they are released without the lock.
+        withExtendedLifetime(living) {}
+        return isNew
     }
 
     func record(named names: Set<String>, of publisher: EventPublisher, at site: SubscriptionSite) {
