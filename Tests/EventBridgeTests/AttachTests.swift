@@ -24,57 +24,6 @@ private struct ParcelWeighed: DomainEvent {
     var filler = ""
 }
 
-/// A host, its workers in memory, and a socket in a directory of the test's own.
-struct AttachHome {
-    let directory: PrivateDirectory
-    let publisher = EventPublisher()
-    let attached = Collected<ClientAttached>()
-    let detached = Collected<ClientDetached>()
-
-    init() throws {
-        directory = try PrivateDirectory()
-    }
-
-    var path: String { directory.path + "/s" }
-
-    func start(
-        workers: [InMemoryWorker] = [],
-        control change: (inout ControlSocket) -> Void = { _ in }
-    ) async throws
-        -> (bridge: BridgeHost, subscriptions: [Subscription])
-    {
-        let subscriptions = [
-            publisher.subscribe(to: ClientAttached.self) { [attached] in attached.add($0) },
-            publisher.subscribe(to: ClientDetached.self) { [detached] in detached.add($0) },
-        ]
-        var control = ControlSocket(path)
-        change(&control)
-        return (try await BridgeHost.inMemory(publisher, workers: workers, control: control), subscriptions)
-    }
-
-    /// Attaches a client and waits until the host knows the client's interest.
-    func attach(_ publisher: EventPublisher, name: String = "test") async throws -> BridgeClient {
-        let before = attached.all.count
-        let client = try await BridgeClient.connect(to: path, publisher: publisher, name: name)
-        await attached.wait { $0.count > before }
-        return client
-    }
-
-    /// A worker that provides each box that is ordered.
-    static let provisioning = InMemoryWorker("provisioning", subscribes: [ParcelOrdered.self]) { publisher in
-        [publisher.subscribe(to: ParcelOrdered.self) { publisher.publish(ParcelPacked(label: $0.label)) }]
-    }
-}
-
-/// A directory that is this user's alone.
-final class PrivateDirectory: Sendable {
-    private let outer: TemporaryDirectory
-    /// Made by the socket.
-    var path: String { outer.path + "/run" }
-
-    init() throws { outer = try TemporaryDirectory() }
-}
-
 @Suite("Attached clients", .serialized, .timeLimit(.minutes(5)))
 struct AttachTests {
     @Test("a client publishes and subscribes as the host does, and has an interest of its own")
@@ -545,73 +494,10 @@ extension AttachHome {
     fileprivate init(at other: AttachHome) throws {
         directory = other.directory
     }
-}
 
-/// A client that speaks the protocol by hand.
-final class RawClient: Sendable {
-    private let socket: SharedDescriptor
-
-    init(to path: String) throws {
-        socket = try SharedDescriptor(UnixSocket.connect(to: path))
-        try setReceiveTimeout(socket.rawValue, milliseconds: 60_000)
-    }
-
-    static func hello(versions: ClosedRange<UInt64> = ProtocolVersion.supported) -> Hello {
-        Hello(
-            versions: versions,
-            name: "raw",
-            cookie: "",
-            library: "raw",
-            windowBytes: 1 << 20,
-            windowEvents: 4_096,
-            frameBytes: 16 << 20
-        )
-    }
-
-    func send(_ message: ControlMessage) {
-        let buffer = CBORBuffer()
-        message.encode(into: buffer)
-        send(Array(buffer.bytes))
-    }
-
-    func send(_ bytes: [UInt8]) {
-        _ = bytes.withUnsafeBytes { UnixSocket.send(socket.rawValue, $0) }
-    }
-
-    /// The next message that arrives whole.
-    func receive() -> ControlMessage? {
-        receiveFrame()?.withUnsafeBytes { try? ControlMessage(decoding: $0, limits: LinkLimits()) }
-    }
-
-    /// The next frame that arrives whole, without its length; nil at the end, or if nothing comes for a minute.
-    func receiveFrame() -> [UInt8]? {
-        guard let head = receive(bytes: 4) else { return nil }
-        return receive(bytes: head.reduce(0) { $0 << 8 | Int($1) })
-    }
-
-    /// All that arrives before the end.
-    func receiveRest() -> [UInt8] {
-        var all: [UInt8] = []
-        while let byte = receive(bytes: 1) { all += byte }
-        return all
-    }
-
-    private func receive(bytes count: Int) -> [UInt8]? {
-        var all: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: count)
-        while all.count < count {
-            let missing = count - all.count
-            let outcome = buffer.withUnsafeMutableBytes { bytes in
-                let place = UnsafeMutableRawBufferPointer(rebasing: bytes[..<missing])
-                return UnixSocket.receive(socket.rawValue, into: place, blocking: true)
-            }
-            guard case .transferred(let arrived) = outcome, arrived > 0 else { return nil }
-            all += buffer[..<arrived]
-        }
-        return all
-    }
-
-    func close() {
-        UnixSocket.shutdownBoth(socket.rawValue)
+    /// A worker that provides each box that is ordered.
+    fileprivate static let provisioning = InMemoryWorker("provisioning", subscribes: [ParcelOrdered.self]) {
+        publisher in
+        [publisher.subscribe(to: ParcelOrdered.self) { publisher.publish(ParcelPacked(label: $0.label)) }]
     }
 }
