@@ -145,11 +145,31 @@ func run(_ request: SpawnRequest) throws -> (output: String, exit: ChildExit) {
     return (output, child.waitForExit())
 }
 
+/// A program with arguments, without a shell.
+func program(_ path: String, _ arguments: String...) -> SpawnRequest {
+    var request = SpawnRequest(executable: path)
+    request.arguments = arguments
+    return request
+}
+
 func shell(_ script: String) -> SpawnRequest {
     var request = SpawnRequest(executable: "/bin/sh")
     request.arguments = ["-c", script]
     request.environment = ["PATH": "/usr/bin:/bin"]
     return request
+}
+
+/// The numbers that `ls` lists; its own descriptor for the directory is the lowest that was free.
+func descriptors(in output: String) -> [Int] {
+    output.split(whereSeparator: \.isWhitespace).compactMap { Int($0) }.sorted()
+}
+
+/// The hexadecimal number behind a key of /proc/self/status.
+func mask(_ key: String, in status: String) -> UInt64? {
+    for line in status.split(separator: "\n") where line.hasPrefix(key + ":") {
+        return line.split(whereSeparator: \.isWhitespace).last.flatMap { UInt64($0, radix: 16) }
+    }
+    return nil
 }
 
 /// A directory of its own, removed with the files in it.

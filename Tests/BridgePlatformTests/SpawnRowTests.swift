@@ -9,28 +9,9 @@ import Glibc
 import Darwin
 #endif
 
-/// The numbers that `ls` lists; its own descriptor for the directory is the lowest that was free.
-private func descriptors(in output: String) -> [Int] {
-    output.split(whereSeparator: \.isWhitespace).compactMap { Int($0) }.sorted()
-}
-
-/// The hexadecimal number behind a key of /proc/self/status.
-private func mask(_ key: String, in status: String) -> UInt64? {
-    for line in status.split(separator: "\n") where line.hasPrefix(key + ":") {
-        return line.split(whereSeparator: \.isWhitespace).last.flatMap { UInt64($0, radix: 16) }
-    }
-    return nil
-}
-
 /// The request as it is, and the same for a child that is tied to this process.
 private func bothWays(_ request: SpawnRequest) -> [SpawnRequest] {
     [request, request.tied()]
-}
-
-private func program(_ path: String, _ arguments: String...) -> SpawnRequest {
-    var request = SpawnRequest(executable: path)
-    request.arguments = arguments
-    return request
 }
 
 extension PlatformTests {
