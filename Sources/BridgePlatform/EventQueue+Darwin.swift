@@ -16,13 +16,9 @@ final class EventQueue: PollerQueue, @unchecked Sendable {
         queue = FileDescriptor(owning: try SystemError.check("making a kqueue") { kqueue() })
         ready = .allocate(capacity: Self.batch)
         ready.initialize(repeating: kevent(), count: Self.batch)
-        do throws(SystemError) {
-            try FileDescriptor.setCloseOnExec(queue.rawValue)
-            try apply(Self.wakeIdentifier, EVFILT_USER, EV_ADD | EV_CLEAR, token: 0)
-        } catch {
-            ready.deallocate()
-            throw error
-        }
+        // If one of these throws, the deinit frees the memory: all properties have their values.
+        try FileDescriptor.setCloseOnExec(queue.rawValue)
+        try apply(Self.wakeIdentifier, EVFILT_USER, EV_ADD | EV_CLEAR, token: 0)
     }
 
     deinit {

@@ -19,13 +19,10 @@ final class EventQueue: PollerQueue, @unchecked Sendable {
         wakeUp = FileDescriptor(owning: try SystemError.check("making an eventfd") { cbp_event_open() })
         ready = .allocate(capacity: Int(cbp_epoll_batch))
         ready.initialize(repeating: cbp_ready(), count: Int(cbp_epoll_batch))
-        do throws(SystemError) {
-            // The eventfd is edge-triggered, so it need not be read: each write is a new edge.
-            try add(wakeUp.rawValue, [.readable, .edgeTriggered], token: Self.wakeToken)
-        } catch {
-            ready.deallocate()
-            throw error
-        }
+        // If this throws, the deinit frees the memory: all properties have their values.
+        //
+        // The eventfd is edge-triggered, so it need not be read: each write is a new edge.
+        try add(wakeUp.rawValue, [.readable, .edgeTriggered], token: Self.wakeToken)
     }
 
     deinit {

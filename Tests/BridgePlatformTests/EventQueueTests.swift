@@ -3,6 +3,12 @@ import Testing
 
 @testable import BridgePlatform
 
+#if canImport(Glibc)
+import Glibc
+#else
+import Darwin
+#endif
+
 #if os(Linux)
 extension PlatformTests {
     @Suite("A poller's queue waits where the system refuses a call")
@@ -22,6 +28,20 @@ extension PlatformTests {
                     let count = queue.wait(atMost: limit)
                     let tokens = (0..<count).compactMap { queue.event(at: $0)?.token }
                     #expect(tokens == [7])
+                }
+            }
+        }
+
+        @Test("A queue that cannot watch its own wake-up is not made, and frees its memory once")
+        func watchRefused() async {
+            await #expect(processExitsWith: .success) {
+                guard MissingSystemCalls.installForWatches() else {
+                    return CurrentProcess.report("not tested: a refused watch, as this system has no filters")
+                }
+                // The C library ends a process that frees memory twice, at the latest when it hands the memory out.
+                for _ in 0..<10 {
+                    let error = #expect(throws: SystemError.self) { _ = try EventQueue() }
+                    #expect(error?.code == ENOSPC)
                 }
             }
         }

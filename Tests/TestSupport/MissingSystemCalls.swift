@@ -5,7 +5,7 @@ import Darwin
 #endif
 
 #if os(Linux)
-/// Makes this process and its children run as where some system calls are missing.
+/// Makes this process and its children run as where some system calls are missing, or fail.
 ///
 /// It installs a filter, so the kernel must have filters. No process can remove a filter: use this only in exit tests.
 package enum MissingSystemCalls {
@@ -31,8 +31,10 @@ package enum MissingSystemCalls {
 
     #if arch(x86_64)
     private static let (prctl, seccomp) = (157, 317)
+    private static let changeWatches: UInt32 = 233
     #else
     private static let (prctl, seccomp) = (167, 277)
+    private static let changeWatches: UInt32 = 21
     #endif
     private static let createRuleset: UInt32 = 444
     private static let waitPrecisely: UInt32 = 441
@@ -48,6 +50,11 @@ package enum MissingSystemCalls {
     ///
     /// - Returns: False if the filter cannot be installed.
     package static func installForPreciseWaits() -> Bool { install([waitPrecisely], answering: EPERM) }
+
+    /// As where the user watches as many descriptors as the user may: `epoll_ctl` answers with ENOSPC.
+    ///
+    /// - Returns: False if the filter cannot be installed.
+    package static func installForWatches() -> Bool { install([changeWatches], answering: ENOSPC) }
 
     private static func install(_ missing: [UInt32], answering error: CInt) -> Bool {
         guard let systemCall else { return false }
