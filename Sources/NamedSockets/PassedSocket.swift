@@ -37,6 +37,7 @@ package final class PassedSocket: ListeningSocket {
         do {
             kind = try UnixSocket.kind(of: number)
         } catch {
+            FileDescriptor(owning: number).close()
             throw .system(number, error)
         }
         guard case .listening(let path?) = kind else {

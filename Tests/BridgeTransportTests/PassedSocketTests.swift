@@ -1,6 +1,7 @@
 import BridgePlatform
 import BridgeProtocol
 import NamedSockets
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -94,4 +95,23 @@ struct PassedSocketTests {
             )
         }
     }
+
+    #if os(Linux)
+    @Test("is closed, too, if the system does not say what it is")
+    func unknown() async {
+        await #expect(processExitsWith: .success) {
+            let number = try UnixSocket.unconnected().release()
+            guard MissingSystemCalls.installForSocketNames() else {
+                return CurrentProcess.report("not tested: a socket without an answer, as this system has no filters")
+            }
+            let error = #expect(throws: PassedSocketError.self) { try PassedSocket(owning: number, named: nil) }
+            guard case .system(number, let cause)? = error else {
+                Issue.record("\(error.debugDescription)")
+                return
+            }
+            #expect(cause.code == ENOBUFS)
+            #expect(!FileDescriptor.isOpen(number))
+        }
+    }
+    #endif
 }

@@ -31,10 +31,10 @@ package enum MissingSystemCalls {
 
     #if arch(x86_64)
     private static let (prctl, seccomp) = (157, 317)
-    private static let changeWatches: UInt32 = 233
+    private static let (changeWatches, socketName): (UInt32, UInt32) = (233, 51)
     #else
     private static let (prctl, seccomp) = (167, 277)
-    private static let changeWatches: UInt32 = 21
+    private static let (changeWatches, socketName): (UInt32, UInt32) = (21, 204)
     #endif
     private static let createRuleset: UInt32 = 444
     private static let waitPrecisely: UInt32 = 441
@@ -55,6 +55,11 @@ package enum MissingSystemCalls {
     ///
     /// - Returns: False if the filter cannot be installed.
     package static func installForWatches() -> Bool { install([changeWatches], answering: ENOSPC) }
+
+    /// As where the kernel has no memory for the name of a socket: `getsockname` answers with ENOBUFS.
+    ///
+    /// - Returns: False if the filter cannot be installed.
+    package static func installForSocketNames() -> Bool { install([socketName], answering: ENOBUFS) }
 
     private static func install(_ missing: [UInt32], answering error: CInt) -> Bool {
         guard let systemCall else { return false }
