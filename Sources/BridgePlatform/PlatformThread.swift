@@ -34,7 +34,7 @@ package final class PlatformThread: Sendable {
     /// Starts a thread for whose end no other thread waits.
     ///
     /// - Parameters:
-    ///   - name: shown by debuggers and `top`, cut to 15 bytes.
+    ///   - name: shown by debuggers and `top`, which show the characters that fit into its first 15 bytes.
     ///   - stackSize: in bytes, at least 128 KiB; 0 means the system's default.
     package static func start(
         name: String,
@@ -110,9 +110,12 @@ private final class ThreadStart {
     }
 }
 
-/// The name cut to 15 bytes: Linux refuses a longer name altogether.
+/// The characters at the name's beginning that fit into 15 bytes: Linux refuses a longer name altogether.
 private func shortened(_ name: String) -> String {
-    var result = ""
-    for character in name where result.utf8.count + character.utf8.count <= 15 { result.append(character) }
-    return result
+    var count = 0
+    let beginning = name.prefix { character in
+        count += character.utf8.count
+        return count <= 15
+    }
+    return String(beginning)
 }
