@@ -10,13 +10,15 @@ package import Darwin
 /// A child of this process: it can be signalled, and its exit is noticed and its status taken at most once.
 ///
 /// On Linux `signal` goes through a pidfd: it reaches the child or no process. `signalGroup` goes to the child's number
-/// where the system signals groups by number only. The caller must ask for the exit with `onExit` or `waitForExit`: a
-/// child that exits after the end of this object stays in the process table as long as this process lives.
+/// where the system signals groups by number only. A child that outlives this object runs on; `AbandonedChildren` takes
+/// its status when it ends.
 ///
 /// `@unchecked Sendable` is sound: the mutable properties are touched under `lock` only.
 package final class ChildProcess: @unchecked Sendable {
     package let processIdentifier: pid_t
     private let killsGroupOnExit: Bool
+    /// Whether this object only waits for the end of a child that has outlived its first object.
+    private let isAbandoned: Bool
     /// The peak memory of this process, which the system may count as the child's.
     private let inheritedPeak: Int
     private let lock = Lock()
@@ -30,6 +32,7 @@ package final class ChildProcess: @unchecked Sendable {
     init(_ process: pid_t, killsGroupOnExit: Bool) throws(SystemError) {
         processIdentifier = process
         self.killsGroupOnExit = killsGroupOnExit
+        isAbandoned = false
         inheritedPeak = CurrentProcess.peakLeftToChildren()
         let descriptor = cbp_process_open(process)
         if descriptor >= 0 {
@@ -48,9 +51,27 @@ package final class ChildProcess: @unchecked Sendable {
         exit = ChildExit(status: .reapedElsewhere, resourceUse: nil)
     }
 
+    /// Takes over the wait for a child whose first object is about to end.
+    private init(of process: pid_t, _ handle: SharedDescriptor, killsGroupOnExit: Bool, inheritedPeak: Int) {
+        processIdentifier = process
+        self.handle = handle
+        self.killsGroupOnExit = killsGroupOnExit
+        self.inheritedPeak = inheritedPeak
+        isAbandoned = true
+    }
+
     deinit {
-        // A child that has exited leaves the process table; a running one will stay there as a zombie after its exit.
-        _ = collectExit()
+        // A child that has exited leaves the process table now. One that runs on would stay there after its exit as a
+        // zombie, as long as this process lives. This must not block: any thread may release the last reference.
+        guard collectExit() == nil, !isAbandoned, let handle else { return }
+        AbandonedChildren.shared.add(
+            ChildProcess(
+                of: processIdentifier,
+                handle,
+                killsGroupOnExit: killsGroupOnExit,
+                inheritedPeak: inheritedPeak
+            )
+        )
     }
 
     /// Starts a process and waits until the new program has begun or the start has failed.

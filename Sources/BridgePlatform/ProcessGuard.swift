@@ -42,14 +42,6 @@ package final class ProcessGuard: @unchecked Sendable {
         self.endedEarly = endedEarly
     }
 
-    deinit {
-        // Closing the connection ends the guard, so it comes before the wait for that end.
-        connection = nil
-        guard isAlive, let child else { return }
-        // Without the thread the guard may stay in the process table as long as this process lives.
-        try? PlatformThread.start(name: "guard", stackSize: 128 << 10) { _ = child.waitForExit() }
-    }
-
     /// Starts a guard and does not wait until it runs; what children send earlier waits in the connection.
     ///
     /// - Parameters:

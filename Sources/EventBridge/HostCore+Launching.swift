@@ -22,7 +22,11 @@ extension HostCore {
             poller: poller,
             host: self
         )
-        lock.withLock { workers[index].starts.launch(incarnation) }
+        let mayStart = lock.withLock {
+            workers[index].starts.launch(incarnation)
+            return !isAbandoned
+        }
+        guard mayStart else { return }
         peer.reopen()
         start(incarnation, isSuccessor: false)
     }
@@ -44,8 +48,11 @@ extension HostCore {
             poller: poller,
             host: self
         )
-        lock.withLock { workers[index].starts.launch(successor: incarnation) }
-        start(incarnation, isSuccessor: true)
+        let mayStart = lock.withLock {
+            workers[index].starts.launch(successor: incarnation)
+            return !isAbandoned
+        }
+        if mayStart { start(incarnation, isSuccessor: true) }
     }
 
     private func start(_ incarnation: WorkerIncarnation, isSuccessor: Bool) {
@@ -68,7 +75,14 @@ extension HostCore {
                 reports.publish(WorkerLeftBehind(worker: specification.name, pid: pid, found))
             }
         )
-        launcher.launch(order) { [weak self] result in self?.launched(incarnation, result) }
+        launcher.launch(order) { [weak self] result in
+            if let self {
+                launched(incarnation, result)
+            } else if case .success(let worker) = result {
+                // The host was released while the process was being started: no other code knows of the process.
+                worker.process.signal(.kill)
+            }
+        }
     }
 
     private func launched(_ incarnation: WorkerIncarnation, _ result: Result<LaunchedWorker, LaunchFailure>) {
@@ -81,7 +95,7 @@ extension HostCore {
             )
         case .success(let worker):
             // This comes first: in `childSpawned` the supervisor signals a child that was to stop during its spawn.
-            incarnation.spawned(worker)
+            guard incarnation.spawned(worker) else { return }
             if !worker.missingFromBox.isEmpty {
                 reports.publish(
                     WorkerBoxIncomplete(

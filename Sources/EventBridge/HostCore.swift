@@ -47,8 +47,7 @@ final class HostCore: @unchecked Sendable {
     private var startWaiter = StartWaiter.none
     private var stopWaiters: [CheckedContinuation<Void, Never>] = []
     private var startRequest = StartRequest.outstanding(nil)
-    private var isStopRequested = false
-    private var isStopped = false
+    private var stopping = Stopping.notRequested
     // Set once, before anything runs: the supervisor and its environment need each other.
     private var supervisorBox: Supervisor?
 
@@ -226,6 +225,18 @@ final class HostCore: @unchecked Sendable {
         case made
     }
 
+    /// How far the stop of all workers has come.
+    private enum Stopping: Comparable {
+        case notRequested
+        case requested
+        case done
+        /// Everything was ended at once: no further process may be launched.
+        case abandoned
+    }
+
+    /// Whether the host was abandoned; called with the lock held.
+    var isAbandoned: Bool { stopping == .abandoned }
+
     /// Starts all workers, and waits until each is ready, a worker has failed, or the caller's task is cancelled.
     func start() async -> StartOutcome {
         await withTaskCancellationHandler {
@@ -239,7 +250,7 @@ final class HostCore: @unchecked Sendable {
 
     private func start(thenResume continuation: CheckedContinuation<StartOutcome, Never>) {
         let (mayStart, isAwaited): (Bool, Bool) = lock.withLock {
-            guard !isStopRequested else { return (false, false) }
+            guard stopping == .notRequested else { return (false, false) }
             startRequest = .underWay(escalations: 0)
             if case .cancelled = startWaiter { return (true, false) }
             startWaiter = .waiting(continuation)
@@ -250,6 +261,7 @@ final class HostCore: @unchecked Sendable {
         if !isAwaited { continuation.resume(returning: .cancelled) }
         let (isToStop, escalations): (Bool, Int) = lock.withLock {
             defer { startRequest = .made }
+            let isStopRequested = stopping != .notRequested
             if case .underWay(let escalations) = startRequest { return (isStopRequested, escalations) }
             return (isStopRequested, 0)
         }
@@ -260,10 +272,11 @@ final class HostCore: @unchecked Sendable {
     func stop() async {
         await withCheckedContinuation { continuation in
             let (isDone, isNext): (Bool, Bool) = lock.withLock {
-                if !isStopped { stopWaiters.append(continuation) }
-                isStopRequested = true
-                if case .underWay = startRequest { return (isStopped, false) }
-                return (isStopped, true)
+                let isDone = stopping >= .done
+                if !isDone { stopWaiters.append(continuation) }
+                stopping = max(stopping, .requested)
+                if case .underWay = startRequest { return (isDone, false) }
+                return (isDone, true)
             }
             if isDone { continuation.resume() } else if isNext { supervisor?.stopRequested() }
         }
@@ -280,8 +293,9 @@ final class HostCore: @unchecked Sendable {
     func waitUntilStopped() async {
         await withCheckedContinuation { continuation in
             let isDone = lock.withLock {
-                if !isStopped { stopWaiters.append(continuation) }
-                return isStopped
+                let isDone = stopping >= .done
+                if !isDone { stopWaiters.append(continuation) }
+                return isDone
             }
             if isDone { continuation.resume() }
         }
@@ -329,6 +343,11 @@ final class HostCore: @unchecked Sendable {
     func abandon() {
         router.stop()
         statusBoard.finish()
+        // The end of a process that is killed here may ask for the next start, which must not come.
+        let starts = lock.withLock {
+            stopping = .abandoned
+            return workers.flatMap(\.starts.all)
+        }
         for incarnation in starts { incarnation.abandon() }
         poller.stop()
     }
@@ -383,7 +402,7 @@ final class HostCore: @unchecked Sendable {
             router.stop()
             statusBoard.finish()
             let waiters = lock.withLock {
-                isStopped = true
+                stopping = max(stopping, .done)
                 defer { stopWaiters = [] }
                 return stopWaiters
             }

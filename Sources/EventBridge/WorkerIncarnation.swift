@@ -37,6 +37,7 @@ final class WorkerIncarnation: HostSession, @unchecked Sendable {
     /// Whether this start gets no more events, because they are kept for the next process.
     var keepsEvents = false
     private var hasReported = false
+    private var isAbandoned = false
     private var output = OutputTail()
 
     /// A process that runs or has ended.
@@ -75,14 +76,21 @@ final class WorkerIncarnation: HostSession, @unchecked Sendable {
     }
 
     /// Notes the process, which can be signalled from now on.
-    func spawned(_ worker: LaunchedWorker) {
+    ///
+    /// - Returns: False if this start was abandoned before its process was there: then the process is killed.
+    func spawned(_ worker: LaunchedWorker) -> Bool {
         let process = worker.process
         let made = Started(
             process: process,
             identifier: process.processIdentifier,
             missingFromBox: worker.missingFromBox
         )
-        lock.withLock { started = made }
+        let isLate = lock.withLock {
+            if !isAbandoned { started = made }
+            return isAbandoned
+        }
+        if isLate { process.signal(.kill) }
+        return !isLate
     }
 
     /// Begins to read the link and to watch the process; called after ``spawned(_:)``.
@@ -257,9 +265,15 @@ final class WorkerIncarnation: HostSession, @unchecked Sendable {
         return .protocolViolation("its outbox is damaged: \(damage)")
     }
 
-    /// Kills the process and closes the link, without a goodbye.
+    /// Kills the process, also one that is just being started, and closes the link, without a goodbye.
     func abandon() {
-        signal(.kill)
+        let process = lock.withLock {
+            isAbandoned = true
+            end.signalWasSent()
+            // Released, so that the wait for the process's end does not depend on this object's life.
+            return started?.process.take()
+        }
+        process?.signal(.kill)
         link.close()
     }
 }

@@ -1,9 +1,10 @@
 import BridgeTransport
 import DomainEvents
-import EventBridge
 import Supervision
 import TestSupport
 import Testing
+
+@testable import EventBridge
 
 /// A process that ends when it is signalled, and reports the signal.
 private final class ObedientProcess: WorkerProcess {
@@ -94,5 +95,55 @@ struct StopWhileSpawningTests {
         #expect(launcher.signals.all.isEmpty, "what was started runs on")
         await bridge.shutdown(drainingWithin: .zero)
         #expect(launcher.signals.all == [.terminate])
+    }
+
+    @Test("A24: and released, kills the worker as soon as there is a process")
+    func released() async throws {
+        let launcher = PatientLauncher()
+        var bridge: BridgeHost? = try BridgeHost(
+            publisher: EventPublisher(),
+            workers: [WorkerSpecification("late", executable: .path("in memory"), handshakeTimeout: .seconds(3_600))],
+            launcher: launcher
+        )
+        weak let host = bridge
+        let starting = Task { [bridge] in try await bridge?.start() }
+        await launcher.orders.wait { $0.count == 1 }
+        starting.cancel()
+        await #expect(throws: CancellationError.self) { try await starting.value }
+        bridge = nil
+        while host != nil, !Task.isCancelled { await Task.yield() }
+        launcher.orders.all[0]()
+        #expect(await launcher.signals.wait { !$0.isEmpty } == [.kill])
+    }
+
+    @Test("A24: and abandoned, starts no process again, even if the end of a process asks for that at once")
+    func abandoned() async throws {
+        let launcher = PatientLauncher()
+        let bridge = try BridgeHost(
+            publisher: EventPublisher(),
+            workers: [
+                WorkerSpecification(
+                    "killed",
+                    executable: .path("in memory"),
+                    backoff: .exponential(startsAtOnce: true),
+                    handshakeTimeout: .seconds(3_600)
+                )
+            ],
+            launcher: launcher
+        )
+        let starting = Task { try await bridge.start() }
+        await launcher.orders.wait { $0.count == 1 }
+        launcher.orders.all[0]()
+        bridge.abandon()
+        #expect(launcher.signals.all == [.kill])
+        // The thread of the link reports the end, after which the supervisor asks for the next start.
+        while bridge.status.first?.starts == 1, !Task.isCancelled { await Task.yield() }
+        await withCheckedContinuation { continuation in
+            guard let supervisor = bridge.core.supervisor else { return continuation.resume() }
+            supervisor.whenPerformed { continuation.resume() }
+        }
+        #expect(launcher.orders.count == 1)
+        starting.cancel()
+        await #expect(throws: (any Error).self) { try await starting.value }
     }
 }
