@@ -107,11 +107,16 @@ package final class ProcessGuard: @unchecked Sendable {
             lock.withLock { self.child = child }
             do {
                 try child.onExit(on: poller) { [weak self] exit in self?.ended(exit.status) }
+                begun(nil)
             } catch {
-                // Most likely the poller was stopped: the bridge is ending. The guard ends with it, and counts as gone.
+                // If the poller was stopped, the bridge is ending: the guard ends with it, and counts as gone.
+                let isStopped = error.code == ECANCELED
+                // Otherwise another guard will take the place of this one, whose end would kill the children that it
+                // knows. So it must know none: they are started on this thread, behind this guard.
+                if !isStopped { _ = try? child.signal(SIGKILL) }
                 ended(nil)
+                begun(isStopped ? nil : .failed(error))
             }
-            begun(nil)
         case .failure(let error):
             // The end comes first: what is called next finds that this guard has gone.
             ended(nil)

@@ -1,4 +1,5 @@
 import BridgePlatform
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -183,6 +184,40 @@ extension PlatformTests {
                 poller.stop()
                 var information = siginfo_t()
                 #expect(waitid(P_ALL, 0, &information, WEXITED | WNOHANG | WNOWAIT) == -1 && errno == ECHILD)
+            }
+        }
+
+        #if os(Linux)
+        @Test("A guard whose end could not be noticed counts as not begun, and is told of no child")
+        func unwatched() async {
+            await #expect(processExitsWith: .success) {
+                let poller = try Poller(name: "guard test")
+                guard MissingSystemCalls.installForWatches() else {
+                    return CurrentProcess.report("not tested: an unwatched guard, as this system has no filters")
+                }
+                let guarding = try ProcessGuard.start(program: try guardPath(), on: poller)
+                let begun = Mailbox<SpawnError?>()
+                guarding.whenBegun { begun.put($0) }
+                #expect(try begun.wait()[0]?.code == ENOSPC)
+                #expect(guarding.descriptor == nil)
+                poller.stop()
+            }
+        }
+        #endif
+
+        @Test
+        func aGuardThatOutlivesItsObjectLeavesTheProcessTable() async {
+            await #expect(processExitsWith: .success) {
+                let poller = try Poller(name: "guard test")
+                var guarding: ProcessGuard? = try ProcessGuard.start(program: try guardPath(), on: poller)
+                let begun = Mailbox<SpawnError?>()
+                guarding?.whenBegun { begun.put($0) }
+                #expect(try begun.wait() == [nil])
+                // As in a bridge that is released without a shutdown: the guard's exit comes after the poller's end.
+                poller.stop()
+                guarding = nil
+                var information = siginfo_t()
+                waitUntil { waitid(P_ALL, 0, &information, WEXITED | WNOHANG | WNOWAIT) == -1 && errno == ECHILD }
             }
         }
 
