@@ -102,6 +102,9 @@ extension Link {
     /// The reasons of this event's strikes, one for each incarnation that crashed over it; the event has not left yet.
     package func strikes(of sequence: UInt64) -> [String] { lock.withLock { sending.strikes(of: sequence) } }
 
+    /// The name of an unsettled event; nil if no unsettled event has this sequence.
+    package func unsettledName(_ sequence: UInt64) -> String? { lock.withLock { sending.unsettledName(sequence) } }
+
     // MARK: - What a living peer is doing
 
     /// The events in the peer's handlers, by their sequences.

@@ -1,6 +1,8 @@
 /// Events that an outbox could not take, or that its overflow policy dropped, are gone: the bridge counts and announces
 /// them.
 ///
+/// A report of the bridge over which a worker has crashed as often as it may is dropped and announced, too.
+///
 /// One announcement covers all losses of one event name on one link within a tenth of a second.
 public struct EventsDropped: DomainEvent, SelfReport {
     /// The name of the events.

@@ -287,7 +287,7 @@ extension ExitBlame {
             case .broken:
                 .beyondHelp(
                     """
-                    \(CrashLedger.deadLettersInARow) events in a row were dead-lettered because it crashed over them, \
+                    \(CrashLedger.deadLettersInARow) events in a row were put aside because it crashed over them, \
                     and it handled none between; last: \(reason)
                     """
                 )

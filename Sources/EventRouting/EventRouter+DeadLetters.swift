@@ -10,6 +10,9 @@ extension EventRouter {
 
     /// Judges the crash of a worker's incarnation; blames an event if there is exactly one to blame.
     ///
+    /// A crash over a report of the bridge counts against the worker. The crash is reported too: if it counted for
+    /// nothing, a worker that crashes over such reports would be restarted, and cause further reports, for ever.
+    ///
     /// Call this before the next incarnation is started.
     ///
     /// - Parameter suspects: the events that may be to blame; nil if unknown: then all open events are suspects.
@@ -19,19 +22,20 @@ extension EventRouter {
         because reason: String,
         suspects: [EventID]? = nil
     ) -> CrashLedger.Verdict {
-        let (verdict, event, struck) = peer.incarnationCrashed(link, because: reason, suspects: suspects)
+        let (verdict, name, event, struck) = peer.incarnationCrashed(link, because: reason, suspects: suspects)
         if let struck { publisher.recording.note([.strike(struck, at: peer.noted, reason: reason)]) }
+        let isOverReport = name.map(isSelfReport) ?? false
         if let event {
-            deadLetters?.add(event, cause: .crashes, reasons: event.strikes, from: peer)
-            let reasons = event.strikes.joined(separator: "; ")
-            tell(
-                event.context.id,
-                .deadLettered,
-                at: peer,
-                because: "worker \"\(peer.peerName)\" died of it: \(reasons)"
-            )
+            let text = "worker \"\(peer.peerName)\" died of it: \(event.strikes.joined(separator: "; "))"
+            if isOverReport {
+                // The letter would cause another report.
+                losses.add(event: event.name, id: event.context.id, link: peer.peerName, reason: text)
+            } else {
+                deadLetters?.add(event, cause: .crashes, reasons: event.strikes, from: peer)
+            }
+            tell(event.context.id, .deadLettered, at: peer, because: text)
         }
-        return verdict
+        return isOverReport && verdict != .broken ? .worker : verdict
     }
 
     /// Announces that a peer has refused an event, and keeps the event as a dead letter if this process keeps any.

@@ -15,25 +15,27 @@ extension Peer {
     ///
     /// Call this before the next incarnation is started.
     ///
-    /// - Returns: The verdict; `event`, which was taken out of the outbox and is not sent again; and `struck`, which
-    ///   has a new strike and stays in the outbox, if a journal has to hear of that. `event` and `struck` may be nil.
+    /// - Returns: The verdict; `name`, the name of the event that has a new strike; `event`, which was taken out of the
+    ///   outbox and is not sent again; and `struck`, which has a new strike and stays in the outbox, if a journal has
+    ///   to hear of that. `name`, `event` and `struck` may be nil.
     func incarnationCrashed(
         _ ended: Link,
         because reason: String,
         suspects known: [EventID]? = nil
-    ) -> (verdict: CrashLedger.Verdict, event: UndeliveredEvent?, struck: EventID?) {
+    ) -> (verdict: CrashLedger.Verdict, name: String?, event: UndeliveredEvent?, struck: EventID?) {
         incarnationEnded(ended)
         // This moves the events to the link of the next incarnation, where they are judged.
         renew(after: ended)
         let suspects = known ?? ended.unfinished
-        typealias Judgement = (CrashLedger.Verdict, UndeliveredEvent?, Link?, EventID?)
-        let (verdict, event, retired, struck): Judgement = lock.withLock {
-            guard ledger.strikesEvents else { return (.worker, nil, nil, nil) }
+        typealias Judgement = (CrashLedger.Verdict, String?, UndeliveredEvent?, Link?, EventID?)
+        let (verdict, name, event, retired, struck): Judgement = lock.withLock {
+            guard ledger.strikesEvents else { return (.worker, nil, nil, nil, nil) }
             let finding = current.predecessorCrashed(suspects: suspects, because: reason)
             let verdict = ledger.crashed(finding)
-            guard case .struck(let sequence, _) = finding else { return (verdict, nil, nil, nil) }
+            guard case .struck(let sequence, _) = finding else { return (verdict, nil, nil, nil, nil) }
+            let name = current.unsettledName(sequence)
             guard verdict == .deadLetter || verdict == .broken else {
-                return (verdict, nil, nil, current.owedEvent(sequence))
+                return (verdict, name, nil, nil, current.owedEvent(sequence))
             }
             // Sequences have no gaps, so the other events get new numbers in another link.
             let retired = current
@@ -43,10 +45,10 @@ extension Peer {
             let event = retired.retire(movingTo: next, without: sequence)
             if event != nil { counts.deadLettered += 1 }
             putInPlace(next)
-            return (verdict, event, retired, nil)
+            return (verdict, name, event, retired, nil)
         }
         retired?.wakeWaiters()
-        return (verdict, event, struck)
+        return (verdict, name, event, struck)
     }
 
     /// Notes, before an event that the peer got becomes a dead letter, that the peer must not forget the event.

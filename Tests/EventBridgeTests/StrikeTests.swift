@@ -202,7 +202,7 @@ struct StrikeTests {
             publisher.publish(Between())
         }
         let gaveUp = try #require(await reports.gaveUp.wait { !$0.isEmpty }.first)
-        #expect(gaveUp.reason.contains("3 events in a row were dead-lettered"))
+        #expect(gaveUp.reason.contains("3 events in a row were put aside"))
         #expect(gaveUp.reason.contains("SIGABRT"))
         // The oldest three, in order.
         let letters = bridge.deadLetters.map(\.eventID.number)

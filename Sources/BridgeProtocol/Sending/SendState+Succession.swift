@@ -166,6 +166,15 @@ extension SendState {
     }
 
     package func strikes(of sequence: UInt64) -> [String] { outbox.probation.strikes(of: sequence) ?? [] }
+
+    /// The name of an unsettled event in the outbox; nil if no unsettled event has this sequence.
+    package func unsettledName(_ sequence: UInt64) -> String? {
+        var name: String?
+        outbox.forEachUnsettled(through: sequence) { record in
+            if record.sequence == sequence { name = event(of: record)?.name }
+        }
+        return name
+    }
 }
 
 extension UndeliveredEvent {
