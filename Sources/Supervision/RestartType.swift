@@ -9,7 +9,7 @@ public enum RestartType: String, Hashable, Sendable, CaseIterable {
     /// Started again only after an abnormal end: for a child that may finish its work.
     case transient
 
-    /// Never started again, not even when the restart of a sibling has stopped it.
+    /// Never started again unless that is requested, not even when the restart of a sibling has stopped it.
     case temporary
 
     package func restarts(afterNormalEnd isNormal: Bool) -> Bool {

@@ -25,7 +25,8 @@ struct SupervisedChild: Sendable {
     var failures = 0
     var restarts = 0
     var window = RestartWindow()
-    /// Whether a requested start has yet to come; a child on demand then starts even if nothing waits for it.
+    /// Whether a requested start has yet to come; a child on demand then starts even if nothing waits for it, and a
+    /// temporary child comes back with its group.
     var isWanted = false
     /// Whether the start of the supervisor waits for the child.
     var isAwaited = false

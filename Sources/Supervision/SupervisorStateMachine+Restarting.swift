@@ -15,7 +15,10 @@ extension SupervisorStateMachine {
             children[index].phase = .gaveUp(why)
             noteRest(index)
         case .stop: children[index].phase = .stopped
-        case .rejoin: children[index].phase = child.specification.restart == .temporary ? .stopped : .waiting
+        case .rejoin:
+            // A temporary child comes back only if its restart was requested too.
+            let comesBack = child.specification.restart != .temporary || child.isWanted
+            children[index].phase = comesBack ? .waiting : .stopped
         case .restart: children[index].phase = .queued
         case .rest: fallDormant(index)
         case .handOver: cutOver(index, from: child.pid)

@@ -111,6 +111,25 @@ import Testing
         #expect(simulation.status.map(\.state) == [.ready, .stopped, .stopped, .ready])
     }
 
+    @Test(arguments: [false, true])
+    func temporaryMemberWhoseRestartWasRequestedComesBackWithTheGroupOnce(isRequestedFirst: Bool) {
+        let simulation = running(.oneForAll, types: [.permanent, .temporary, .permanent, .permanent])
+        if isRequestedFirst { simulation.give(.restartRequested(index: 1)) }
+        simulation.exit(3)
+        if !isRequestedFirst { simulation.give(.restartRequested(index: 1)) }
+        letDrain(simulation)
+        #expect(simulation.state(1) == simulation.state(0))
+        simulation.fireNext()
+        simulation.allComeUp()
+        #expect(simulation.status.allSatisfy { $0.state == .ready })
+        simulation.exit(0)
+        letDrain(simulation)
+        simulation.fireNext()
+        simulation.allComeUp()
+        #expect(simulation.status.map(\.state) == [.ready, .stopped, .ready, .ready])
+        #expect(simulation.breaches.isEmpty)
+    }
+
     @Test func childStoppedOnRequestIsLeftOutOfTheGroup() {
         let simulation = running(.oneForAll)
         simulation.exit(0)
