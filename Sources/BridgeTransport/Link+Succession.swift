@@ -210,7 +210,7 @@ extension Link {
 
     /// What is known of the events that a peer had accepted and that never came.
     package struct Loss: Sendable, Hashable {
-        /// How many of the peer's events had come; gaps that came over the stream count too.
+        /// How many of the peer's events had come; gaps do not count.
         package let arrived: UInt64
         /// How many events are gone; nil if the number is unknown, and may be 0.
         package let count: UInt64?
@@ -228,7 +228,7 @@ extension Link {
     package var loss: Loss? {
         lock.withLock {
             guard let end = ending.end else { return nil }
-            let arrived = receiving.lastReceived + peerMemory.foundEvents
+            let arrived = receiving.receivedEvents + peerMemory.foundEvents
             if let found = peerMemory.found {
                 return found.damage.map { damage in
                     let count = found.isMissingKnown ? found.missing : nil

@@ -94,6 +94,31 @@ struct PeerNumberTests {
         poller.stop()
     }
 
+    @Test("of a peer whose events may be lost, those that had come are counted without the gaps between them")
+    func arrivedBeforeLoss() throws {
+        let poller = try Poller(name: "test")
+        let delegate = RecordingDelegate(onMessage: { link, message in
+            LinkPair.hostReceived(message, link, LinkLimits())
+        })
+        let (link, peer) = try Self.connect(delegate, poller)
+        let gap = GapFrame(
+            sequence: 2,
+            name: .text("BoxSaved"),
+            count: 1,
+            reason: 1,
+            ranges: [.init(first: .sender(number: 2), last: 2)]
+        )
+        peer.send(event: 1)
+        peer.send(frame(gap))
+        peer.send(event: 3)
+        peer.stream.finishWriting()
+        #expect(delegate.end.wait { $0 != nil })
+        delegate.events.wait { $0.count == 2 }
+        #expect(delegate.gaps.value.count == 1 && delegate.events.value.map(\.sequence) == [1, 3])
+        #expect(link.loss?.arrived == 2)
+        poller.stop()
+    }
+
     /// Takes no event.
     private final class Refuser: PartialSink, Sendable {
         let end = Shared<LinkEnd?>(nil)
