@@ -38,7 +38,7 @@ public enum BridgeWorker {
 
     /// Runs a worker until the supervisor stops it; the throwing form of `main(_:)`.
     ///
-    /// - Throws: ``WorkerError``, what `body` throws, or the system's error if it gives no thread or descriptor.
+    /// - Throws: ``WorkerError``, or what `body` throws.
     public static func run(_ body: @escaping @Sendable (EventPublisher) async throws -> [Subscription]) async throws {
         let session = try takeSession()
         let subscriptions = KeptSubscriptions()
@@ -48,7 +48,7 @@ public enum BridgeWorker {
 
     /// Runs a worker made of loops until the supervisor stops it.
     ///
-    /// - Throws: ``WorkerError``, what `body` throws, or the system's error if it gives no thread or descriptor.
+    /// - Throws: ``WorkerError``, or what `body` throws.
     public static func run(_ body: @escaping @Sendable (EventPublisher) async throws -> Void) async throws {
         try await takeSession().run(body)
     }
@@ -66,11 +66,15 @@ public enum BridgeWorker {
         }
     }
 
-    private static func takeSession() throws -> ProcessSession {
+    private static func takeSession() throws(WorkerError) -> ProcessSession {
         let inherited = try InheritedLink.take()
         // The program's output leaves line by line, so that a crash loses no finished line.
         CurrentProcess.printByLine()
-        return try ProcessSession(inherited)
+        do throws(SystemError) {
+            return try ProcessSession(inherited)
+        } catch {
+            throw WorkerError(error)
+        }
     }
 
     /// Exit statuses of sysexits.h.

@@ -14,7 +14,7 @@ struct ProcessSession: Sendable {
     /// SIGKILL, on every system.
     private static let killSignal: CInt = 9
 
-    init(_ inherited: consuming InheritedLink) throws {
+    init(_ inherited: consuming InheritedLink) throws(SystemError) {
         let poller = try Poller(name: "bridge")
         let parent = CurrentProcess.parentIdentifier
         // On every system the end of the link shows that the host is gone. The poller sees that even while a handler

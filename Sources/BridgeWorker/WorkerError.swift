@@ -1,3 +1,5 @@
+import BridgePlatform
+
 // FoundationEssentials is the small half of Foundation; where it does not exist, there is only the whole.
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -17,6 +19,8 @@ public struct WorkerError: Error, Sendable, CustomStringConvertible {
         case rejected
         /// The link ended before the worker was asked to stop, or because one side broke the protocol.
         case linkEnded
+        /// The operating system refused something that a worker cannot do without.
+        case system
     }
 
     /// The kind of failure.
@@ -28,6 +32,11 @@ public struct WorkerError: Error, Sendable, CustomStringConvertible {
     package init(_ code: Code, _ description: String) {
         self.code = code
         self.description = description
+    }
+
+    /// The worker could not begin, for lack of a thread or a descriptor.
+    init(_ error: SystemError) {
+        self.init(.system, "the worker cannot begin: \(error)")
     }
 }
 

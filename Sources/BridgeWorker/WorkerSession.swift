@@ -75,10 +75,14 @@ package final class WorkerSession: GuestSession.Owner, @unchecked Sendable {
 
     /// Introduces the worker over `stream`; returns its publisher when the host has welcomed the worker and said which
     /// events the host wants.
-    package func begin(over stream: any ByteStream) async throws -> EventPublisher {
+    package func begin(over stream: any ByteStream) async throws(WorkerError) -> EventPublisher {
         let guest = GuestSession(over: link, stream, poller: poller, owner: self)
         lock.withLock { self.guest = guest }
-        try guest.begin(as: name, cookie: cookie, limits: limits, features: .bookmarks)
+        do throws(SystemError) {
+            try guest.begin(as: name, cookie: cookie, limits: limits, features: .bookmarks)
+        } catch {
+            throw WorkerError(error)
+        }
         let outcome = await withCheckedContinuation { continuation in
             let known = lock.withLock {
                 if handshake == nil { handshakeWaiter = continuation }
