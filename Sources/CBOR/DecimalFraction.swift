@@ -62,9 +62,11 @@ struct DecimalFraction {
     static func decimal(exponent: Int, magnitude: UnsafeRawBufferPointer, isNegative: Bool) -> Decimal? {
         let digits = magnitude.drop { $0 == 0 }
         guard digits.count <= 16, (-128...127).contains(exponent) else { return nil }
+        // The bytes of a negative number hold -1 - value. A significand has sixteen bytes; one more than the greatest
+        // would be rounded.
+        if isNegative, digits.count == 16, digits.allSatisfy({ $0 == 0xFF }) { return nil }
         var significand = Decimal(0)
         for byte in digits { significand = significand * 256 + Decimal(Int(byte)) }
-        // The bytes hold -1 - value.
         if isNegative { significand += 1 }
         let result = Decimal(sign: isNegative ? .minus : .plus, exponent: exponent, significand: significand)
         return result.isNaN ? nil : result

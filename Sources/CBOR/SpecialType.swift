@@ -21,8 +21,9 @@ enum SpecialType {
         depth: Int,
         limits: CBORLimits
     ) throws(CBORError) {
-        // A tag is one level; the array in a decimal fraction or the map in a date is another.
-        let levels = value is Data ? 0 : value is Decimal || value is Date ? 2 : 1
+        // A tag is one level; the array in a decimal fraction or the map in a date is another. The tag of a long
+        // mantissa is the third level of a decimal.
+        let levels = value is Data ? 0 : value is Decimal ? 3 : value is Date ? 2 : 1
         guard depth + levels <= limits.maximumDepth else {
             throw CBORError(.depthExceeded(limit: limits.maximumDepth), offset: output.pointee.count)
         }

@@ -168,6 +168,18 @@ struct SpecialTypeTests {
         #expect(throws: CBORError.self) { try decoded(Decimal.self, hex: "c4830001") }
     }
 
+    @Test("a mantissa of sixteen bytes is read if a decimal holds it exactly, and refused otherwise")
+    func longestMantissa() throws {
+        let ones = String(repeating: "ff", count: 15)
+        let greatest = try #require(Decimal(string: "340282366920938463463374607431768211455"))
+        #expect(try decoded(Decimal.self, hex: "c250\(ones)ff") == greatest)
+        #expect(try decoded(Decimal.self, hex: "c350\(ones)fe") == -greatest)
+        #expect(try hex(-greatest) == "c48200c350\(ones)fe")
+        // -2¹²⁸ has 39 digits, of which a decimal would round the last one.
+        #expect(throws: CBORError.self) { try decoded(Decimal.self, hex: "c350\(ones)ff") }
+        #expect(throws: CBORError.self) { try decoded(Decimal.self, hex: "c48200c350\(ones)ff") }
+    }
+
     @Test("tags count as levels when encoding")
     func depth() throws {
         let limits = CBORLimits(maximumDepth: 2)
@@ -177,5 +189,26 @@ struct SpecialTypeTests {
         _ = try CBOREncoder(limits: limits).encode(Date(timeIntervalSince1970: 0))
         #expect(throws: CBORError.self) { try CBOREncoder(limits: limits).encode([Date(timeIntervalSince1970: 0)]) }
         #expect(throws: CBORError.self) { try CBOREncoder(limits: limits).encode([Decimal(1)]) }
+    }
+
+    @Test("what can be encoded within a depth can be decoded within it, whatever the type", arguments: 1...5)
+    func sameDepth(maximumDepth: Int) throws {
+        let limits = CBORLimits(maximumDepth: maximumDepth)
+        func check<T: Codable & Equatable>(_ value: T, takes levels: Int) throws {
+            let encoder = CBOREncoder(limits: limits)
+            guard maximumDepth > levels else {
+                #expect(throws: CBORError.self) { try encoder.encode([value]) }
+                return
+            }
+            let bytes = try encoder.encode([value])
+            #expect(try CBORDecoder(limits: limits).decode([T].self, from: bytes) == [value])
+        }
+        let long = try #require(Decimal(string: "18446744073709551616"))
+        for decimal in [1, long, -long - 1] { try check(decimal, takes: 3) }
+        let fine = Date(timeIntervalSinceReferenceDate: 700_000_000 + 1 / 0x1p23)
+        for date in [Date(timeIntervalSince1970: 0), fine] { try check(date, takes: 2) }
+        try check(UUID(), takes: 1)
+        try check(try #require(URL(string: "http://www.example.com")), takes: 1)
+        try check(Data([1]), takes: 0)
     }
 }
