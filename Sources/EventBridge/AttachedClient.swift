@@ -35,10 +35,19 @@ final class AttachedClient: HostSession, @unchecked Sendable {
 
     /// 30 s of silence end a client's link: a client that hangs must not keep an outbox here.
     let heartbeat = Heartbeat(every: .seconds(1), tolerance: 30)
+    let frameDeadline: Duration?
     private static let longestTitle = 64
 
-    init(_ arrival: Arrival, name: String, limits: LinkLimits, poller: Poller, owner: AttachedClients) {
+    init(
+        _ arrival: Arrival,
+        name: String,
+        limits: LinkLimits,
+        frameDeadline: Duration,
+        poller: Poller,
+        owner: AttachedClients
+    ) {
         self.arrival = arrival
+        self.frameDeadline = frameDeadline
         self.name = name
         self.poller = poller
         self.owner = owner
@@ -133,6 +142,11 @@ final class AttachedClient: HostSession, @unchecked Sendable {
 
     func guestWasSilent(for time: Duration) {
         lock.withLock { fault = "was silent for \(time.milliseconds / 1_000) s" }
+        link.close()
+    }
+
+    func guestStalled(_ text: String) {
+        lock.withLock { fault = "broke the protocol: \(text)" }
         link.close()
     }
 

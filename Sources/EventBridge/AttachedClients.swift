@@ -115,6 +115,7 @@ final class AttachedClients: @unchecked Sendable {
                 arrival,
                 name: "client-\(lastNumber)",
                 limits: control.link,
+                frameDeadline: control.frameDeadline,
                 poller: poller,
                 owner: self
             )

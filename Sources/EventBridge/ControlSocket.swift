@@ -26,6 +26,9 @@ public struct ControlSocket: Sendable, Hashable {
     /// refused.
     public var overflow: [String: OverflowPolicy]
 
+    /// How long a frame that a client has begun may make no progress: as long as a client may be silent.
+    package var frameDeadline = Duration.seconds(30)
+
     /// The socket that a service manager has made; nil if the host makes one.
     let passed: PassedSocket?
 

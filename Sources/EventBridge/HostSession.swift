@@ -8,8 +8,8 @@ import Supervision
 /// A host's side of one link: the handshake with a guest, the guest's wishes, and the guest's signs of life.
 ///
 /// The guest is a worker's process or an attached client. The conforming type adds what it knows of its guest, and what
-/// it does about the guest. All calls come on the link's reading thread, except `guestWasSilent`, which comes on the
-/// poller's thread; none comes with a lock held.
+/// it does about the guest. All calls come on the link's reading thread, except `guestWasSilent` and `guestStalled`,
+/// which come on the poller's thread; none comes with a lock held.
 protocol HostSession: LinkControlSink {
     var link: Link { get }
     var peer: Peer { get }
@@ -19,6 +19,8 @@ protocol HostSession: LinkControlSink {
     /// The guest's incarnation, which it learns from the welcome.
     var incarnation: UInt64 { get }
     var heartbeat: Heartbeat { get }
+    /// How long a frame that the guest has begun may make no progress; nil for any time.
+    var frameDeadline: Duration? { get }
     /// The names of the events that the guest may publish; nil for any.
     var publishable: Set<EventName>? { get }
     /// Whether the guest may bring events that come from other machines.
@@ -33,6 +35,8 @@ protocol HostSession: LinkControlSink {
     /// Any other message came, such as a goodbye, or a worker's request for more time.
     func guestSaid(_ message: ControlMessage)
     func guestWasSilent(for time: Duration)
+    /// The guest does not go on with a frame; `text` says which limit it has passed.
+    func guestStalled(_ text: String)
 }
 
 extension HostSession {
@@ -104,7 +108,10 @@ extension HostSession {
         // Only a client is added and watched here: a worker is known, and the supervisor times its start.
         if peer.isAttached { router.add(peer) }
         router.announceInterest(to: peer, over: link)
-        if peer.isAttached { watchSilence() }
+        if peer.isAttached {
+            watchSilence()
+            watchFrames()
+        }
     }
 
     /// Checks once per interval whether the guest has been silent for too long.
@@ -131,6 +138,25 @@ extension HostSession {
             )
             guard let silence = found else { return look(watch) }
             guestWasSilent(for: silence)
+        }
+    }
+
+    /// Checks several times within the frames' deadline whether the guest goes on with a frame that it has begun.
+    ///
+    /// Each byte of the frame is a sign of life, so the watch over the silence does not find such a guest.
+    func watchFrames() {
+        guard let deadline = frameDeadline else { return }
+        look(ProgressWatch(deadline: deadline, from: .onMonotonicClock), deadline)
+    }
+
+    private func look(_ watch: ProgressWatch, _ deadline: Duration) {
+        poller.schedule(at: watch.nextLook.nanoseconds) { [weak self] in
+            guard let self, !link.hasEnded else { return }
+            var watch = watch
+            guard watch.looked(at: .onMonotonicClock, progress: link.unfinishedFrame) else {
+                return look(watch, deadline)
+            }
+            guestStalled("a frame that it has begun made no progress for \(deadline.text), which is the limit")
         }
     }
 }

@@ -24,6 +24,7 @@ extension WorkerIncarnation {
     var router: EventRouter? { host?.router }
 
     var heartbeat: Heartbeat { specification.child.heartbeat }
+    var frameDeadline: Duration? { specification.limits.frameDeadline }
 
     func judge(_ hello: Hello) -> HostHandshake.Outcome {
         HostHandshake.helloReceived(hello, expecting: cookie)
@@ -76,6 +77,13 @@ extension WorkerIncarnation {
         // A worker that a debugger holds cannot answer; afterwards it has all of its time again.
         if isBeingDebugged { return watchSilence() }
         supervisor?.heartbeatMissed(index: index, start: number, after: time, busyWith: busyWith)
+    }
+
+    func guestStalled(_ text: String) {
+        if isBeingDebugged { return watchFrames() }
+        // A worker that stands still may have been found silent first: then the host is ending it already.
+        if isBeingEnded { return }
+        violated(text)
     }
 
     /// The name and id of the event that the worker is handling; nil if the shared memory does not show one.

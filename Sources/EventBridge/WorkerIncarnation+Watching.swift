@@ -6,7 +6,7 @@ import EventRouting
 import Locks
 import Supervision
 
-/// Checks now and then whether a worker is idle, or takes too long over an event or a frame.
+/// Checks now and then whether a worker is idle, takes too long over an event, or lives on without its link.
 extension WorkerIncarnation {
     /// Checks several times within the idle time whether a worker on demand has had nothing to do.
     ///
@@ -25,26 +25,6 @@ extension WorkerIncarnation {
             let isIdle = watch.looked(at: .onMonotonicClock, activity: link.isQuiet ? activity : nil)
             guard isIdle, link.keepEventsIfIdle(since: activity) else { return look(watch) }
             supervisor?.childIdled(index: index, start: number)
-        }
-    }
-
-    /// Checks several times within the frames' deadline whether the worker goes on with a frame that it has begun.
-    func watchFrames() {
-        guard let deadline = specification.limits.frameDeadline else { return }
-        look(ProgressWatch(deadline: deadline, from: .onMonotonicClock), deadline)
-    }
-
-    private func look(_ watch: ProgressWatch, _ deadline: Duration) {
-        poller.schedule(at: watch.nextLook.nanoseconds) { [weak self] in
-            guard let self, !link.hasEnded else { return }
-            var watch = watch
-            guard watch.looked(at: .onMonotonicClock, progress: link.unfinishedFrame) else {
-                return look(watch, deadline)
-            }
-            if isBeingDebugged { return watchFrames() }
-            // A worker that stands still may have been found silent first: then the host is ending it already.
-            if isBeingEnded { return }
-            violated("a frame that it has begun made no progress for \(deadline.text), which is the limit")
         }
     }
 

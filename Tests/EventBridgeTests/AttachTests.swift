@@ -217,6 +217,26 @@ struct AttachTests {
         withExtendedLifetime(kept) {}
     }
 
+    @Test("a client that does not go on with a frame is detached, and the reason says so")
+    func stalledFrame() async throws {
+        let home = try AttachHome()
+        let (bridge, kept) = try await home.start { $0.frameDeadline = .milliseconds(400) }
+        let raw = try RawClient(to: home.path)
+        raw.send(.hello(RawClient.hello()))
+        raw.send(.ready)
+        await home.attached.wait { $0.count == 1 }
+        raw.send([0, 0, 1, 0, 0x87, 8, 1])
+        let end = try #require(await home.detached.wait { $0.count == 1 }.first)
+        #expect(
+            end.reason
+                == "broke the protocol: a frame that it has begun made no progress for 400 ms, which is the limit"
+        )
+        #expect(bridge.clients.isEmpty)
+        raw.close()
+        await bridge.shutdown()
+        withExtendedLifetime(kept) {}
+    }
+
     @Test("the outbox of a worker that takes nothing keeps its hard limit, however often a client comes back")
     func returningFlood() async throws {
         let home = try AttachHome()
