@@ -151,15 +151,7 @@ extension SendState {
     }
 
     mutating func append(_ gap: Gap) -> Bool {
-        let frame = GapFrame(
-            sequence: outbox.lastSequence &+ 1,
-            name: names.number(of: gap.name).map(WireName.number) ?? .text(gap.name),
-            count: gap.count.asWritten,
-            reason: gap.reason,
-            ranges: gap.ranges.map { GapFrame.Range(first: parties.written($0.first), last: $0.last.asWritten) }
-        )
-        headBuffer.removeAll()
-        frame.encode(into: headBuffer)
+        encode(gap)
         let bytes = headBuffer.bytes
         guard
             let place = outbox.append(frameLength: bytes.count, source: parties.own, number: 0, isGap: true),
@@ -168,6 +160,28 @@ extension SendState {
         place.copyMemory(from: start, byteCount: bytes.count)
         outbox.frameWasWritten(frameLength: bytes.count)
         return true
+    }
+
+    /// Writes a gap's frame into the buffer for heads.
+    ///
+    /// If the frame is larger than the peer takes, it gets fewer ranges: events of the other origins are only counted,
+    /// like those beyond ``Gap/maximumRanges``.
+    private mutating func encode(_ gap: Gap) {
+        let name = names.number(of: gap.name).map(WireName.number) ?? .text(gap.name)
+        var ranges = gap.ranges.map { GapFrame.Range(first: parties.written($0.first), last: $0.last.asWritten) }
+        while true {
+            let frame = GapFrame(
+                sequence: outbox.lastSequence &+ 1,
+                name: name,
+                count: gap.count.asWritten,
+                reason: gap.reason,
+                ranges: ranges
+            )
+            headBuffer.removeAll()
+            frame.encode(into: headBuffer)
+            if ranges.isEmpty || headBuffer.count - FrameDecoder.headBytes <= maximumFrame { return }
+            ranges.removeLast(ranges.count - ranges.count / 2)
+        }
     }
 
     // MARK: - What the receiver may forget

@@ -237,6 +237,26 @@ struct SendStateTests {
         #expect(try side.write() == ["1", "gap of 1", "3"])
     }
 
+    @Test("a gap that is larger than the peer's frames names fewer origins, and counts all events")
+    func largeGap() throws {
+        let side = SendingSide(windowEvents: nil)
+        side.establish(frameBytes: 3_000)
+        #expect(side.becomeReady() == nil)
+        let gaps = (10..<74).map { number in
+            let source = EventSource(origin: String(repeating: "o", count: 100) + "\(number)", incarnation: 1)
+            return Gap(EventID(source: source, number: 1), name: "Box", reason: .full)
+        }
+        side.put(1)
+        for gap in gaps { side.note(gap) }
+        side.put(2)
+        let bodies = try side.writeBodies()
+        try #require(bodies.count == 3)
+        #expect(bodies.allSatisfy { $0.count <= 3_000 })
+        let frame = try bodies[1].withUnsafeBytes { try GapFrame(decoding: $0, limits: LinkLimits()) }
+        #expect(frame.count == 64)
+        #expect((1..<64).contains(frame.ranges.count))
+    }
+
     // MARK: - Settling
 
     @Test("what the peer may say of events that were never sent, and of gaps: nothing")

@@ -110,7 +110,8 @@ final class SendingSide {
         }
     }
 
-    private func writeBodies() throws -> [[UInt8]] {
+    /// Writes what leaves: the bodies of the frames.
+    func writeBodies() throws -> [[UInt8]] {
         batch.begin()
         state.leave(in: &batch, atMost: 1 << 20, at: { 5 })
         var bytes: [UInt8] = []
