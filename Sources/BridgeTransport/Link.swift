@@ -179,6 +179,9 @@ package final class Link: @unchecked Sendable {
     /// Whether the stream was read to its end: no acknowledgement comes any more.
     package var wasReadToEnd: Bool { lock.withLock { ending.isReadToEnd } }
 
+    /// Whether the peer can read nothing more that this side says, though what it has sent may still be read.
+    package var isPeerDeaf: Bool { lock.withLock { ending.isPeerDeaf } }
+
     package var hasEnded: Bool { lock.withLock { ending.hasEnded } }
 
     package func peerInterestName(of number: UInt64) -> String? { lock.withLock { sending.names.name(of: number) } }

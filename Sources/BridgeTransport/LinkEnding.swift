@@ -37,6 +37,9 @@ package struct LinkEnding: Sendable, Hashable {
     /// Whether anything can still be written to the peer.
     package var isWritable: Bool { end == nil && !isReadToEnd }
 
+    /// Whether the peer can read nothing more that this side says: its process or its stream has ended.
+    package var isPeerDeaf: Bool { isPeerGone || isReadToEnd }
+
     /// Whether a message to the peer is taken.
     package var takesMessages: Bool { isWritable && brokenOff == nil }
 

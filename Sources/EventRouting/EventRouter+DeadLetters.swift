@@ -85,8 +85,10 @@ extension EventRouter {
     }
 
     /// Reports an event that a peer may not publish, if the peer is gone: a living peer reports the refusal itself.
+    ///
+    /// The process may be gone before all that it has sent was read.
     func eventWasForbidden(_ run: borrowing EventRun, over link: Link, because text: String) {
-        guard link.wasReadToEnd, let name = name(of: run.name) else { return }
+        guard link.isPeerDeaf, let name = name(of: run.name) else { return }
         let context = run.context.context
         reports.publish(
             EventRefused(

@@ -1,6 +1,7 @@
 import BridgeProtocol
 import BridgeTransport
 import DomainEvents
+import TestSupport
 import Testing
 
 @testable import EventRouting
@@ -37,5 +38,32 @@ struct RefusedEventTests {
             #expect(letters.map(\.event.isOwed) == (isKept ? [isOwed] : []))
             bench.router.stop()
         }
+    }
+    @Test("or that it may not publish, is reported by the host once the peer's process can read no refusal")
+    func forbidden() async throws {
+        let (bench, refused) = (try RoutingBench(keepsLetters: true), Collected<EventRefused>())
+        let subscription = bench.publisher.subscribe(to: EventRefused.self) { refused.add($0) }
+        let peer = bench.peer("canvas")
+        for sequence: UInt64 in 1...2 {
+            // The stream is not at its end: what the process has sent is still being read.
+            if sequence == 2 { peer.link.peerIsGone() }
+            let disposition = try bench.receive(
+                sequence,
+                .text("Box"),
+                payload: [0xA0],
+                from: peer,
+                publishable: EventName.set(["Else"])
+            )
+            guard case .refused(.forbidden, let text) = disposition else {
+                Issue.record("event \(sequence) was not refused")
+                return
+            }
+            #expect(text == "worker \"canvas\" may not publish Box")
+        }
+        await refused.wait(for: 1)
+        #expect(refused.all.map(\.id) == [EventID(origin: "canvas", incarnation: 7, number: 2).description])
+        #expect(refused.all.allSatisfy { $0.worker == "host" && $0.code == 4 })
+        bench.router.stop()
+        subscription.cancel()
     }
 }

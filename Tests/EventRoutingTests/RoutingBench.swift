@@ -54,14 +54,23 @@ final class RoutingBench: Sendable {
     }
 
     /// Routes an event that a peer brings: a run of one.
-    func receive(_ sequence: UInt64, _ name: WireName, payload: [UInt8], from sender: Peer) throws {
+    ///
+    /// - Parameter publishable: the names of the events that the peer may publish; nil for any.
+    @discardableResult
+    func receive(
+        _ sequence: UInt64,
+        _ name: WireName,
+        payload: [UInt8],
+        from sender: Peer,
+        publishable: Set<EventName>? = nil
+    ) throws -> EventDisposition {
         let head = EventHead(sequence: sequence, id: .sender(number: sequence), nanosecondsSinceEpoch: 1, name: name)
         let context = EventContext(
             id: EventID(origin: sender.peerName, incarnation: 7, number: sequence),
             nanosecondsSinceEpoch: 1
         )
         let link = sender.link
-        _ = try payload.withUnsafeBytes { payload in
+        return try payload.withUnsafeBytes { payload in
             try withUnsafePointer(to: context) { context in
                 var run = EventRun(
                     of: head,
@@ -70,7 +79,7 @@ final class RoutingBench: Sendable {
                     payload: payload,
                     strand: link.strand
                 )
-                return try PeerEvents(of: sender, to: router).link(link, received: &run)
+                return try PeerEvents(of: sender, to: router, publishable: publishable).link(link, received: &run)
             }
         }
     }
