@@ -211,7 +211,7 @@ final class JournalCursor: @unchecked Sendable {
                 here.wasTold()
             case .end(let end):
                 guard isLast else {
-                    leave(here, limit: limit, next: index.map { segments[$0 + 1] }, &steps)
+                    leave(here, end, next: index.map { segments[$0 + 1] }, &steps)
                     return true
                 }
                 if isLiving, isDamage(end, here, byteCount), here.doubts(.end(end, byteCount: byteCount)) {
@@ -309,17 +309,20 @@ final class JournalCursor: @unchecked Sendable {
         finished = here.number
         reached = here.walk.position
         current = nil
-        guard let next, next.number - 1 == here.number, let head = next.head, head.firstPosition > here.walk.position
-        else { return }
-        tell(
-            upTo: head.firstPosition,
-            .damaged(
-                file: SegmentCatalog.fileName(of: here.number),
-                offset: here.walk.offset,
-                byteCount: max(0, limit - here.walk.offset)
-            ),
-            &steps
+        guard let next, next.number - 1 == here.number, let head = next.head else { return }
+        // Behind the end record there may be zeros, if the program was killed before it had cut them off.
+        let lost = end == .closed ? 0 : max(0, head.previousEnd - here.walk.offset)
+        let reason = JournalGap.Reason.damaged(
+            file: SegmentCatalog.fileName(of: here.number),
+            offset: here.walk.offset,
+            byteCount: lost
         )
+        if head.firstPosition > here.walk.position {
+            tell(upTo: head.firstPosition, reason, &steps)
+        } else if lost > 0 {
+            // No event is missing, so these were notes, or the end record.
+            steps.append(.gap(JournalGap(positions: nil, reason: reason)))
+        }
     }
 
     /// Whether this end of the last segment is damage: bytes that are no record, or a file that is too short.
