@@ -27,7 +27,8 @@ public struct JournalRecovery: Sendable, Hashable {
     /// Whether the journal had been closed; if false, its process was killed, the machine went down, or a write failed.
     public let wasClosed: Bool
 
-    /// How many bytes there are from an unfinished or damaged last record to the end of its file; 0 without one.
+    /// How many bytes at the end of the last file are no whole record, up to the last byte that is not zero; 0 if the
+    /// file ends with a whole record.
     public let tornBytes: Int
 
     /// The gaps in the last segment with a head and in the segments after it: missing events, and missing heads.

@@ -11,6 +11,8 @@ package struct SegmentWalk {
     /// Where the unreadable bytes begin, while the walk looks for the next record.
     private var unreadableSince: Int?
     private var beginsWithZero = false
+    /// The offset behind the last byte that is not zero, among the unreadable bytes that the walk has passed.
+    private var tornEnd = 0
     /// Whether the record that closes the journal was read.
     private var isOver = false
 
@@ -43,9 +45,14 @@ package struct SegmentWalk {
         var start = 0
         while true {
             let left = limit - offset
-            // The rest has no room for a record.
-            guard left >= RecordLayout.headBytes, !isOver else { return end(limit: limit) }
             let rest = UnsafeRawBufferPointer(rebasing: window[start...])
+            // The rest has no room for a record.
+            guard left >= RecordLayout.headBytes, !isOver else {
+                guard unreadableSince != nil, left > 0 else { return end() }
+                guard rest.count >= left else { return .needsBytes(left) }
+                if let last = rest[..<left].lastIndex(where: { $0 != 0 }) { tornEnd = offset + last + 1 }
+                return end()
+            }
             guard rest.count >= RecordLayout.headBytes else { return .needsBytes(RecordLayout.headBytes) }
             switch look(at: rest, left: left) {
             case .needsBytes(let count): return .needsBytes(count)
@@ -55,6 +62,8 @@ package struct SegmentWalk {
                     unreadableSince = offset
                     beginsWithZero = isZero
                 }
+                let word = rest.number(at: 0, as: UInt64.self)
+                if word != 0 { tornEnd = offset + 8 - word.leadingZeroBitCount / 8 }
                 offset += 8
                 start += 8
             }
@@ -118,11 +127,12 @@ package struct SegmentWalk {
         }
     }
 
-    private mutating func end(limit: Int) -> Step {
+    private mutating func end() -> Step {
         guard let begin = unreadableSince else { return .end(isOver ? .closed : .full) }
         unreadableSince = nil
         offset = begin
-        return .end(beginsWithZero ? .open : .torn(byteCount: limit - begin))
+        // A torn end begins with a byte that is not zero, so `tornEnd` lies behind its beginning.
+        return .end(beginsWithZero ? .open : .torn(byteCount: tornEnd - begin))
     }
 }
 
@@ -148,6 +158,6 @@ package enum SegmentEnd: Sendable, Hashable {
     case open
     /// Where there is no room for another record.
     case full
-    /// With bytes that are not a record, and no record after them.
+    /// With bytes that are not a record, and no record after them; the zeros behind them do not count.
     case torn(byteCount: Int)
 }

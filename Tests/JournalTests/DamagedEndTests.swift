@@ -48,4 +48,27 @@ struct DamagedEndTests {
         )
         #expect(!stored.lacksEnd)
     }
+
+    @Test(
+        "What is left of a journal's last record is counted, without the zeros behind it",
+        .timeLimit(.minutes(1))
+    )
+    func tornBytes() async throws {
+        let scratch = try ScratchJournal()
+        let journal = try scratch.open()
+        let publisher = EventPublisher()
+        try journal.record(Counted.self, of: publisher)
+        publisher.publish(Counted(number: 1))
+        await journal.waitForSpare()
+        let offset = journal.core.lock.withLock { journal.core.state.accepted.offset }
+        publisher.publish(Counted(number: 2, text: FaultTests.text))
+        let copy = try scratch.copied()
+        await journal.close()
+        let name = SegmentCatalog.fileName(of: 1)
+        let length = try copy.bytes(of: name).count
+        try copy.overwrite(name, at: offset + 700, with: [UInt8](repeating: 0, count: length - offset - 700))
+        let again = try copy.open()
+        #expect(again.recovery == JournalRecovery(lastPosition: 1, wasClosed: false, tornBytes: 700, gaps: []))
+        await again.close()
+    }
 }

@@ -12,6 +12,13 @@ struct JournalFindingsTests {
         #expect(RunningJournal.findings(in: recovery).isEmpty)
     }
 
+    @Test("How many bytes at the end are no whole event or note")
+    func torn() {
+        let recovery = JournalRecovery(lastPosition: 3, wasClosed: false, tornBytes: 700, gaps: [])
+        let finding = "the journal ended with 700 bytes that are no whole event or note"
+        #expect(RunningJournal.findings(in: recovery) == [finding])
+    }
+
     @Test("How many owed events are in no file any more")
     mutating func unprotected() {
         recovery.unprotectedEvents = 7

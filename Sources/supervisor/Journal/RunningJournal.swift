@@ -37,7 +37,7 @@ struct RunningJournal {
 
     static func findings(in recovery: JournalRecovery) -> [String] {
         let (torn, unprotected) = (recovery.tornBytes, recovery.unprotectedEvents)
-        let end = torn == 0 ? [] : ["the journal ended within an event, of which \(torn) bytes were there"]
+        let end = torn == 0 ? [] : ["the journal ended with \(torn) bytes that are no whole event or note"]
         let removed = "the disk is full: the journal removed segments with owed events or dead letters"
         let owed = "which are lost if this process is killed"
         return end + (unprotected == 0 ? [] : ["\(removed): \(unprotected), \(owed)"])
