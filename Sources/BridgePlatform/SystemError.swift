@@ -38,6 +38,9 @@ package struct SystemError: Error, Equatable, Sendable, CustomStringConvertible 
     /// Whether the file system is full, or this process may write no more there; both may pass.
     package var isFullDisk: Bool { Self.fullDisk.contains(code) }
 
+    /// Whether the disk could not give back what lies in a part of a file.
+    package var isUnreadable: Bool { [EIO, EBADMSG].contains(code) }
+
     /// Whether there is no file of that name.
     package var isMissingFile: Bool { code == ENOENT }
 

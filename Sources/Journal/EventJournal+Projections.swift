@@ -83,7 +83,13 @@ extension EventJournal {
 extension JournalCore {
     /// Which event the files have at a position; nil if the event is no longer there, or cannot be read.
     fileprivate func mark(at position: UInt64) throws(JournalError) -> RecordMark? {
-        let cursor = JournalCursor(storage, at: path, after: position - 1, filter: RecordFilter(JournalQuery()))
+        let cursor = JournalCursor(
+            storage,
+            at: path,
+            after: position - 1,
+            filter: RecordFilter(JournalQuery()),
+            skipsUnreadable: true
+        )
         let (horizon, _) = horizon
         while true {
             for step in try cursor.read(to: horizon) {

@@ -8,6 +8,8 @@ final class JournalCursor: @unchecked Sendable {
     private let storage: any JournalStorage
     private let path: String
     private let filter: RecordFilter
+    /// Whether bytes that the disk cannot read count as damage; if not, they end the reading with an error.
+    private let skipsUnreadable: Bool
     /// The position up to which every event was handed out, filtered out or reported missing.
     private(set) var position: UInt64
     /// The last event that was handed out or filtered out; nil if there was none.
@@ -59,11 +61,20 @@ final class JournalCursor: @unchecked Sendable {
     /// How many bytes the reading of a portion walks over before it stops.
     private static let portionBytes = 1 << 20
 
-    init(_ storage: any JournalStorage, at path: String, after position: UInt64, filter: RecordFilter) {
+    /// - Parameter skipsUnreadable: whether bytes that the disk cannot read count as damage. A host that opens its
+    ///   journal goes on behind the last record that it finds, so for it they are an error.
+    init(
+        _ storage: any JournalStorage,
+        at path: String,
+        after position: UInt64,
+        filter: RecordFilter,
+        skipsUnreadable: Bool
+    ) {
         self.storage = storage
         self.path = path
         self.position = position
         self.filter = filter
+        self.skipsUnreadable = skipsUnreadable
     }
 
     deinit { buffer.deallocate() }
@@ -252,8 +263,10 @@ final class JournalCursor: @unchecked Sendable {
         }
         let offset = here.walk.offset
         let target = UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted])
-        let file = here.file
-        let read = try attempt { () throws(SystemError) in try file.read(at: offset, into: target) }
+        let (file, skips) = (here.file, skipsUnreadable)
+        let read = try attempt { () throws(SystemError) in
+            try skips ? file.readPastUnreadable(at: offset, into: target) : file.read(at: offset, into: target)
+        }
         guard read >= count else { return false }
         here.window = offset..<(offset + read)
         return true
@@ -299,10 +312,10 @@ final class JournalCursor: @unchecked Sendable {
         tell(upTo: next, reason, &steps)
     }
 
-    /// Leaves the current segment; adds a gap if the next segment's head says that this one had further events.
+    /// Leaves the current segment; adds a gap if the next segment's head says that this one had further records.
     private func leave(
         _ here: Current,
-        limit: Int,
+        _ end: SegmentEnd,
         next: SegmentCatalog.Segment?,
         _ steps: inout [StoredStep]
     ) {
@@ -353,7 +366,7 @@ final class JournalCursor: @unchecked Sendable {
         do {
             return try body()
         } catch {
-            throw JournalError(error, at: path)
+            throw JournalError(reading: error, at: path)
         }
     }
 }

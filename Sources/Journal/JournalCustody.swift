@@ -22,7 +22,13 @@ enum CustodyRecovery {
         if safe.owedFrom == 0, let read = fromSafe.custody { return read }
         // Segments with owed events go if the user trims the journal, or opens it on a full disk.
         let begin = max(safe.owedFrom, catalog.firstPosition ?? 1)
-        let cursor = JournalCursor(storage, at: path, after: begin - 1, filter: .nothing)
+        let cursor = JournalCursor(
+            storage,
+            at: path,
+            after: begin - 1,
+            filter: .nothing,
+            skipsUnreadable: false
+        )
         cursor.custody = CustodyLedger()
         repeat { _ = try cursor.read(to: .init(catalog: catalog, end: nil)) } while !cursor.isAtEnd
         return cursor.custody ?? CustodyLedger()

@@ -40,4 +40,14 @@ public struct JournalError: Error, Sendable, Hashable, CustomStringConvertible {
     init(_ error: SystemError, at path: String) {
         self.init(error.isFullDisk ? .full : .system, "the journal \(path): \(error)")
     }
+
+    /// The error of a call that only reads.
+    init(reading error: SystemError, at path: String) {
+        if error.isUnreadable {
+            let remedy = "the disk cannot read a part of the journal; to go on, salvage the rest into a new journal"
+            self.init(.system, "the journal \(path): \(error); \(remedy)")
+        } else {
+            self.init(error, at: path)
+        }
+    }
 }

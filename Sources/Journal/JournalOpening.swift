@@ -27,7 +27,7 @@ struct JournalOpening {
     /// This needs no room in a file system that writes in place. If events have to be safe against a power cut, this
     /// call also writes an unclosed last segment once more and synchronizes all segments.
     init(_ storage: any JournalStorage, at path: String, durability: JournalDurability) throws(JournalError) {
-        var catalog = try SegmentCatalog(of: storage, at: path)
+        var catalog = try SegmentCatalog(of: storage, at: path, skipsUnreadable: false)
         do throws(SystemError) {
             // Removes files that were made ahead and hold nothing.
             for name in catalog.unused + [SegmentCatalog.unfinishedName] { try storage.remove(name) }
@@ -46,7 +46,13 @@ struct JournalOpening {
         // Reading begins with the last segment that has a head: only a head says at which position its segment begins.
         guard let head = catalog.segments.lazy.compactMap(\.head).last, last.number < Self.highest, last.isReadable
         else { throw Self.damaged(last, at: path) }
-        let cursor = JournalCursor(storage, at: path, after: head.firstPosition - 1, filter: .nothing)
+        let cursor = JournalCursor(
+            storage,
+            at: path,
+            after: head.firstPosition - 1,
+            filter: .nothing,
+            skipsUnreadable: false
+        )
         cursor.notesBookmarks = true
         cursor.custody = CustodyLedger()
         var gaps: [JournalGap] = []
@@ -188,7 +194,13 @@ extension JournalCursor {
         _ catalog: SegmentCatalog,
         from head: SegmentHead
     ) throws(JournalError) -> JournalCursor {
-        let cursor = JournalCursor(storage, at: path, after: head.firstPosition - 1, filter: .nothing)
+        let cursor = JournalCursor(
+            storage,
+            at: path,
+            after: head.firstPosition - 1,
+            filter: .nothing,
+            skipsUnreadable: false
+        )
         cursor.notesBookmarks = true
         cursor.custody = CustodyLedger()
         repeat { _ = try cursor.read(to: .init(catalog: catalog, end: nil)) } while !cursor.isAtEnd

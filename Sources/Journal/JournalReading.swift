@@ -32,7 +32,13 @@ final class JournalReading {
     init(_ core: JournalCore, _ query: JournalQuery, after position: UInt64, follows: Bool) {
         self.core = core
         self.follows = follows
-        cursor = JournalCursor(core.storage, at: core.path, after: position, filter: RecordFilter(query))
+        cursor = JournalCursor(
+            core.storage,
+            at: core.path,
+            after: position,
+            filter: RecordFilter(query),
+            skipsUnreadable: true
+        )
     }
 
     func next() async throws -> StoredStep? {

@@ -41,12 +41,14 @@ package struct SegmentCatalog: Sendable {
 
     /// Lists the segments in a directory.
     ///
+    /// - Parameter skipsUnreadable: whether a head that the disk cannot read counts as damaged; if not, it is an error.
     /// - Throws: ``JournalError``; also if the files belong to different journals.
-    package init(of storage: any JournalStorage, at path: String) throws(JournalError) {
+    package init(of storage: any JournalStorage, at path: String, skipsUnreadable: Bool) throws(JournalError) {
         do throws(SystemError) {
             for name in try storage.names() {
                 guard let number = Self.number(of: name) else { continue }
-                guard let look = try Self.look(at: name, in: storage) else { continue }
+                let found = try Self.look(at: name, in: storage, skipsUnreadable: skipsUnreadable)
+                guard let look = found else { continue }
                 switch look.reading {
                 case .unused where look.isZero: unused.append(name)
                 case .head(let head) where head.number != number:
@@ -57,7 +59,7 @@ package struct SegmentCatalog: Sendable {
                 }
             }
         } catch {
-            throw JournalError(error, at: path)
+            throw JournalError(reading: error, at: path)
         }
         try refuseForeign(path)
     }
@@ -86,12 +88,23 @@ package struct SegmentCatalog: Sendable {
             }
             self.isZero = isZero
         }
+
+        /// A file of which the disk cannot read the head, or one without a head that the disk cannot read as a whole.
+        init(_ file: any JournalFile, unreadable error: SystemError) throws(SystemError) {
+            byteCount = try file.byteCount()
+            reading = .damaged("\(error)")
+            isZero = false
+        }
     }
 
     /// Reads the beginning of a file, and finds out whether a file without a head is all zeros.
     ///
     /// - Returns: Nil if the file is gone: the journal's retention may have removed it after it was listed.
-    private static func look(at name: String, in storage: any JournalStorage) throws(SystemError) -> Look? {
+    private static func look(
+        at name: String,
+        in storage: any JournalStorage,
+        skipsUnreadable: Bool
+    ) throws(SystemError) -> Look? {
         let file: any JournalFile
         do throws(SystemError) {
             file = try storage.open(name, forWriting: false)
@@ -102,7 +115,13 @@ package struct SegmentCatalog: Sendable {
         // The writer may begin the segment during the reading. So a headless file is read until two readings agree.
         var before: Look?
         while true {
-            let look = try Look(file)
+            let look: Look
+            do throws(SystemError) {
+                look = try Look(file)
+            } catch {
+                guard skipsUnreadable, error.isUnreadable else { throw error }
+                look = try Look(file, unreadable: error)
+            }
             switch look.reading {
             case .head: return look
             case .unused, .damaged, .unreadable:

@@ -3,16 +3,26 @@ import JournalFormat
 
 /// The files of a journal, for any process, while the process that writes the journal runs or after its end.
 package final class StoredJournal {
-    private let place: JournalPlace
+    package let path: String
+    private let storage: any JournalStorage
+    /// Locks the files, so that no process opens the journal while they are changed.
+    private let lock: () throws(JournalError) -> LockFile?
     package private(set) var catalog: SegmentCatalog
     /// Whether events may be missing after the last one that the last reading found, and nothing says how many.
     package private(set) var lacksEnd = false
 
-    package var path: String { place.path }
+    package convenience init(at path: String) throws(JournalError) {
+        let place = try JournalPlace(at: path, makes: false)
+        try self.init(place.storage, at: path) { () throws(JournalError) in try place.lock() }
+    }
 
-    package init(at path: String) throws(JournalError) {
-        place = try JournalPlace(at: path, makes: false)
-        catalog = try SegmentCatalog(of: place.storage, at: path)
+    init(
+        _ storage: any JournalStorage,
+        at path: String,
+        lock: @escaping () throws(JournalError) -> LockFile?
+    ) throws(JournalError) {
+        (self.storage, self.path, self.lock) = (storage, path, lock)
+        catalog = try SegmentCatalog(of: storage, at: path, skipsUnreadable: true)
     }
 
     /// The files, with the positions of their events.
@@ -73,7 +83,7 @@ package final class StoredJournal {
         _ filter: RecordFilter,
         _ take: (JournalStep<JournalRecord>) throws -> Bool
     ) throws -> UInt64 {
-        let cursor = JournalCursor(place.storage, at: place.path, after: position, filter: filter)
+        let cursor = JournalCursor(storage, at: path, after: position, filter: filter, skipsUnreadable: true)
         defer { lacksEnd = cursor.lacksEnd }
         while true {
             let steps = try cursor.read(to: .init(catalog: catalog, end: nil))
@@ -86,8 +96,13 @@ package final class StoredJournal {
                 if !goesOn { return cursor.position }
             }
             if cursor.isAtEnd { return cursor.position }
-            if cursor.isOutdated { catalog = try SegmentCatalog(of: place.storage, at: place.path) }
+            if cursor.isOutdated { try readCatalog() }
         }
+    }
+
+    /// Lists the files anew, as they may have changed since.
+    private func readCatalog() throws(JournalError) {
+        catalog = try SegmentCatalog(of: storage, at: path, skipsUnreadable: true)
     }
 
     /// Removes the oldest segments whose events all lie before a position; the last segment stays.
@@ -95,17 +110,17 @@ package final class StoredJournal {
     /// - Returns: The removed segments.
     /// - Throws: ``JournalError``, also if a process has the journal open.
     package func trim(before position: UInt64) throws(JournalError) -> [SegmentCatalog.Segment] {
-        let lock = try place.lock()
+        let lock = try lock()
         defer { withExtendedLifetime(lock) {} }
-        catalog = try SegmentCatalog(of: place.storage, at: place.path)
+        try readCatalog()
         var removed: [SegmentCatalog.Segment] = []
         do throws(SystemError) {
             while let next = catalog.headBehindOldest, next.firstPosition <= position {
-                try place.storage.remove(catalog.segments[0].fileName)
+                try storage.remove(catalog.segments[0].fileName)
                 removed.append(catalog.removeOldest())
             }
         } catch {
-            throw JournalError(error, at: place.path)
+            throw JournalError(error, at: path)
         }
         return removed
     }

@@ -109,7 +109,13 @@ struct DamageTests {
         let storage = try FaultyStorage(at: scratch.path)
         let (journal, publisher) = try FaultTests.journal(on: storage)
         for number in 0..<200 { publisher.publish(Counted(number: number, text: FaultTests.text)) }
-        let cursor = JournalCursor(storage, at: "test", after: 0, filter: RecordFilter(JournalQuery()))
+        let cursor = JournalCursor(
+            storage,
+            at: "test",
+            after: 0,
+            filter: RecordFilter(JournalQuery()),
+            skipsUnreadable: false
+        )
         let horizon = journal.core.horizon.0
         storage.failNextOpenings(1, after: goodOpenings)
         var (found, errors) = (0, 0)

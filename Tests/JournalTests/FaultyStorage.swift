@@ -24,6 +24,8 @@ final class FaultyStorage: JournalStorage, @unchecked Sendable {
     private var goodWrites = 0
     private var failsToRemove = 0
     private var failsToOpen = 0
+    private var unreadable: [(name: String, bytes: Range<Int>)] = []
+    private var failsToRead = 0
     private var goodOpenings = 0
     private var gate: Baton?
     private var fillGate: Baton?
@@ -60,6 +62,12 @@ final class FaultyStorage: JournalStorage, @unchecked Sendable {
         lock.withLock { (failsToOpen, goodOpenings) = (count, good) }
     }
 
+    /// Lets the disk give back none of these bytes of a file.
+    func loseBytes(_ bytes: Range<Int>, of name: String) { lock.withLock { unreadable.append((name, bytes)) } }
+
+    /// Lets the next `count` reads fail; later ones succeed again.
+    func failNextReads(_ count: Int) { lock.withLock { failsToRead = count } }
+
     /// Removes this file, as another process might, when the names have been listed.
     func removeAfterListing(_ name: String) { lock.withLock { removedAfterListing = name } }
 
@@ -94,11 +102,19 @@ final class FaultyStorage: JournalStorage, @unchecked Sendable {
         if fails { throw SystemError(code: ENOSPC, operation: "writing") }
     }
 
-    func willRead() {
+    func willRead(_ bytes: Range<Int>, of name: String) throws(SystemError) {
         lock.withLock {
             defer { beforeReading = nil }
             return beforeReading
         }?()
+        let fails = lock.withLock {
+            if failsToRead > 0 {
+                failsToRead -= 1
+                return true
+            }
+            return unreadable.contains { $0.name == name && $0.bytes.overlaps(bytes) }
+        }
+        if fails { throw SystemError(code: EIO, operation: "reading \(name)") }
     }
 
     /// How many bytes were written to a file, without bytes stored through its mapping.
@@ -192,7 +208,7 @@ private final class FaultyFile: JournalFile {
     func byteCount() throws(SystemError) -> Int { try file.byteCount() }
 
     func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int {
-        storage.willRead()
+        try storage.willRead(offset..<(offset + buffer.count), of: name)
         let count = try file.read(at: offset, into: buffer)
         storage.countRead(count)
         return count

@@ -9,8 +9,8 @@ import Testing
 struct LookingTests {
     /// Everything that a cursor without a horizon finds: the reported gaps, and the position that it has reached.
     private static func look(at storage: StaleStorage, _ prepare: () -> Void) throws -> (gaps: [JournalGap], UInt64) {
-        let catalog = try SegmentCatalog(of: storage, at: "test")
-        let cursor = JournalCursor(storage, at: "test", after: 0, filter: .nothing)
+        let catalog = try SegmentCatalog(of: storage, at: "test", skipsUnreadable: false)
+        let cursor = JournalCursor(storage, at: "test", after: 0, filter: .nothing, skipsUnreadable: false)
         prepare()
         var gaps: [JournalGap] = []
         repeat {
@@ -62,7 +62,8 @@ struct LookingTests {
         let storage = try StaleStorage(at: scratch.path)
         for hole in [0..<8, 16..<24] {
             storage.hideNext(hole)
-            #expect(try SegmentCatalog(of: storage, at: "test").segments.map(\.mistake) == [nil], "\(hole)")
+            let catalog = try SegmentCatalog(of: storage, at: "test", skipsUnreadable: false)
+            #expect(catalog.segments.map(\.mistake) == [nil], "\(hole)")
         }
         await journal.close()
     }
@@ -87,7 +88,7 @@ struct LookingTests {
         await journal.close()
         let storage = try FaultyStorage(at: scratch.path)
         storage.removeAfterListing(SegmentCatalog.fileName(of: 1))
-        #expect(try SegmentCatalog(of: storage, at: "test").segments.first?.number == 2)
+        #expect(try SegmentCatalog(of: storage, at: "test", skipsUnreadable: false).segments.first?.number == 2)
     }
 
     // MARK: - Portions

@@ -113,7 +113,11 @@ struct OpeningTests {
         let scratch = try await Self.filled(300)
         let (name, length) = (SegmentCatalog.fileName(of: 1_000), 1 << 40)
         try scratch.makeSparse(name, length)
-        let catalog = try SegmentCatalog(of: FaultyStorage(at: scratch.path), at: scratch.path)
+        let catalog = try SegmentCatalog(
+            of: FaultyStorage(at: scratch.path),
+            at: scratch.path,
+            skipsUnreadable: false
+        )
         #expect(catalog.unused.isEmpty && catalog.segments.last?.byteCount == length)
         #expect(catalog.byteCount(with: .max - length) == .max)
         let journal = try scratch.open()

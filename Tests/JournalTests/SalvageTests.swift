@@ -87,7 +87,11 @@ struct SalvageTests {
         let length = bytes.withUnsafeBytes {
             Int($0.loadUnaligned(fromByteOffset: offset, as: UInt32.self) & 0x0FFF_FFFF)
         }
-        let catalog = try SegmentCatalog(of: FaultyStorage(at: scratch.path), at: scratch.path)
+        let catalog = try SegmentCatalog(
+            of: FaultyStorage(at: scratch.path),
+            at: scratch.path,
+            skipsUnreadable: false
+        )
         let seed = try #require(catalog.segments.first?.head).seed
         let place = withUnsafeBytes(of: (UInt64(offset).littleEndian, UInt64(length).littleEndian)) {
             Checksum.crc32c($0, after: seed)
