@@ -67,6 +67,11 @@ package final class StoredJournal {
         try read(after: position, RecordFilter(query), take)
     }
 
+    /// The wanted events after a position and the places where events are missing, for a reader that takes its time.
+    package func reading(after position: UInt64, where query: JournalQuery) -> StoredReading {
+        StoredReading(self, storage, after: position, RecordFilter(query))
+    }
+
     /// Reads everything, hands over the places where events are missing, and returns the positions that were read.
     package func verify(_ take: (JournalGap) -> Void) throws -> Range<UInt64> {
         // If the oldest head is gone, reading begins at position 1, so that the gap is reported.
@@ -83,25 +88,16 @@ package final class StoredJournal {
         _ filter: RecordFilter,
         _ take: (JournalStep<JournalRecord>) throws -> Bool
     ) throws -> UInt64 {
-        let cursor = JournalCursor(storage, at: path, after: position, filter: filter, skipsUnreadable: true)
-        defer { lacksEnd = cursor.lacksEnd }
-        while true {
-            let steps = try cursor.read(to: .init(catalog: catalog, end: nil))
-            for step in steps {
-                let goesOn =
-                    switch step {
-                    case .record(let record): try take(.event(record))
-                    case .gap(let gap): try take(.gap(gap))
-                    }
-                if !goesOn { return cursor.position }
-            }
-            if cursor.isAtEnd { return cursor.position }
-            if cursor.isOutdated { try readCatalog() }
+        let reading = StoredReading(self, storage, after: position, filter)
+        defer { lacksEnd = reading.lacksEnd }
+        while let step = try reading.next() {
+            if try !take(step) { break }
         }
+        return reading.position
     }
 
     /// Lists the files anew, as they may have changed since.
-    private func readCatalog() throws(JournalError) {
+    func readCatalog() throws(JournalError) {
         catalog = try SegmentCatalog(of: storage, at: path, skipsUnreadable: true)
     }
 

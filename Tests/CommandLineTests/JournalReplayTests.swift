@@ -179,6 +179,34 @@ struct JournalReplayTests {
         }
     }
 
+    @Test("a segment without a head is named once, however many events of it are replayed", .timeLimit(.minutes(5)))
+    func headless() async throws {
+        let workspace = try Workspace()
+        let program = try workspace.program("worker", Self.worker)
+        try workspace.write("bridge.json5", Self.configuration(program))
+        // Each run begins a segment.
+        for numbers in [1...4_200, 4_201...4_201] {
+            try workspace.write("in.jsonl", Self.work(numbers))
+            let run = try await workspace.run("run", "bridge.json5", "--input", "in.jsonl", "--exit-when-idle")
+            #expect(run.status == .exited(code: 0), "\(run.errors)")
+        }
+        let segment = URL(fileURLWithPath: "\(workspace.path)/kept/00000000000000000001.segment")
+        let handle = try FileHandle(forWritingTo: segment)
+        try handle.write(contentsOf: Data(repeating: 0xEE, count: 72))
+        try handle.close()
+
+        try workspace.write("other.json5", Self.configuration(program, journal: false))
+        let other = workspace.start("run", "other.json5")
+        #expect(await other.line(with: "worker \"a\" is ready (process") != nil)
+        let replay = try await workspace.run("journal", "replay", "kept", "--to", "a", "--control", "run/s")
+        #expect(replay.status == .exited(code: 65), "\(replay.errors)")
+        #expect(replay.output.count == 2 && replay.output[0].hasPrefix("(events may be missing: 00000000000000000001"))
+        #expect(replay.output.last == "a has handled 4201 events again; events are missing at 1 place")
+        #expect(Self.handled(by: "a", in: workspace).filter(\.isReplay).map(\.number) == Array(1...4_201))
+        other.terminate()
+        #expect(try await other.result().status == .exited(code: 0))
+    }
+
     @Test("a damaged place is named, and what lies behind it is replayed", .timeLimit(.minutes(5)))
     func damaged() async throws {
         let workspace = try Workspace()

@@ -150,4 +150,20 @@ struct UnreadableTests {
         #expect(found.count + Int(missing) == Self.count && found.last == Self.count - 1)
         await journal.close()
     }
+
+    @Test("A reading that takes its time tells each gap once", .timeLimit(.minutes(1)))
+    func stepByStep() async throws {
+        let (scratch, _) = try await Self.left()
+        try scratch.overwrite(SegmentCatalog.fileName(of: 1), at: 0, with: [UInt8](repeating: 0xEE, count: 72))
+        let reading = try StoredJournal(at: scratch.path).reading(after: 0, where: JournalQuery())
+        var found = Found()
+        while let step = try reading.next() {
+            switch step {
+            case .event(let record): found.positions.append(record.position)
+            case .gap(let gap): found.gaps.append(gap)
+            }
+        }
+        #expect(found.positions == Array(1...300))
+        #expect(found.gaps.count == 1)
+    }
 }

@@ -6,15 +6,12 @@ import Journal
 
 /// `supervisor journal replay`: has a running supervisor send the events of a journal to one worker again.
 ///
-/// The files are read here, in portions, and the supervisor gets a few events at a time: the next ones when the worker
-/// has settled those before. So ending this process ends the replay.
+/// The files are read here, and the supervisor gets a few events at a time: the next ones when the worker has settled
+/// those before. So ending this process ends the replay.
 struct ReplayCommand {
     let selection: JournalSelection
     let target: ReplayTarget
     let isJSON: Bool
-
-    /// How many events, and how many bytes of them, are read at once.
-    private static let portion = (events: 4_096, bytes: 4 << 20)
 
     /// A limit that is never reached: a worker takes as long as it takes.
     private static let answerLimit = Duration.seconds(366 * 24 * 3600)
@@ -54,51 +51,22 @@ struct ReplayCommand {
         _ run: inout ReplayRun,
         _ printing: (String) -> ProgramStatus
     ) async throws -> ProgramStatus {
-        var (position, left) = (selection.position, selection.limit ?? .max)
-        while left > 0 {
-            let (steps, isAtEnd) = try read(journal, after: position, to: last, atMost: left)
-            for step in steps {
-                let status: ProgramStatus
-                switch step {
-                case .event(let record):
-                    status = try await run.take(record, printing)
-                    (position, left) = (record.position, left - 1)
-                case .gap(let gap): status = try await run.take(gap, printing)
-                }
-                guard status == .success else { return status }
-            }
-            let status = try await run.send(printing)
-            guard status == .success, !isAtEnd else { return status }
-        }
-        return .success
-    }
-
-    private func read(
-        _ journal: StoredJournal,
-        after position: UInt64,
-        to last: UInt64,
-        atMost count: UInt64
-    ) throws -> (steps: [JournalStep<JournalRecord>], isAtEnd: Bool) {
-        var steps: [JournalStep<JournalRecord>] = []
-        var (events, bytes) = (0, 0)
-        var isAtEnd = true
-        try journal.read(after: position, where: selection.query) { step in
+        let reading = journal.reading(after: selection.position, where: selection.query)
+        var left = selection.limit ?? .max
+        steps: while left > 0, let step = try reading.next() {
+            let status: ProgramStatus
             switch step {
             case .event(let record):
-                guard record.position <= last else { return false }
-                steps.append(step)
-                events += 1
-                bytes += record.payload.count
-                // A full portion ends here; the next portion begins after this event.
-                isAtEnd = events < Self.portion.events && bytes < Self.portion.bytes && events < count
-                return isAtEnd
+                guard record.position <= last else { break steps }
+                status = try await run.take(record, printing)
+                left -= 1
             case .gap(let gap):
-                guard gap.positions.map({ $0.lowerBound <= last }) ?? true else { return false }
-                steps.append(step)
-                return true
+                guard gap.positions.map({ $0.lowerBound <= last }) ?? true else { break steps }
+                status = try await run.take(gap, printing)
             }
+            guard status == .success else { return status }
         }
-        return (steps, isAtEnd)
+        return try await run.send(printing)
     }
 
     /// The events on their way to the worker, and what has become of those before.
