@@ -16,8 +16,8 @@ final class EntryDecoder<E: DomainEvent> {
     }
 
     /// The names under which the events of the type lie.
-    static func names(_ upcasters: [JournalUpcaster]) -> Set<String> {
-        Set([E.eventName] + upcasters.map(\.name))
+    static func names(_ upcasters: [JournalUpcaster]) -> Set<EventName> {
+        EventName.set([E.eventName] + upcasters.map(\.name))
     }
 
     /// The entry, or a gap if the record does not become an event of the type.
@@ -29,7 +29,7 @@ final class EntryDecoder<E: DomainEvent> {
             return .event(JournalEntry(position: record.position, event: event, context: record.context))
         } catch {
             // The sentence gives the record's name if that is a former name of the type.
-            let name = record.name == E.eventName ? "" : "\(record.name): "
+            let name = record.name.hasBytes(of: E.eventName) ? "" : "\(record.name): "
             return .gap(JournalGap(at: record.position, .undecodable(why: name + CBORError.sentence(of: error))))
         }
     }

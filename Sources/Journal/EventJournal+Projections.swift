@@ -1,4 +1,5 @@
 import BridgePlatform
+import DomainEvents
 
 extension EventJournal {
     /// Builds a state from the recorded events, follows the journal, and keeps the state and its position in a file.
@@ -49,7 +50,7 @@ extension EventJournal {
         )
         let start = saved ?? ProjectionFile.Content(head: head, state: fresh)
         var query = JournalQuery()
-        query.names = rules.names
+        query.names = rules.names.map(\.text)
         let reading = JournalReading(core, query, after: start.head.position, follows: true)
         return RunningProjection(reading, file, start, saving)
     }

@@ -116,7 +116,7 @@ public final class EventJournal: Sendable {
     /// Recording a name begins as soon as this process uses a type of that name with the publisher. Reports about the
     /// bridge are left out.
     public func record(
-        named names: Set<String>,
+        named names: some Sequence<String>,
         of publisher: EventPublisher,
         file: StaticString = #fileID,
         line: UInt = #line
@@ -166,7 +166,7 @@ public final class EventJournal: Sendable {
         follows: Bool = true
     ) -> JournalEvents<E> {
         var query = query
-        query.names = EntryDecoder<E>.names(upcasters)
+        query.names = EntryDecoder<E>.names(upcasters).map(\.text)
         return JournalEvents(core: core, query: query, upcasters: upcasters, position: position, follows: follows)
     }
 

@@ -18,7 +18,7 @@ extension JournalRecord {
         as type: E.Type,
         upcasting upcasters: [JournalUpcaster] = []
     ) throws(JournalError) -> E? {
-        guard EntryDecoder<E>.names(upcasters).contains(name) else { return nil }
+        guard EntryDecoder<E>.names(upcasters).contains(EventName(name)) else { return nil }
         switch EntryDecoder<E>(upcasters).step(self) {
         case .event(let entry): return entry.event
         case .gap(let gap): throw JournalError(.undecodable, "\(gap)")

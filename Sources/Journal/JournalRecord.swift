@@ -102,9 +102,11 @@ public struct JournalGap: Sendable, Hashable, CustomStringConvertible {
 /// Which events of a journal a reader wants; by default all.
 public struct JournalQuery: Sendable, Hashable {
     /// The names of the events; empty for all.
-    public var names: Set<String> = []
+    ///
+    /// A name is its bytes: é in one scalar and é in two are two names. A `Set<String>` would take them for one.
+    public var names: [String] = []
 
-    /// The process that published the events: a worker's name, or `host`; nil for all processes.
+    /// The process that published the events: a worker's name, or `host`, compared byte by byte; nil for all processes.
     public var origin: String?
 
     /// The earliest time of an event by its publisher's clock, in nanoseconds since 1970-01-01 00:00 UTC; nil for any

@@ -41,7 +41,7 @@ final class JournalRecordings: @unchecked Sendable {
         return isNew
     }
 
-    func record(named names: Set<String>, of publisher: EventPublisher, at site: SubscriptionSite) {
+    func record(named names: some Sequence<String>, of publisher: EventPublisher, at site: SubscriptionSite) {
         let watch = NameWatch(EventName.set(names), publisher: publisher) { [weak self] channel, publisher in
             guard let self, self.isNew(EventName(channel.name), of: publisher) else { return }
             self.keep(channel.record(by: self.core, at: site, publisher: publisher))

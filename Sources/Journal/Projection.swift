@@ -55,7 +55,7 @@ public struct ProjectedEvent<State: Sendable>: Sendable {
     /// Applies a record to the state; returns a gap if the record does not decode.
     typealias Rule = (inout State, JournalRecord) -> JournalGap?
 
-    let names: Set<String>
+    let names: Set<EventName>
     /// Makes the rule for one reader.
     let makeRule: @Sendable () -> Rule
 

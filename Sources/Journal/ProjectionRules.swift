@@ -2,7 +2,7 @@ import DomainEvents
 
 /// Applies the steps of a journal to a projection's state, for one reader.
 struct ProjectionRules<State: Projection> {
-    let names: Set<String>
+    let names: Set<EventName>
     private var rules: [EventName: [ProjectedEvent<State>.Rule]] = [:]
 
     init() {
@@ -10,7 +10,7 @@ struct ProjectionRules<State: Projection> {
         names = events.reduce(into: []) { $0.formUnion($1.names) }
         for event in events {
             let rule = event.makeRule()
-            for name in event.names { rules[EventName(name), default: []].append(rule) }
+            for name in event.names { rules[name, default: []].append(rule) }
         }
     }
 

@@ -1,3 +1,4 @@
+import DomainEvents
 import JournalFormat
 
 /// A query with its names as bytes, so that most records are left out without being decoded.
@@ -23,7 +24,7 @@ struct RecordFilter: Sendable {
         if !names.isEmpty, !names.contains(where: { $0.withUnsafeBytes(record.isNamed) }) { return false }
         if let since = query.since, record.time < since { return false }
         if let until = query.until, record.time >= until { return false }
-        if let origin = query.origin, record.origin != origin { return false }
+        if let origin = query.origin, !record.origin.hasBytes(of: origin) { return false }
         return true
     }
 }

@@ -27,6 +27,24 @@ struct Account: Projection, Equatable {
 
 struct Unread: DomainEvent {}
 
+/// Events whose names have the same look and other bytes: the letter é in one scalar, and in two.
+private struct OneScalar: DomainEvent { static let eventName = "caf\u{E9}" }
+
+private struct TwoScalars: DomainEvent { static let eventName = "cafe\u{301}" }
+
+private struct Spellings: Projection {
+    var found: [Int] = []
+
+    static var events: [ProjectedEvent<Spellings>] {
+        [
+            .on(OneScalar.self) { spellings, _ in spellings.found.append(1) },
+            .on(TwoScalars.self) { spellings, _ in spellings.found.append(2) },
+        ]
+    }
+
+    mutating func eventsAreMissing(_ gap: JournalGap) { Issue.record("\(gap)") }
+}
+
 @Suite("A projection of a journal")
 struct ProjectionTests {
     static func publisher(_ journal: EventJournal) throws -> EventPublisher {
@@ -35,6 +53,22 @@ struct ProjectionTests {
         try journal.record(Colored.self, of: publisher)
         try journal.record(Unread.self, of: publisher)
         return publisher
+    }
+
+    @Test("Types whose names have the same look and other bytes are told apart", .timeLimit(.minutes(1)))
+    func spellings() async throws {
+        let scratch = try ScratchJournal()
+        let journal = try scratch.open()
+        let publisher = EventPublisher()
+        journal.record(named: [OneScalar.eventName, TwoScalars.eventName], of: publisher)
+        publisher.publish(OneScalar())
+        publisher.publish(TwoScalars())
+        #expect(journal.status.lastPosition == 2)
+        let running = try journal.project(Spellings(), keptIn: "\(scratch.path)/spellings")
+        try await running.reach(2)
+        #expect(running.state.found == [1, 2])
+        try await running.close()
+        await journal.close()
     }
 
     @Test("Several types in the journal's order, old events and new ones; kept over a start", .timeLimit(.minutes(1)))

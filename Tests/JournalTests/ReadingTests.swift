@@ -109,6 +109,34 @@ struct ReadingTests {
         await journal.close()
     }
 
+    @Test("Names and origins with the same look and other bytes are told apart", .timeLimit(.minutes(1)))
+    func spellings() async throws {
+        let scratch = try ScratchJournal()
+        let journal = try scratch.open()
+        // The letter é in one scalar, and in two.
+        let (one, two) = ("\u{E9}", "e\u{301}")
+        for (number, spelling) in [(UInt64(1), one), (2, two)] {
+            let id = EventID(origin: spelling, incarnation: 1, number: number)
+            let context = EventContext(id: id, nanosecondsSinceEpoch: 1)
+            _ = try journal.core.append([0xA0], name: spelling, context: context, whenSettled: nil)
+        }
+        func positions(_ change: (inout JournalQuery) -> Void) async throws -> [UInt64] {
+            var query = JournalQuery()
+            change(&query)
+            var found: [UInt64] = []
+            for try await case .event(let record) in journal.records(after: 0, where: query, follows: false) {
+                found.append(record.position)
+            }
+            return found
+        }
+        #expect(try await positions { $0.names = [one] } == [1])
+        #expect(try await positions { $0.names = [two] } == [2])
+        #expect(try await positions { $0.names = [one, two] } == [1, 2])
+        #expect(try await positions { $0.origin = one } == [1])
+        #expect(try await positions { $0.origin = two } == [2])
+        await journal.close()
+    }
+
     @Test("J12: a wall clock that is set back a year changes no order and no position", .timeLimit(.minutes(1)))
     func clockSetBack() async throws {
         let scratch = try ScratchJournal()

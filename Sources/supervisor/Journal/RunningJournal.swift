@@ -27,7 +27,7 @@ struct RunningJournal {
             retention: JournalRetention(bytes: settings.bytes, age: settings.age),
             whenFull: whenFull
         )
-        journal.record(named: Set(settings.events), of: publisher)
+        journal.record(named: settings.events, of: publisher)
         // The supervisor has no types for these events.
         for name in settings.events { try publisher.useUntyped(name) }
     }
