@@ -57,7 +57,7 @@ extension EventRouter {
         guard name != EventRefused.eventName else { return false }
         let context = link.sentContext(of: head)
         // A waiting operator is told the reason. If the operator has gone, the refusal is reported like any other.
-        if head.isReplay, replays.settled(context.id, at: peer.peerName, .refused(refusal.text)) { return false }
+        if head.isReplay, replays.refused(context.id, at: peer.peerName, because: refusal.text) { return false }
         // A publisher that waits for the event gets the error, at once: the peer's receipt follows the refusal, unless
         // the peer is killed in between. Whether a caller still waits is known only if it is in this process.
         if head.wantsReceipt, tell(context.id, .refused, at: peer, because: refusal.text) { return false }

@@ -194,9 +194,8 @@ extension EventRouter {
     /// - Parameters:
     ///   - context: the event's own identity, time, causes and trace, as ``EventContext/replayed`` marks them. All
     ///     events of a source have to share one `EventSource`, made by `EventSource(restored:)`.
-    ///   - settled: called with what became of the event, on any thread, rarely twice; returns whether an operator
-    ///     hears of that. If this method returns, `settled` was or will be called. If it throws, ignore a call of
-    ///     `settled`: the call may be about another delivery of this event, which lies in the outbox as well.
+    ///   - settled: called once with what became of the event, on any thread, if this method returns; not called if it
+    ///     throws. Returns whether an operator hears of the outcome.
     /// - Throws: ``DeliveryError`` if the worker does not take the event.
     package func replay(
         _ context: EventContext,
@@ -209,11 +208,13 @@ extension EventRouter {
         while true {
             let link = try await peer.linkWithRoom(for: name)
             // Noted before the event can be settled, and not while the call waits for room.
-            guard let wait = replays.add(context.id, at: peer.peerName, settled) else {
+            guard let wait = replays.offer(context.id, at: peer.peerName, settled) else {
                 throw peer.unavailable(name, "the bridge has ended")
             }
             let outcome = payload.withUnsafeBytes { link.replay(context, name: name, number: number, payload: $0) }
-            if case .accepted = outcome {
+            let isTaken = if case .accepted = outcome { true } else { false }
+            let isTold = replays.decided(wait, of: context.id, at: peer.peerName, isTaken: isTaken)
+            if isTaken {
                 link.pump()
                 // If the peer was closed before now, its closing did not see this event, so the wait ends here.
                 if let reason = peer.closedReason {
@@ -221,7 +222,7 @@ extension EventRouter {
                 }
                 return
             }
-            replays.remove(wait, of: context.id, at: peer.peerName)
+            if isTold { return }
             try await peer.awaitRoomAgain(for: name, of: payload.count, on: link, after: outcome)
         }
     }

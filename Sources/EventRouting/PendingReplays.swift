@@ -17,6 +17,10 @@ final class PendingReplays: @unchecked Sendable {
     private struct Wait {
         let number: UInt64
         let body: Body
+        /// Whether the worker's outbox has the event; until then, an outcome may be that of a live delivery.
+        var isTaken = false
+        /// The first outcome that came before it was clear whether the outbox takes the event.
+        var early: ReplayedEventOutcome?
     }
 
     /// Takes what became of an event, and returns whether an operator hears of it.
@@ -27,11 +31,13 @@ final class PendingReplays: @unchecked Sendable {
     private var lastNumber: UInt64 = 0
     private var hasEnded = false
 
-    /// Calls `body` once, with what became of the event at the worker, unless the wait is removed before.
+    /// Notes that the outbox of a worker is about to be offered an event; the caller then says by
+    /// ``decided(_:of:at:isTaken:)`` what came of it.
     ///
-    /// - Parameter body: called under no lock, on the thread that learns of the outcome; must be short.
-    /// - Returns: The number of the wait, for ``remove(_:of:at:)``; nil after ``end(because:)``.
-    func add(_ event: EventID, at worker: String, _ body: @escaping Body) -> UInt64? {
+    /// - Parameter body: called once with what became of the event at the worker, unless the worker does not take it;
+    ///   called under no lock, on the thread that learns of the outcome; must be short.
+    /// - Returns: The number of the wait; nil after ``end(because:)``.
+    func offer(_ event: EventID, at worker: String, _ body: @escaping Body) -> UInt64? {
         lock.withLock {
             if hasEnded { return nil }
             lastNumber += 1
@@ -40,17 +46,28 @@ final class PendingReplays: @unchecked Sendable {
         }
     }
 
-    /// Ends a wait without a call of its body: the worker has not taken the event.
-    func remove(_ number: UInt64, of event: EventID, at worker: String) {
+    /// Notes whether the worker's outbox has taken an offered event; if not, the wait ends.
+    ///
+    /// - Returns: Whether the body was or will be called. That can be so without the outbox having taken the event: an
+    ///   earlier replay of the event was refused meanwhile, or all waits have ended.
+    func decided(_ number: UInt64, of event: EventID, at worker: String, isTaken: Bool) -> Bool {
         let place = Place(worker: worker, event: event)
-        let removed = lock.withLock {
-            let removed = waiting[place]
-            waiting[place]?.removeAll { $0.number == number }
-            if waiting[place]?.isEmpty == true { waiting[place] = nil }
-            return removed
+        let (isOver, removed) = lock.withLock { () -> (Bool, Wait?) in
+            guard var waits = waiting[place], let index = waits.firstIndex(where: { $0.number == number }) else {
+                return (true, nil)
+            }
+            if isTaken, waits[index].early == nil {
+                waits[index].isTaken = true
+                waiting[place] = waits
+                return (false, nil)
+            }
+            let removed = waits.remove(at: index)
+            waiting[place] = waits.isEmpty ? nil : waits
+            return (false, removed)
         }
-        // What a body holds is released without the lock.
-        withExtendedLifetime(removed) {}
+        if isOver { return true }
+        if isTaken, let removed, let early = removed.early { _ = removed.body(early) }
+        return isTaken
     }
 
     /// Takes the receipt for an event, if a replay waits for it.
@@ -66,14 +83,28 @@ final class PendingReplays: @unchecked Sendable {
 
     /// Takes the outcome of an event at a worker.
     ///
+    /// An outcome that comes while the outbox is offered the event is told if the outbox takes the event.
+    func settled(_ event: EventID, at worker: String, _ outcome: ReplayedEventOutcome) {
+        let waits = lock.withLock { () -> [Wait] in
+            guard !waiting.isEmpty, var waits = waiting[Place(worker: worker, event: event)] else { return [] }
+            let taken = waits.filter(\.isTaken)
+            waits.removeAll(where: \.isTaken)
+            for index in waits.indices where waits[index].early == nil { waits[index].early = outcome }
+            waiting[Place(worker: worker, event: event)] = waits.isEmpty ? nil : waits
+            return taken
+        }
+        for wait in waits { _ = wait.body(outcome) }
+    }
+
+    /// Takes the refusal of a replayed event, which is told even if another replay of the event has brought it.
+    ///
     /// - Returns: Whether an operator who waits for the replay hears of it.
-    @discardableResult
-    func settled(_ event: EventID, at worker: String, _ outcome: ReplayedEventOutcome) -> Bool {
+    func refused(_ event: EventID, at worker: String, because reason: String) -> Bool {
         let waits = lock.withLock {
             waiting.isEmpty ? nil : waiting.removeValue(forKey: Place(worker: worker, event: event))
         }
         var isHeard = false
-        for wait in waits ?? [] where wait.body(outcome) { isHeard = true }
+        for wait in waits ?? [] where wait.body(.refused(reason)) { isHeard = true }
         return isHeard
     }
 

@@ -65,6 +65,72 @@ struct ReplayRoutingTests {
         #expect(outcomes.all.isEmpty)
     }
 
+    @Test("hears nothing of the same event, which is settled in the moment in which the outbox turns out to be full")
+    func sameEventInBetween() async throws {
+        var limits = LinkLimits()
+        limits.outboxBytes = LinkLimits.minimumCharge
+        let peer = bench.peer("worker", wants: [Self.name], limits: limits)
+        let link = peer.link
+        let (context, other) = (replayed(1), replayed(2))
+        let replays = Collected<Task<Void, any Error>>()
+        await onThreads(1) { _ in
+            link.lock.lock()
+            replays.add(replay(context, to: peer))
+            // It is about to see that there is room.
+            waitUntilWanted(link.lock)
+            peer.lock.lock()
+            link.lock.unlock()
+            // It is about to see that the worker takes events.
+            waitUntilWanted(peer.lock)
+            link.lock.lock()
+            peer.lock.unlock()
+            // It is about to put the event in.
+            waitUntilWanted(link.lock)
+            // Another event takes the room, and the live delivery of the same event ends.
+            let payload: [UInt8] = [0xA0]
+            _ = payload.withUnsafeBytes {
+                link.sending.takeReplayed(other, name: Self.name, number: 0, payload: $0)
+            }
+            bench.router.tell(context.id, .deadLettered, at: peer, because: "the worker died of it")
+            link.lock.unlock()
+        }
+        waitUntilItWaits(for: peer)
+        #expect(outcomes.all.isEmpty)
+        peer.close(because: "it was stopped")
+        let begun = try #require(await replays.wait(for: 1).first)
+        #expect(await error(of: begun)?.code == .workerUnavailable)
+        #expect(outcomes.all.isEmpty)
+    }
+
+    @Test("whose outcome comes before its outbox is known to have it is told once")
+    func earlyOutcome() throws {
+        let replays = PendingReplays()
+        let id = replayed().id
+        func offered() throws -> UInt64 {
+            let number = replays.offer(id, at: "worker") { [outcomes] in
+                outcomes.add($0)
+                return true
+            }
+            return try #require(number)
+        }
+        let first = try offered()
+        replays.settled(id, at: "worker", .handled)
+        #expect(!replays.decided(first, of: id, at: "worker", isTaken: false))
+        #expect(outcomes.all.isEmpty)
+
+        let second = try offered()
+        replays.settled(id, at: "worker", .handled)
+        #expect(replays.decided(second, of: id, at: "worker", isTaken: true))
+        replays.settled(id, at: "worker", .unavailable("it was stopped"))
+        #expect(outcomes.all == [.handled])
+
+        // A replay that was begun earlier may be refused while this one finds no room.
+        let third = try offered()
+        #expect(replays.refused(id, at: "worker", because: "not today"))
+        #expect(replays.decided(third, of: id, at: "worker", isTaken: false))
+        #expect(outcomes.all == [.handled, .refused("not today")])
+    }
+
     @Test("is told as unavailable if the worker is stopped in the moment in which its outbox takes the event")
     func stoppedInBetween() async throws {
         let peer = bench.peer("worker", wants: [Self.name])
