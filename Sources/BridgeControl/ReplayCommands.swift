@@ -14,11 +14,17 @@ public struct EventsReplayRequested: DomainEvent, SelfReport, Hashable {
     public let worker: String
     /// The events, in the order in which the worker gets them; none of them twice.
     public let events: [ReplayedEvent]
+    /// Whether the sender's replay to the worker goes on behind these events; nil for no.
+    ///
+    /// The host then takes no events for this worker from other senders until the sender gives a command that says no,
+    /// the host refuses a command of the sender, or the sender goes away.
+    public let hasMore: Bool?
 
     /// Makes the command.
-    public init(worker: String, events: [ReplayedEvent]) {
+    public init(worker: String, events: [ReplayedEvent], hasMore: Bool = false) {
         self.worker = worker
         self.events = events
+        self.hasMore = hasMore ? true : nil
     }
 }
 

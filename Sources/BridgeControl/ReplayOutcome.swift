@@ -4,7 +4,8 @@ public struct ReplayOutcome: Sendable, Hashable, Codable {
     public enum Kind: String, Sendable, Hashable, Codable {
         /// Each event of the command has a result.
         case done
-        /// Another replay to the worker is under way, so the host has sent none of these events; ask again later.
+        /// Another replay to the worker is under way, maybe another client's, so the host has sent none of these
+        /// events; ask again later.
         case busy
         /// The command was wrong, or the worker takes no events; ``ReplayOutcome/results`` covers events before that.
         case refused

@@ -24,8 +24,11 @@ struct ReplayBatch: Sendable {
     let index: Int
     /// The command's own identity; nil if the host's own process gave it.
     let requester: EventID?
+    /// Whether the requester's replay to the worker goes on behind these events.
+    let hasMore: Bool
 
-    init(_ events: [ReplayedEvent], to peer: Peer, at index: Int, for requester: EventID?) throws(Mistake) {
+    init(_ command: EventsReplayRequested, to peer: Peer, at index: Int, for requester: EventID?) throws(Mistake) {
+        let events = command.events
         let bytes = events.reduce(0) { $0 + $1.payload.count }
         guard events.count <= EventsReplayRequested.mostEvents,
             events.count <= 1 || bytes <= EventsReplayRequested.mostBytes
@@ -50,6 +53,7 @@ struct ReplayBatch: Sendable {
             checked.append(Event(name: event.event, context: context, payload: event.payload))
         }
         (self.events, self.peer, self.index, self.requester) = (checked, peer, index, requester)
+        hasMore = command.hasMore ?? false
     }
 
     private static func context(

@@ -7,13 +7,16 @@ import Locks
 /// Sends to a worker again the events that a client has read in a journal.
 ///
 /// The service carries out one command at a time for each worker, and a command has few events. So a live event waits
-/// behind one such batch at most, and few events wait for room in an outbox. A task carries out the command.
+/// behind one such batch at most, and few events wait for room in an outbox. A task carries out the command. A client
+/// whose replay goes on behind a command holds the worker, so that the events of two replays do not mix.
 final class ReplayService: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let core: HostCore
     private let lock = Lock()
     /// The workers for which a command is carried out.
     private var busy: Set<String> = []
+    /// The last command of each client whose replay to a worker goes on, by the name of the worker.
+    private var holders: [String: EventID] = [:]
 
     init(_ core: HostCore) {
         self.core = core
@@ -32,13 +35,33 @@ final class ReplayService: @unchecked Sendable {
         } catch {
             return answer(ReplayOutcome(.refused, refusal: error.sentence), to: context)
         }
-        guard lock.withLock({ busy.insert(checked.peer.peerName).inserted }) else {
-            return answer(ReplayOutcome(.busy), to: context)
-        }
+        guard begin(checked) else { return answer(ReplayOutcome(.busy), to: context) }
         Task(executorPreference: Simulation.taskExecutor) { [self] in
             let outcome = await carryOut(checked)
-            _ = lock.withLock { busy.remove(checked.peer.peerName) }
+            end(checked, isRefused: outcome.kind != .done)
             answer(outcome, to: context)
+        }
+    }
+
+    /// Begins a command; false if a command for the worker is under way, or another client's replay goes on.
+    private func begin(_ batch: ReplayBatch) -> Bool {
+        let worker = batch.peer.peerName
+        let holder = lock.withLock { holders[worker] }
+        // A client that has gone holds nothing.
+        let isFree = holder.map { $0.source == batch.requester?.source || !core.router.isPresent($0) } ?? true
+        return lock.withLock {
+            // Between the two looks another client may have begun.
+            guard isFree, holders[worker] == holder, busy.insert(worker).inserted else { return false }
+            holders[worker] = batch.hasMore ? batch.requester : nil
+            return true
+        }
+    }
+
+    private func end(_ batch: ReplayBatch, isRefused: Bool) {
+        let worker = batch.peer.peerName
+        lock.withLock {
+            busy.remove(worker)
+            if isRefused { holders[worker] = nil }
         }
     }
 
@@ -63,7 +86,7 @@ final class ReplayService: @unchecked Sendable {
         guard peer.peerName == command.worker else {
             throw ReplayBatch.Mistake("\"\(command.worker)\" is a pool, and events are replayed to one of its members")
         }
-        return try ReplayBatch(command.events, to: peer, at: index, for: context?.id)
+        return try ReplayBatch(command, to: peer, at: index, for: context?.id)
     }
 
     // MARK: - One command

@@ -133,6 +133,8 @@ struct BridgeReportTests {
         )
         let command = EventsReplayRequested(worker: "store", events: [event])
         #expect(try passed(command) == command)
+        let first = EventsReplayRequested(worker: "store", events: [event], hasMore: true)
+        #expect(try passed(first) == first)
         let results: [ReplayOutcome.Result] = [.init(.handled), .init(.refused, reason: "no"), .init(.unwanted)]
         let outcome = ReplayOutcome(.refused, results: results, refusal: "no")
         #expect(try passed(EventsReplayed(outcome)).outcome == outcome)

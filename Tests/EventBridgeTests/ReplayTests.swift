@@ -167,6 +167,22 @@ struct EventReplayTests {
         }
     }
 
+    @Test("of one client's replay are all settled before another client's come, unless the client goes away")
+    func oneReplayAtATime() async throws {
+        try await with(workers()) { home, _, client in
+            let other = try await home.attach(EventPublisher())
+            #expect(try await client.replay(events(1...2), to: "sorter", hasMore: true).kind == .done)
+            #expect(try await other.replay(events(5...5), to: "sorter") == ReplayOutcome(.busy))
+            #expect(try await client.replay(events(3...4), to: "sorter").kind == .done)
+            #expect(try await other.replay(events(5...5), to: "sorter", hasMore: true).kind == .done)
+            #expect(try await client.replay(events(6...6), to: "sorter") == ReplayOutcome(.busy))
+            await other.close()
+            await home.detached.wait(for: 1)
+            #expect(try await client.replay(events(6...6), to: "sorter").kind == .done)
+            #expect(seen.all.map(\.number) == Array(1...6))
+        }
+    }
+
     /// A worker whose handler waits for the gate, and then refuses event 13.
     private func gated(
         _ begun: Collected<Int>,

@@ -66,7 +66,7 @@ struct ReplayCommand {
             }
             guard status == .success else { return status }
         }
-        return try await run.send(printing)
+        return try await run.send(printing, hasMore: false)
     }
 
     /// The events on their way to the worker, and what has become of those before.
@@ -101,7 +101,7 @@ struct ReplayCommand {
                 // A journal may have an imported event twice, and a request for a replay may not.
                 || batch.contains { $0.context.id == record.context.id }
             if !isDue || isFull {
-                let status = try await send(printing)
+                let status = try await send(printing, hasMore: true)
                 guard status == .success else { return status }
             }
             let elapsed = MonotonicClock.now() - start.due
@@ -116,16 +116,18 @@ struct ReplayCommand {
             _ gap: JournalGap,
             _ printing: (String) -> ProgramStatus
         ) async throws -> ProgramStatus {
-            let status = try await send(printing)
+            let status = try await send(printing, hasMore: true)
             guard status == .success else { return status }
             tally.add(gap)
             return printing(JournalText.line(.gap(gap), isJSON: isJSON))
         }
 
         /// Sends what was taken, and returns when the worker has settled it.
-        mutating func send(_ printing: (String) -> ProgramStatus) async throws -> ProgramStatus {
+        ///
+        /// - Parameter hasMore: whether the replay goes on; other replays to the worker then wait for its end.
+        mutating func send(_ printing: (String) -> ProgramStatus, hasMore: Bool) async throws -> ProgramStatus {
             guard !batch.isEmpty else { return .success }
-            let outcome = try await outcome()
+            let outcome = try await outcome(hasMore: hasMore)
             for (record, result) in zip(batch, outcome.results) {
                 tally.add(record, result)
                 if result.kind == .unavailable { throw failure(result.reason ?? "the worker is unavailable") }
@@ -140,12 +142,17 @@ struct ReplayCommand {
             return .success
         }
 
-        private mutating func outcome() async throws -> ReplayOutcome {
+        private mutating func outcome(hasMore: Bool) async throws -> ReplayOutcome {
             let events = batch.map { ReplayedEvent(event: $0.name, context: $0.context, payload: $0.payload) }
             while true {
                 let outcome: ReplayOutcome
                 do {
-                    outcome = try await client.replay(events, to: target.worker, within: ReplayCommand.answerLimit)
+                    outcome = try await client.replay(
+                        events,
+                        to: target.worker,
+                        hasMore: hasMore,
+                        within: ReplayCommand.answerLimit
+                    )
                 } catch {
                     let failed = RunFailure(error)
                     throw RunFailure(status: failed.status, description: "\(failed.description); \(tally.progress)")
