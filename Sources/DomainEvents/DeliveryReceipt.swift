@@ -4,6 +4,8 @@ public struct DeliveryReceipt: Sendable, Hashable {
     public let id: EventID
 
     /// How many handlers the event had, by the name of each process that was waited for and has any.
+    ///
+    /// If two bridges of a publisher have processes of one name, this is their sum.
     public let handlers: [String: Int]
 }
 

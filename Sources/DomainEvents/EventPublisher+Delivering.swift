@@ -240,8 +240,8 @@ extension EventPublisher {
             defer { for room in reserved { room.giveBack() } }
             try wait.beginLeaving()
             // Keeps the ledger incomplete until the event has been handed out everywhere.
-            ledger.expect(source.origin)
-            let own = source.origin
+            let own = ledger.own
+            ledger.expect(own)
             let outcome = try channel.deliver(
                 event,
                 context: context,
@@ -255,7 +255,7 @@ extension EventPublisher {
                 count,
                 handlers,
                 sites in
-                let completion = LedgerCompletion(ledger: ledger, process: own, handlers: handlers)
+                let completion = LedgerCompletion(ledger: ledger, handlers: handlers)
                 let tracker = HandlingTracker(handlers: count, sites: sites, completion: completion)
                 unfinished.set(tracker)
                 return tracker

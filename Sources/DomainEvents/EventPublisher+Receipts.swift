@@ -27,7 +27,7 @@ extension EventPublisher {
             timeout: { [self] in notHandled(name, context, within: limit, UnfinishedHandlers(), ledger) },
             start: { [self] in
                 // Keeps the ledger incomplete until the event has been handed out everywhere.
-                ledger.expect(source.origin)
+                ledger.expect(ledger.own)
                 try await handOut(ledger, wait)
             }
         )
@@ -79,16 +79,14 @@ extension EventPublisher {
         _ unfinished: UnfinishedHandlers,
         _ ledger: ReceiptLedger
     ) -> DeliveryError {
-        let own = source.origin
-        let others = ledger.unheard.filter { $0 != own }
+        let others = ledger.unheard
         let unheard = others.isEmpty ? "" : "; nothing was heard from \(others.joined(separator: ", "))"
         return DeliveryError(
             .timedOut,
             of: name,
             id: context.id,
             "\(name) \(context.id) was not handled within \(limit)\(unfinished.text)\(unheard)",
-            progress: others.isEmpty
-                ? nil : DeliveryProgress(handled: ledger.handled.filter { $0 != own }, unheard: others)
+            progress: others.isEmpty ? nil : DeliveryProgress(handled: ledger.handled, unheard: others)
         )
     }
 }

@@ -1,16 +1,28 @@
 import Locks
 
+/// A process that a caller waits for.
+package struct AwaitedProcess: Hashable, Sendable {
+    package let name: String
+    /// The bridge that reaches the process, as two bridges of a publisher may have processes of the same name; nil for
+    /// this process.
+    package let bridge: ObjectIdentifier?
+
+    package init(_ name: String, of bridge: ObjectIdentifier?) {
+        (self.name, self.bridge) = (name, bridge)
+    }
+}
+
 /// What one process reports about an event for which a caller waits.
 package struct ProcessReceipt: Sendable {
-    package let process: String
+    package let process: AwaitedProcess
     /// How many handlers of the event have returned there.
     package let handlers: Int
     /// Why the process did not handle the event; nil if it did, or if it has no subscriber for the event.
     package let failure: (any Error)?
-    /// The processes that the event was passed on to; each sends its own receipt.
+    /// The processes of the same bridge that the event was passed on to; each sends its own receipt.
     package let passedOnTo: [String]
 
-    package init(process: String, handlers: Int, failure: (any Error)? = nil, passedOnTo: [String] = []) {
+    package init(process: AwaitedProcess, handlers: Int, failure: (any Error)? = nil, passedOnTo: [String] = []) {
         self.process = process
         self.handlers = handlers
         self.failure = failure
@@ -27,9 +39,14 @@ package final class ReceiptLedger: @unchecked Sendable {
 
     package let id: EventID
 
+    /// This process, which has made the event.
+    package var own: AwaitedProcess { AwaitedProcess(id.origin, of: nil) }
+
     private let lock = Lock()
-    private var awaited: Set<String> = []
-    private var received: [String: Int] = [:]
+    private var awaited: Set<AwaitedProcess> = []
+    private var received: [AwaitedProcess: Int] = [:]
+    /// Why the bridges that have ended send no receipts any more.
+    private var ends: [ObjectIdentifier: any Error] = [:]
     private var firstFailure: (any Error)?
     private var forget: [@Sendable () -> Void] = []
     /// The caller's closures; nil once the caller waits no longer, so that a handler that never returns keeps nothing
@@ -39,12 +56,18 @@ package final class ReceiptLedger: @unchecked Sendable {
     private struct Waiter: Sendable {
         let onFailure: @Sendable (any Error) -> Void
         let onCompletion: @Sendable (_ handlers: [String: Int], _ firstFailure: (any Error)?) -> Void
+
+        func fail(_ error: any Error) {
+            onFailure(error)
+            onCompletion([:], error)
+        }
     }
 
     /// - Parameters:
     ///   - onFailure: called with each failure, as soon as the ledger knows it.
-    ///   - onCompletion: called when the ledger waits for no process any more, with the number of handlers in each
-    ///     process and the first failure; after `fail(_:)`, late receipts may cause further calls.
+    ///   - onCompletion: called when the ledger waits for no process any more, with the number of handlers in the
+    ///     processes of each name and the first failure; after the end of a bridge, late receipts may cause further
+    ///     calls.
     init(
         of name: String,
         id: EventID,
@@ -56,41 +79,53 @@ package final class ReceiptLedger: @unchecked Sendable {
         waiter = Waiter(onFailure: onFailure, onCompletion: onCompletion)
     }
 
-    /// Notes that the event goes to this process, which will send a receipt.
-    package func expect(_ process: String) {
-        lock.withLock { if received[process] == nil { _ = awaited.insert(process) } }
+    /// Notes that the event goes to this process, which will send a receipt, unless its bridge has ended.
+    package func expect(_ process: AwaitedProcess) {
+        let (waiter, end) = lock.withLock {
+            if received[process] == nil { awaited.insert(process) }
+            return (self.waiter, process.bridge.flatMap { ends[$0] })
+        }
+        if let end { waiter?.fail(end) }
     }
 
     /// Notes the receipt of a process; the first receipt of each process counts.
     package func receive(_ receipt: ProcessReceipt) {
-        let (told, completion): (Waiter?, ([String: Int], (any Error)?)?) = lock.withLock {
+        let (told, completion): (Waiter?, ([AwaitedProcess: Int], (any Error)?)?) = lock.withLock {
             guard waiter != nil, received.updateValue(receipt.handlers, forKey: receipt.process) == nil else {
                 return (waiter, nil)
             }
             if firstFailure == nil { firstFailure = receipt.failure }
             awaited.remove(receipt.process)
-            for process in receipt.passedOnTo where received[process] == nil { awaited.insert(process) }
+            for name in receipt.passedOnTo {
+                let process = AwaitedProcess(name, of: receipt.process.bridge)
+                if received[process] == nil { awaited.insert(process) }
+            }
             return (waiter, awaited.isEmpty ? (received, firstFailure) : nil)
         }
         if let failure = receipt.failure { told?.onFailure(failure) }
-        if let (handlers, failure) = completion { told?.onCompletion(handlers.filter { $0.value > 0 }, failure) }
+        guard let (received, failure) = completion else { return }
+        let handlers = received.filter { $0.value > 0 }.map { ($0.key.name, $0.value) }
+        told?.onCompletion(Dictionary(handlers, uniquingKeysWith: +), failure)
     }
 
-    /// Ends the wait with an error, because no process will send a receipt any more.
-    package func fail(_ error: any Error) {
+    /// Ends the wait with an error if a receipt of this bridge is missing, because the bridge has ended.
+    package func bridgeEnded(_ bridge: ObjectIdentifier, _ error: any Error) {
         let waiter = lock.withLock {
-            defer { awaited = [] }
-            return awaited.isEmpty ? nil : self.waiter
+            ends[bridge] = error
+            return awaited.contains { $0.bridge == bridge } ? self.waiter : nil
         }
-        waiter?.onFailure(error)
-        waiter?.onCompletion([:], error)
+        waiter?.fail(error)
     }
 
-    /// The processes whose receipts are missing, sorted by name.
-    var unheard: [String] { lock.withLock { awaited.sorted() } }
+    /// The names of the other processes whose receipts are missing, sorted.
+    var unheard: [String] { lock.withLock { Self.others(among: awaited) } }
 
-    /// The processes that have handled the event, sorted by name.
-    var handled: [String] { lock.withLock { received.filter { $0.value > 0 } }.keys.sorted() }
+    /// The names of the other processes that have handled the event, sorted.
+    var handled: [String] { lock.withLock { Self.others(among: received.filter { $0.value > 0 }.keys) } }
+
+    private static func others(among processes: some Sequence<AwaitedProcess>) -> [String] {
+        Set(processes.filter { $0.bridge != nil }.map(\.name)).sorted()
+    }
 
     /// Calls `body` when the caller stops waiting; at once if the caller has stopped already.
     package func whenClosed(_ body: @escaping @Sendable () -> Void) {
@@ -116,16 +151,14 @@ package final class ReceiptLedger: @unchecked Sendable {
 /// Notes in a ledger that the handlers of this process have returned.
 package final class LedgerCompletion: HandlingCompletion {
     private let ledger: ReceiptLedger
-    private let process: String
     private let handlers: Int
 
-    package init(ledger: ReceiptLedger, process: String, handlers: Int) {
+    package init(ledger: ReceiptLedger, handlers: Int) {
         self.ledger = ledger
-        self.process = process
         self.handlers = handlers
     }
 
     package func handlersReturned(failure: ThrownError?) {
-        ledger.receive(ProcessReceipt(process: process, handlers: handlers, failure: failure?.error))
+        ledger.receive(ProcessReceipt(process: ledger.own, handlers: handlers, failure: failure?.error))
     }
 }

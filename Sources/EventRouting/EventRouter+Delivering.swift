@@ -41,7 +41,7 @@ extension EventRouter {
         _ ledger: ReceiptLedger,
         hasLeft: () -> Void
     ) throws(DeliveryError) {
-        let own = publisher.source.origin
+        let own = ledger.own
         let fanout = topic.fanout
         var sent = Forwarded.taken
         let outcome = fanout.deliverHere(payload, context: context, strand: nil) { held in
@@ -57,7 +57,7 @@ extension EventRouter {
             hasLeft()
             return sent.isTaken
         } completion: { handlers in
-            LedgerCompletion(ledger: ledger, process: own, handlers: handlers)
+            LedgerCompletion(ledger: ledger, handlers: handlers)
         }
         if case .failed(let failure) = sent { throw failure }
         switch outcome {

@@ -9,6 +9,12 @@ final class PendingReceipts: @unchecked Sendable {
     private let lock = Lock()
     private var ledgers: [EventID: ReceiptLedger] = [:]
 
+    /// This bridge, as ledgers know it.
+    private var bridge: ObjectIdentifier { ObjectIdentifier(self) }
+
+    /// A process of this bridge, as ledgers know it.
+    func process(_ name: String) -> AwaitedProcess { AwaitedProcess(name, of: bridge) }
+
     func add(_ ledger: ReceiptLedger) {
         lock.withLock { ledgers[ledger.id] = ledger }
         ledger.whenClosed { [weak self] in self?.remove(ledger.id) }
@@ -22,23 +28,25 @@ final class PendingReceipts: @unchecked Sendable {
     /// Takes a receipt, and returns whether a publisher here waits for it.
     func receive(_ receipt: Receipt, of id: EventID) -> Bool {
         guard let ledger = lock.withLock({ ledgers[id] }) else { return false }
-        ledger.receive(ProcessReceipt(receipt, of: ledger))
+        ledger.receive(ProcessReceipt(receipt, from: process(receipt.process), of: ledger))
         return true
     }
 
-    /// Fails all waits, because no receipts will come any more.
+    /// Fails all waits for processes of this bridge, because their receipts will not come any more.
     func failAll(_ code: DeliveryError.Code, because reason: String) {
         for ledger in lock.withLock({ ledgers.values.sorted { $0.id.number < $1.id.number } }) {
             let sentence = "\(ledger.name) may not have been handled: \(reason)"
-            ledger.fail(DeliveryError(code, of: ledger.name, id: ledger.id, sentence))
+            ledger.bridgeEnded(bridge, DeliveryError(code, of: ledger.name, id: ledger.id, sentence))
         }
     }
 }
 
 extension ProcessReceipt {
-    /// - Parameter ledger: the ledger of the event that the sentences name.
-    fileprivate init(_ receipt: Receipt, of ledger: ReceiptLedger) {
-        let (process, event) = (receipt.process, ledger.name)
+    /// - Parameters:
+    ///   - sender: the process that has sent the receipt.
+    ///   - ledger: the ledger of the event that the sentences name.
+    fileprivate init(_ receipt: Receipt, from sender: AwaitedProcess, of ledger: ReceiptLedger) {
+        let (process, event) = (sender.name, ledger.name)
         // The text of a loss usually begins with the event's name.
         func named(_ outcome: String) -> String {
             receipt.text.hasPrefix(event) ? receipt.text : "\(event) \(outcome): \(receipt.text)"
@@ -53,7 +61,7 @@ extension ProcessReceipt {
             case nil: (.refused, "\(process) did not handle \(event): \(receipt.text)")
             }
         self.init(
-            process: receipt.process,
+            process: sender,
             handlers: receipt.handlers.clamped(to: 0...Int(UInt32.max)),
             failure: failure.map {
                 DeliveryError(

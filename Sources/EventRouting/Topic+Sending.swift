@@ -93,7 +93,7 @@ extension Topic {
             by: router
         )
         guard let receipts else { return .taken }
-        for process in sent.reached { receipts.expect(process) }
+        for name in sent.reached { receipts.expect(router.receipts.process(name)) }
         return sent.losses.first.map { .failed($0.error) } ?? .taken
     }
 

@@ -208,6 +208,40 @@ struct DeliveryTests {
         #expect(held?.code == .shuttingDown)
     }
 
+    @Test("deliver waits for both workers of one name, which two bridges have, though one of the bridges ends")
+    func oneNameInTwoBridges() async throws {
+        let (gate, begun) = (ErrandGate(), Collected<Void>())
+        let one = try await BridgeHost.inMemory(
+            publisher,
+            workers: [
+                InMemoryWorker("shelf", subscribes: [ErrandGiven.self]) {
+                    [$0.subscribe(to: ErrandGiven.self) { _ in }]
+                }
+            ]
+        )
+        let other = try await BridgeHost.inMemory(
+            publisher,
+            workers: [
+                InMemoryWorker("shelf", subscribes: [ErrandGiven.self]) { publisher in
+                    [
+                        publisher.subscribe(to: ErrandGiven.self) { _ async in
+                            begun.add(())
+                            await gate.pass()
+                        }
+                    ]
+                }
+            ]
+        )
+        let delivery = Task { [publisher] in
+            try await publisher.deliver(ErrandGiven(number: 1), within: .seconds(240))
+        }
+        await begun.wait(for: 1)
+        await one.shutdown()
+        gate.open()
+        #expect(try await delivery.value.handlers == ["shelf": 2])
+        await other.shutdown()
+    }
+
     @Test("deliver and request of an event that nothing wants say so")
     func unwanted() async throws {
         let bridge = try await BridgeHost.inMemory(publisher, workers: [InMemoryWorker("idle") { _ in [] }])
