@@ -105,7 +105,7 @@ extension Link {
             return (Array(refused.frame.dropFirst(FrameDecoder.headBytes)), refused.owed)
         }
         guard let (frame, owed) = found else { return }
-        let becameLetter = try frame.withUnsafeBytes { body in
+        let isNoted = try frame.withUnsafeBytes { body in
             let (head, payloadOffset) = try EventFrame.decode(body, limits: limits)
             return sinks.events?.link(
                 self,
@@ -117,7 +117,7 @@ extension Link {
         }
         let woken = lock.withLock {
             // A dead letter has its own note. A second note might follow after the event was put back, and settle it.
-            sending.refusalWasTold(settled: becameLetter == true ? nil : owed)
+            sending.refusalWasTold(settled: isNoted == true ? nil : owed)
             noteSettled()
             return takeWoken()
         }

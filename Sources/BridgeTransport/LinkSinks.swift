@@ -36,8 +36,8 @@ package protocol LinkEventSink: AnyObject, Sendable {
     /// - Parameters:
     ///   - payload: valid during the call only.
     ///   - isOwed: whether a journal has to hear what becomes of the event.
-    /// - Returns: Whether the event has become a dead letter; if so, the letter's note tells the journal what became of
-    ///   it.
+    /// - Returns: Whether the journal hears of the event without the link: from the note of the dead letter that the
+    ///   event has become, or when the wait of a publisher has ended.
     func link(
         _ link: Link,
         wasRefused head: EventHead,

@@ -134,7 +134,8 @@ package final class DeliveryThread {
         try body()
     }
 
-    /// Runs the inline handlers of an awaited event; returns the first error that one of them threw.
+    /// Runs the inline handlers of an awaited event; returns the first error that one of them threw, with the later
+    /// ones.
     func collectFailures(context: BorrowedContext, _ body: (DeliveryThread) -> Void) -> ThrownError? {
         if !isDelivering {
             // There is no outer state to restore afterwards.

@@ -8,15 +8,22 @@ package final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let lock = Lock()
     private var outcome: Result<Value, any Error>?
+    /// The failure of the event's ledger that is the outcome; nil if none is, or as long as the wait goes on.
+    private var claim: Int?
     private var waiter: CheckedContinuation<Value, any Error>?
     /// Whether the event is being put into the outboxes and strands at this moment.
     private var isLeaving = false
 
     /// Ends the wait; the first outcome counts.
-    func finish(_ outcome: Result<Value, any Error>) {
-        lock.withLock { if self.outcome == nil { self.outcome = outcome } }
+    ///
+    /// - Parameter failure: the number of the failure that the outcome is; nil if the event's ledger does not hold it.
+    func finish(_ outcome: Result<Value, any Error>, claiming failure: Int? = nil) {
+        lock.withLock { if self.outcome == nil { (self.outcome, claim) = (outcome, failure) } }
         resume()
     }
+
+    /// The number of the failure that is the outcome; nil if the event's ledger does not hold the outcome.
+    var claimed: Int? { lock.withLock { claim } }
 
     /// Called before the event is put into outboxes and strands; the wait does not end until ``hasLeft()``.
     ///
@@ -44,16 +51,18 @@ package final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
     }
 
     /// Runs `start`, which publishes the event, then returns the outcome.
+    ///
+    /// - Parameter timeIsOver: called after `limit`; has to end the wait.
     func value(
         within limit: Duration,
         clock: any Clock<Duration>,
-        timeout: @escaping @Sendable () -> DeliveryError,
+        timeIsOver: @escaping @Sendable () -> Void,
         start: @escaping @Sendable () async throws -> Void
     ) async throws -> Value {
         try Task.checkCancellation()
-        let watchdog = Task.detached(executorPreference: Simulation.taskExecutor) { [self] in
+        let watchdog = Task.detached(executorPreference: Simulation.taskExecutor) {
             try await clock.sleepHere(for: limit)
-            finish(.failure(timeout()))
+            timeIsOver()
         }
         // A separate task, so that the end of the time also ends a wait for room.
         let starter = Task(executorPreference: Simulation.taskExecutor) { [self] in

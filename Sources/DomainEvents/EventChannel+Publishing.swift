@@ -124,7 +124,8 @@ extension EventChannel {
         from publisher: EventPublisher
     ) {
         if thread.collectsFailures {
-            if thread.failure == nil { thread.failure = ThrownError(error, at: subscriber.site) }
+            let thrown = ThrownError(error, at: subscriber.site, of: publisher)
+            thread.failure = thread.failure?.followed(by: thrown) ?? thrown
         } else if let context = thread.resolvedContext() {
             publisher.publishFailure(of: E.self, named: name, context: context, error: error, site: subscriber.site)
         }

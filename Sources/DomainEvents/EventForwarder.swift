@@ -112,6 +112,14 @@ package enum IncomingOutcome {
 
 /// Learns that the last handler of an awaited event has returned.
 package protocol HandlingCompletion: AnyObject, Sendable {
+    /// Called for each handler that throws, once it has; the plain handlers of an event throw together, once the last
+    /// of them has returned.
+    func handlersThrew(_ failure: ThrownError)
+
     /// Called once, on the thread on which the last handler returned.
     func handlersReturned(failure: ThrownError?)
+}
+
+extension HandlingCompletion {
+    package func handlersThrew(_ failure: ThrownError) {}
 }

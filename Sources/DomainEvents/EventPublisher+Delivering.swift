@@ -188,15 +188,18 @@ extension EventPublisher {
     ///
     /// Attached clients, and workers that acknowledge nothing, are not waited for. The call waits for room as
     /// ``send(_:)-(E)`` does. A process that dies before its handlers return gets the event again after its restart.
-    /// When all handlers have returned, this throws the error of one that threw, and no ``HandlerFailed`` follows.
+    /// When all handlers have returned, this throws the error of one that threw, and nothing reports that error. Every
+    /// other error, also one that comes when this no longer waits, is reported as after ``publish(_:)-(E)``: a
+    /// ``HandlerFailed`` follows, or an ``EventRefused`` and a dead letter of the bridge.
     /// - Parameters:
     ///   - event: what happened.
     ///   - limit: how long this waits in all.
     ///   - clock: measures `limit`.
-    /// - Throws: The first error of a handler here. ``DeliveryError`` if another process refuses the event or gives it
-    ///   up, nothing subscribes to it, an outbox does not take it, a process that should get it is unavailable, or
-    ///   handlers are not done in time; then the error names them. `CancellationError` if the task is cancelled. After
-    ///   a timeout or a cancellation the event may have been delivered; if it has not left by then, it never will.
+    /// - Throws: The first error: that of a handler here, or ``DeliveryError`` if another process refuses the event or
+    ///   gives it up, nothing subscribes to it, an outbox does not take it, or a process that should get it is
+    ///   unavailable. If handlers are not done in time, the first error so far; if there is none, ``DeliveryError``
+    ///   names these handlers. `CancellationError` if the task is cancelled. At the end of the time or after a
+    ///   cancellation the event may have been delivered; if it has not left by then, it never will.
     /// - Returns: The event's identity, and how many handlers it had in each process.
     @discardableResult
     public func deliver<E: DomainEvent>(
@@ -234,14 +237,14 @@ extension EventPublisher {
         _ clock: any Clock<Duration>,
         timeout: @escaping @Sendable () -> DeliveryError
     ) async throws -> Value {
-        defer { ledger.close() }
-        return try await wait.value(within: limit, clock: clock, timeout: timeout) { [self] in
+        defer { ledger.close(claiming: wait.claimed) }
+        let timeIsOver = { @Sendable in ledger.timeIsOver(timeout()) }
+        return try await wait.value(within: limit, clock: clock, timeIsOver: timeIsOver) { [self] in
             let reserved = try await reserveRoom(for: event, in: channel) { context.id }
             defer { for room in reserved { room.giveBack() } }
             try wait.beginLeaving()
             // Keeps the ledger incomplete until the event has been handed out everywhere.
-            let own = ledger.own
-            ledger.expect(own)
+            ledger.expect(ledger.own)
             let outcome = try channel.deliver(
                 event,
                 context: context,
@@ -262,10 +265,11 @@ extension EventPublisher {
             }
             unfinished.set(plain: [])
             switch outcome {
-            case .handled(let handlers): ledger.receive(ProcessReceipt(process: own, handlers: handlers))
-            case .unwanted: ledger.receive(ProcessReceipt(process: own, handlers: 0))
+            case .handled(let handlers): ledger.handledHere(by: handlers)
+            case .unwanted: ledger.handledHere(by: 0)
             case .failed(let thrown):
-                ledger.receive(ProcessReceipt(process: own, handlers: 0, failure: thrown.error))
+                ledger.handlersThrew(thrown)
+                ledger.handledHere(by: 0)
             case .pending: break
             }
         }
@@ -285,8 +289,9 @@ extension EventPublisher {
     ///     events without a cause: if the request times out, its error says how many of those match.
     /// - Throws: ``DeliveryError`` if nothing subscribes to the event, an outbox does not take it, a process refuses it
     ///   or is unavailable, or there is no answer in time. The error of a handler of the event here, if all handlers
-    ///   here have returned without an answer. The error of a journal that could not make the request or the answer
-    ///   safe. `CancellationError` if the task is cancelled.
+    ///   here have returned without an answer, or if the time is over. The error of a journal that could not make the
+    ///   request or the answer safe. `CancellationError` if the task is cancelled. Errors that this does not throw are
+    ///   reported, as for ``deliver(_:within:clock:)-(E,_,_)``.
     public func request<E: DomainEvent, Answer: DomainEvent>(
         _ event: E,
         awaiting answer: Answer.Type,
@@ -382,11 +387,14 @@ extension EventPublisher {
         let uncaused = answers.map(\.uncaused)
         let channel = channel(of: E.self)
         try refuseInTransaction("request", channel.name)
-        let ledger = ReceiptLedger(of: channel.name, id: context.id) { failure in
-            wait.finish(.failure(failure))
-        } onCompletion: { [self] handlers, _ in
-            guard handlers.isEmpty else { return }
-            wait.finish(.failure(noSubscriberError(to: channel.name, context)))
+        let ledger = ReceiptLedger(of: channel.name, context: context, endsAtFirstFailure: true) { [self] outcome in
+            switch outcome {
+            case .failed(let error, let held): wait.finish(.failure(error), claiming: held)
+            case .handled(let handlers) where handlers.isEmpty:
+                wait.finish(.failure(noSubscriberError(to: channel.name, context)))
+            // The answer may still come: an event that a handler has caused may be under way.
+            case .handled: break
+            }
         }
         return try await deliver(event, context: context, to: channel, ledger, UnfinishedHandlers(), wait, limit, clock)
         {

@@ -20,12 +20,14 @@ extension EventPublisher {
     ) async throws -> DeliveryReceipt {
         let wait = DeliveryWait<DeliveryReceipt>()
         let ledger = receiptLedger(of: name, context, for: wait)
-        defer { ledger.close() }
+        defer { ledger.close(claiming: wait.claimed) }
         return try await wait.value(
             within: limit,
             clock: clock,
-            timeout: { [self] in notHandled(name, context, within: limit, UnfinishedHandlers(), ledger) },
-            start: { [self] in
+            timeIsOver: { [self] in
+                ledger.timeIsOver(notHandled(name, context, within: limit, UnfinishedHandlers(), ledger))
+            },
+            start: {
                 // Keeps the ledger incomplete until the event has been handed out everywhere.
                 ledger.expect(ledger.own)
                 try await handOut(ledger, wait)
@@ -40,12 +42,12 @@ extension EventPublisher {
         _ context: EventContext,
         for wait: DeliveryWait<DeliveryReceipt>
     ) -> ReceiptLedger {
-        ReceiptLedger(of: name, id: context.id) { [self] handlers, failure in
-            if let failure {
-                wait.finish(.failure(failure))
-            } else if handlers.isEmpty {
+        ReceiptLedger(of: name, context: context) { [self] outcome in
+            switch outcome {
+            case .failed(let error, let held): wait.finish(.failure(error), claiming: held)
+            case .handled(let handlers) where handlers.isEmpty:
                 wait.finish(.failure(noSubscriberError(to: name, context)))
-            } else {
+            case .handled(let handlers):
                 wait.finish(.success(DeliveryReceipt(id: context.id, handlers: handlers)))
             }
         }

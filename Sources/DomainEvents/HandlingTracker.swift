@@ -19,6 +19,8 @@ final class HandlingTracker: @unchecked Sendable {
     }
 
     func handlerReturned(at site: SubscriptionSite?, failure error: ThrownError?) {
+        // Before the handler counts as returned, so that the last one leaves nothing to be told.
+        if let error { completion.handlersThrew(error) }
         let isLast = lock.withLock {
             if let error { failure = failure?.followed(by: error) ?? error }
             if let site, let count = unfinished[site] { unfinished[site] = count > 1 ? count - 1 : nil }

@@ -96,8 +96,9 @@ final class RecordingSubscriber<E: DomainEvent>: DeferredSubscriber, @unchecked 
     /// Makes the closure that reports to a tracker that the event is recorded, or why it is not.
     private func report(to tracker: HandlingTracker) -> @Sendable ((any Error)?) -> Void {
         let site = site
-        return { error in
-            tracker.handlerReturned(at: site, failure: error.map { ThrownError($0, at: site, lacksRecord: true) })
+        return { [weak publisher = self.publisher] error in
+            let failure = error.map { ThrownError($0, at: site, of: publisher, lacksRecord: true) }
+            tracker.handlerReturned(at: site, failure: failure)
         }
     }
 
@@ -112,7 +113,7 @@ final class RecordingSubscriber<E: DomainEvent>: DeferredSubscriber, @unchecked 
         }
         for failure in failed {
             if let tracker = failure.tracker {
-                let thrown = ThrownError(failure.error, at: site, lacksRecord: true)
+                let thrown = ThrownError(failure.error, at: site, of: publisher, lacksRecord: true)
                 tracker.handlerReturned(at: site, failure: thrown)
             } else {
                 publisher?.publishFailure(

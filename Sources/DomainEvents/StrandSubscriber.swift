@@ -79,7 +79,9 @@ final class StrandSubscriber: DeferredSubscriber, @unchecked Sendable {
         return strand.append(event, stamp, tracker, for: self) ? .wake : []
     }
 
-    override var failureOnceRemoved: ThrownError? { failureIfCancelled.map { ThrownError($0, at: site) } }
+    override var failureOnceRemoved: ThrownError? {
+        failureIfCancelled.map { ThrownError($0, at: site, of: publisher) }
+    }
 
     override func settle(_ outcome: AppendOutcome) {
         if outcome.contains(.wake) { strand.schedule() }
@@ -153,7 +155,7 @@ extension DeferredSubscriber {
         publisher: @autoclosure () -> EventPublisher?
     ) {
         if let tracker {
-            tracker.handlerReturned(at: site, failure: failure.map { ThrownError($0, at: site) })
+            tracker.handlerReturned(at: site, failure: failure.map { ThrownError($0, at: site, of: publisher()) })
         } else if let failure, let context {
             publisher()?.publishFailure(of: eventType, named: eventName, context: context, error: failure, site: site)
         }

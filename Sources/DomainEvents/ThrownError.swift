@@ -1,4 +1,4 @@
-/// The error of a handler, and where that handler was subscribed.
+/// The error of a handler, and where that handler was subscribed; the first of an event's errors, with the later ones.
 package final class ThrownError: Sendable, CustomStringConvertible {
     // This is a class, so that the usual result, without an error, takes one word.
 
@@ -13,15 +13,58 @@ package final class ThrownError: Sendable, CustomStringConvertible {
     /// Whether a journal has failed to record the event, with this error or with one that came after it.
     package let lacksRecord: Bool
 
-    package init(_ error: any Error, at site: SubscriptionSite?, lacksRecord: Bool = false) {
-        self.error = error
-        self.site = site
-        self.lacksRecord = lacksRecord
+    /// The errors of the event's other handlers, in the order in which these threw.
+    private let later: [ThrownError]
+
+    private let handlers: Handlers
+
+    /// Sendable: a constant reference to an object that is Sendable.
+    private struct Handlers: @unchecked Sendable {
+        weak var publisher: EventPublisher?
     }
 
-    /// The event's error after a later one: this error, marked with `lacksRecord` if either is.
-    func followed(by later: ThrownError) -> ThrownError {
-        lacksRecord || !later.lacksRecord ? self : ThrownError(error, at: site, lacksRecord: true)
+    /// - Parameter publisher: the publisher of the handler.
+    package convenience init(
+        _ error: any Error,
+        at site: SubscriptionSite?,
+        of publisher: EventPublisher?,
+        lacksRecord: Bool = false
+    ) {
+        self.init(error, at: site, Handlers(publisher: publisher), lacksRecord: lacksRecord, later: [])
+    }
+
+    private init(
+        _ error: any Error,
+        at site: SubscriptionSite?,
+        _ handlers: Handlers,
+        lacksRecord: Bool,
+        later: [ThrownError]
+    ) {
+        self.error = error
+        self.site = site
+        self.handlers = handlers
+        self.lacksRecord = lacksRecord
+        self.later = later
+    }
+
+    /// The event's error after a later one: this error, marked with `lacksRecord` if either is, and the later one.
+    func followed(by next: ThrownError) -> ThrownError {
+        ThrownError(
+            error,
+            at: site,
+            handlers,
+            lacksRecord: lacksRecord || next.lacksRecord,
+            later: later + next.all
+        )
+    }
+
+    /// This error, then the errors of the event's other handlers.
+    package var all: [ThrownError] { [self] + later }
+
+    /// Publishes a ``HandlerFailed`` with this error, as the handler's publisher does if no caller waits for the event.
+    func report(of name: String, _ context: EventContext) {
+        guard let site, let publisher = handlers.publisher, let channel = publisher.channel(named: name) else { return }
+        publisher.publishFailure(of: channel.eventType, named: name, context: context, error: error, site: site)
     }
 
     /// The error in its own words, then module, file and line: `StoreFull() (handler at Warehouse/Store.swift:12)`.

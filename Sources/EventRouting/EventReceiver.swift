@@ -8,14 +8,15 @@ enum LocalOutcome {
     case handled(handlers: Int)
     case unwanted
     case pending
-    case refused(Refusal.Reason, text: String)
+    /// - Parameter thrown: the errors of the handlers; nil if no handler could get the event.
+    case refused(Refusal.Reason, text: String, thrown: ThrownError? = nil)
 
     init(_ outcome: IncomingOutcome) {
         switch outcome {
         case .handled(let handlers): self = .handled(handlers: handlers)
         case .unwanted: self = .unwanted
         case .pending: self = .pending
-        case .failed(let thrown): self = .refused(.handlerFailed, text: thrown.description)
+        case .failed(let thrown): self = .refused(.handlerFailed, text: thrown.description, thrown: thrown)
         }
     }
 

@@ -40,10 +40,12 @@ extension EventRouter {
 
     /// Announces that a peer has refused an event, and keeps the event as a dead letter if this process keeps any.
     ///
-    /// An operator or a publisher here that waits for the event is told instead. For an attached peer nothing is kept.
+    /// An operator here that waits for the event is told instead. If a publisher here waits for it, that is decided
+    /// when the wait ends: the publisher is told of one failure. For an attached peer nothing is kept.
     ///
     /// - Parameter isOwed: whether a journal has to hear what becomes of the event.
-    /// - Returns: Whether the event has become a dead letter.
+    /// - Returns: Whether the journal hears of the event without the caller: from a dead letter, or when it is decided
+    ///   what becomes of the event.
     func eventRefused(
         _ head: EventHead,
         payload: UnsafeRawBufferPointer,
@@ -58,21 +60,7 @@ extension EventRouter {
         let context = link.sentContext(of: head)
         // A waiting operator is told the reason. If the operator has gone, the refusal is reported like any other.
         if head.isReplay, replays.refused(context.id, at: peer.peerName, because: refusal.text) { return false }
-        // A publisher that waits for the event gets the error, at once: the peer's receipt follows the refusal, unless
-        // the peer is killed in between. Whether a caller still waits is known only if it is in this process.
-        if head.wantsReceipt, tell(context.id, .refused, at: peer, because: refusal.text) { return false }
-        reports.publish(
-            EventRefused(
-                event: name,
-                id: context.id.description,
-                worker: peer.peerName,
-                reason: refusal.text,
-                code: refusal.reason
-            ),
-            causedBy: context
-        )
-        if peer.isAttached { return false }
-        return refusalSettled(name, by: peer, reason: refusal.text) {
+        func makeEvent() -> UndeliveredEvent {
             UndeliveredEvent(
                 name: name,
                 context: context,
@@ -82,6 +70,43 @@ extension EventRouter {
                 payload: payload
             )
         }
+        if head.wantsReceipt {
+            let event = makeEvent()
+            // A publisher that waits for the event hears of it at once: the peer's receipt follows the refusal, unless
+            // the peer is killed in between. Whether a caller still waits is known only if it is in this process.
+            let isHeld = tell(context.id, .refused, at: peer, because: refusal.text) { [self] isClaimed in
+                let isKept = !isClaimed && refusalIsUnheard(name, context, refusal, by: peer) { event }
+                if !isKept, isOwed { settled([context.id], at: peer) }
+            }
+            if isHeld {
+                // It may become a dead letter when the peer has acknowledged it.
+                if deadLetters != nil { peer.letterIsKept() }
+                return true
+            }
+        }
+        return refusalIsUnheard(name, context, refusal, by: peer, event: makeEvent)
+    }
+
+    /// Announces the refusal of an event of which no publisher or operator here has heard.
+    ///
+    /// - Returns: Whether the event has become a dead letter.
+    private func refusalIsUnheard(
+        _ name: String,
+        _ context: EventContext,
+        _ refusal: Refusal,
+        by peer: Peer,
+        event: () -> UndeliveredEvent
+    ) -> Bool {
+        reportRefusal(of: name, context, by: peer.peerName, reason: refusal.text, code: refusal.reason)
+        if peer.isAttached { return false }
+        return refusalSettled(name, by: peer, reason: refusal.text, event: event)
+    }
+
+    func reportRefusal(of name: String, _ context: EventContext, by process: String, reason: String, code: UInt64) {
+        reports.publish(
+            EventRefused(event: name, id: context.id.description, worker: process, reason: reason, code: code),
+            causedBy: context
+        )
     }
 
     /// Reports an event that a peer may not publish, if the peer is gone: a living peer reports the refusal itself.
@@ -89,17 +114,8 @@ extension EventRouter {
     /// The process may be gone before all that it has sent was read.
     func eventWasForbidden(_ run: borrowing EventRun, over link: Link, because text: String) {
         guard link.isPeerDeaf, let name = name(of: run.name) else { return }
-        let context = run.context.context
-        reports.publish(
-            EventRefused(
-                event: name,
-                id: context.id.description,
-                worker: Self.ownName,
-                reason: text,
-                code: Refusal.Reason.forbidden.rawValue
-            ),
-            causedBy: context
-        )
+        let code = Refusal.Reason.forbidden.rawValue
+        reportRefusal(of: name, run.context.context, by: Self.ownName, reason: text, code: code)
     }
 
     /// The action for a handler that throws later, with its own copy of the event's bytes; nil if this process keeps no
@@ -271,7 +287,7 @@ extension EventRouter {
         case .handled: return .handled
         case .pending: return .accepted
         case .unwanted: throw unwanted(event)
-        case .refused(_, let reason):
+        case .refused(_, let reason, _):
             refusalSettled(event.name, by: nil, reason: reason, isKept: true) {
                 event.payload.withUnsafeBytes {
                     UndeliveredEvent(

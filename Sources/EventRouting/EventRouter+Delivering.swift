@@ -41,7 +41,6 @@ extension EventRouter {
         _ ledger: ReceiptLedger,
         hasLeft: () -> Void
     ) throws(DeliveryError) {
-        let own = ledger.own
         let fanout = topic.fanout
         var sent = Forwarded.taken
         let outcome = fanout.deliverHere(payload, context: context, strand: nil) { held in
@@ -62,11 +61,21 @@ extension EventRouter {
         if case .failed(let failure) = sent { throw failure }
         switch outcome {
         case .pending: return
-        case .handled(let handlers): ledger.receive(ProcessReceipt(process: own, handlers: handlers))
-        case .unwanted: ledger.receive(ProcessReceipt(process: own, handlers: 0))
-        case .refused(let reason, let text):
-            let failure = refusedHere(.refused, topic.name, context, reason, text)
-            ledger.receive(ProcessReceipt(process: own, handlers: 0, failure: failure))
+        case .handled(let handlers): ledger.handledHere(by: handlers)
+        case .unwanted: ledger.handledHere(by: 0)
+        case .refused(let reason, let text, nil):
+            let (name, own) = (topic.name, publisher.source.origin)
+            ledger.failedHere(refusedHere(.refused, name, context, reason, text)) { [self] isClaimed in
+                if isClaimed { return }
+                reportRefusal(of: name, context, by: own, reason: text, code: reason.rawValue)
+            }
+            ledger.handledHere(by: 0)
+        case .refused(let reason, _, let thrown?):
+            for failure in thrown.all {
+                let error = refusedHere(.refused, topic.name, context, reason, failure.description)
+                ledger.handlerThrew(failure, as: error)
+            }
+            ledger.handledHere(by: 0)
         }
     }
 
@@ -114,7 +123,7 @@ extension EventRouter {
         switch outcome {
         case .handled, .pending: return .success(targets + 1)
         case .unwanted: return .success(targets)
-        case .refused(let reason, let text):
+        case .refused(let reason, let text, _):
             return .failure(refusedHere(.notEncodable, name, context, reason, text))
         }
     }

@@ -58,9 +58,17 @@ extension EventRouter {
 
     /// Gives a waiting publisher the receipt that a peer will no longer send.
     ///
+    /// - Parameter whenDecided: given for a refusal; called if a publisher in this process waits, now or when its wait
+    ///   has ended.
     /// - Returns: Whether a publisher in this process waited; false also if the publisher is in another process.
     @discardableResult
-    func tell(_ id: EventID, _ outcome: Receipt.Outcome, at peer: Peer, because text: String) -> Bool {
+    func tell(
+        _ id: EventID,
+        _ outcome: Receipt.Outcome,
+        at peer: Peer,
+        because text: String,
+        whenDecided: ReceiptLedger.WhenDecided? = nil
+    ) -> Bool {
         let receipt = Receipt(
             id: .sender(number: id.number),
             process: peer.peerName,
@@ -68,7 +76,7 @@ extension EventRouter {
             text: text
         )
         replays.receive(receipt, of: id)
-        if receipts.receive(receipt, of: id) { return true }
+        if receipts.receive(receipt, of: id, whenDecided: whenDecided) { return true }
         link(to: id)?.sendReceipt(of: id, process: peer.peerName, outcome: outcome, text: text)
         return false
     }

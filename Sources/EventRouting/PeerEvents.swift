@@ -307,7 +307,7 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
                 isUnwanted: isUnwanted
             )
             return .pending
-        case .refused(let reason, let text):
+        case .refused(let reason, let text, _):
             router.refusalSettled(topic.name, by: nil, reason: text) {
                 UndeliveredEvent(
                     name: topic.name,

@@ -25,10 +25,12 @@ final class PendingReceipts: @unchecked Sendable {
         withExtendedLifetime(removed) {}
     }
 
-    /// Takes a receipt, and returns whether a publisher here waits for it.
-    func receive(_ receipt: Receipt, of id: EventID) -> Bool {
+    /// Takes a receipt or what a refusal says, and returns whether a publisher here waits for it.
+    ///
+    /// - Parameter whenDecided: as in ``ReceiptLedger/receive(_:whenDecided:)``; not called if no publisher waits.
+    func receive(_ receipt: Receipt, of id: EventID, whenDecided: ReceiptLedger.WhenDecided? = nil) -> Bool {
         guard let ledger = lock.withLock({ ledgers[id] }) else { return false }
-        ledger.receive(ProcessReceipt(receipt, from: process(receipt.process), of: ledger))
+        ledger.receive(ProcessReceipt(receipt, from: process(receipt.process), of: ledger), whenDecided: whenDecided)
         return true
     }
 
@@ -73,6 +75,7 @@ extension ProcessReceipt {
                     field: $0.code == .refused ? CBORError.field(named: receipt.text) : nil
                 )
             },
+            isRefusal: failure?.code == .refused,
             passedOnTo: receipt.passedOnTo
         )
     }

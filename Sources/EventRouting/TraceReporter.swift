@@ -174,6 +174,8 @@ final class TraceReporter: @unchecked Sendable {
             self.recorder = recorder
         }
 
+        func handlersThrew(_ failure: ThrownError) { completion.handlersThrew(failure) }
+
         func handlersReturned(failure: ThrownError?) {
             // The span is noted before the sender can learn that the event was handled.
             recorder.note(.handling, of: event, context, from: start, isOwn: false, peer: peer)

@@ -82,7 +82,7 @@ struct DeliveryWaitTests {
         try await wait.value(
             within: .seconds(60),
             clock: ContinuousClock(),
-            timeout: { DeliveryError(.timedOut, of: "Ping", "the time is over") },
+            timeIsOver: { wait.finish(.failure(DeliveryError(.timedOut, of: "Ping", "the time is over"))) },
             start: start
         )
     }

@@ -125,6 +125,27 @@ struct DeliveryTests {
         #expect(recorder.events(EventRefused.self).count == 1)
     }
 
+    @Test("if two workers refuse, deliver throws the refusal of one; the other is announced, and its event is kept")
+    func twoRefuse() async throws {
+        let recorder = EventRecorder(publisher)
+        let workers = ["a", "b"].map { name in
+            InMemoryWorker(name, subscribes: [ErrandGiven.self]) {
+                [$0.subscribe(to: ErrandGiven.self) { _ in throw ErrandBroken() }]
+            }
+        }
+        let bridge = try await BridgeHost.inMemory(publisher, workers: workers)
+        let error = await #expect(throws: DeliveryError.self) {
+            try await publisher.deliver(ErrandGiven(number: 1), within: .seconds(240))
+        }
+        #expect(error?.code == .refused)
+        let other = error?.worker == "a" ? "b" : "a"
+        #expect(bridge.deadLetters.map(\.worker) == [other])
+        let announced = try await recorder.next(EventRefused.self, within: .seconds(240))
+        #expect(announced.worker == other && announced.reason.contains("the shelf is broken"))
+        await bridge.shutdown()
+        #expect(recorder.events(EventRefused.self).count == 1)
+    }
+
     @Test("a handler in a task and on a queue of a worker is named by its place as well", arguments: [true, false])
     func placeOfDeferred(isOnQueue: Bool) async throws {
         let bridge = try await BridgeHost.inMemory(publisher) { publisher in

@@ -18,7 +18,8 @@ struct ClosedPeerTests {
         let topic = try #require(bench.router.named(Self.name))
         let context = bench.makeContext()
         let (failures, sent) = (Collected<DeliveryError.Code?>(), Collected<Bool>())
-        let ledger = ReceiptLedger(of: Self.name, id: context.id) { _, failure in
+        let ledger = ReceiptLedger(of: Self.name, context: context) { outcome in
+            guard case .failed(let failure, _) = outcome else { return }
             failures.add((failure as? DeliveryError)?.code)
         }
         let link = peer.link

@@ -53,12 +53,12 @@ struct LeavingPeerTests {
             bench.router.exchange(adding: [new], leaving: [goes])
             if progress != .leaving { goes.close(because: "it was stopped") }
             if progress == .retired { bench.router.retire(goes) }
-            let ledger = ReceiptLedger(of: "ElseSaved", id: bench.makeContext().id) { _, _ in }
+            let ledger = ReceiptLedger(of: "ElseSaved", context: bench.makeContext()) { _ in }
             ledger.expect(ledger.own)
             for receipts in [nil, ledger] {
                 let sent = topic.sendToAll(
                     UnsafeRawBufferPointer(start: nil, count: 0),
-                    context: receipts.map { EventContext(id: $0.id, nanosecondsSinceEpoch: 1) } ?? bench.makeContext(),
+                    context: receipts?.context ?? bench.makeContext(),
                     receipts: receipts,
                     to: lookedUp,
                     attached: [],

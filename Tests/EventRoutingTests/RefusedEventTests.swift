@@ -1,9 +1,9 @@
 import BridgeProtocol
 import BridgeTransport
-import DomainEvents
 import TestSupport
 import Testing
 
+@testable import DomainEvents
 @testable import EventRouting
 
 @Suite("An event that a peer refuses", .timeLimit(.minutes(2)))
@@ -39,6 +39,7 @@ struct RefusedEventTests {
             bench.router.stop()
         }
     }
+
     @Test("or that it may not publish, is reported by the host once the peer's process can read no refusal")
     func forbidden() async throws {
         let (bench, refused) = (try RoutingBench(keepsLetters: true), Collected<EventRefused>())
@@ -65,5 +66,54 @@ struct RefusedEventTests {
         #expect(refused.all.allSatisfy { $0.worker == "host" && $0.code == 4 })
         bench.router.stop()
         subscription.cancel()
+    }
+
+    @Test(
+        "becomes a dead letter when the call of a publisher here ends with another error, and none if it ends with this",
+        arguments: [false, true]
+    )
+    func undecided(isClaimed: Bool) throws {
+        let bench = try RoutingBench(keepsLetters: true)
+        let peer = bench.peer("canvas")
+        let context = bench.makeContext()
+        let ledger = ReceiptLedger(of: "Box", context: context) { _ in }
+        bench.router.receipts.add(ledger)
+        for name in ["canvas", "other"] { ledger.expect(bench.router.receipts.process(name)) }
+        var head = EventHead(
+            sequence: 1,
+            id: .sender(number: context.id.number),
+            nanosecondsSinceEpoch: 1,
+            name: .text("Box")
+        )
+        head.wantsReceipt = true
+        func refuse() -> Bool {
+            [UInt8(0xA0)].withUnsafeBytes { payload in
+                PeerEvents(of: peer, to: bench.router).link(
+                    peer.link,
+                    wasRefused: head,
+                    payload: payload,
+                    isOwed: true,
+                    refusal: Refusal(sequence: 1, reason: 2, text: "no")
+                )
+            }
+        }
+        // The link leaves it to the decision to tell the journal.
+        #expect(refuse())
+        #expect(bench.router.deadLetters?.letters.isEmpty == true)
+        // The receipt says the same again.
+        let outcome = Receipt.Outcome.refused.rawValue
+        let receipt = Receipt(
+            id: .sender(number: context.id.number),
+            process: "canvas",
+            outcome: outcome,
+            text: "no"
+        )
+        #expect(bench.router.receipts.receive(receipt, of: context.id))
+        ledger.close(claiming: isClaimed ? 0 : nil)
+        let letters = bench.router.deadLetters?.letters ?? []
+        #expect(letters.map(\.receiver) == (isClaimed ? [] : ["canvas"]))
+        #expect(letters.map(\.reasons) == (isClaimed ? [] : [["no"]]))
+        #expect(letters.allSatisfy { $0.event.isOwed && $0.event.payload == [0xA0] })
+        bench.router.stop()
     }
 }

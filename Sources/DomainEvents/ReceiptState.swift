@@ -1,0 +1,152 @@
+/// The state of a ``ReceiptLedger``: whose receipts are missing, and which failures the caller may be told.
+///
+/// A caller is told of one failure. As long as its call runs, it is undecided which one that is, so all are held. When
+/// the call ends, one may be claimed, and the others are reported as if no caller had waited.
+struct ReceiptState {
+    /// What becomes of a failure.
+    enum Claim: Hashable {
+        /// The caller is told of it.
+        case claimed
+        /// The caller is told of something else, or of nothing.
+        case unclaimed
+        /// The call still runs.
+        case undecided
+    }
+
+    /// What the caller's wait ends with, unless it has ended already.
+    enum Outcome: Sendable {
+        /// - Parameter held: the number of the failure, for ``ReceiptState/ended(claiming:)``; nil if the ledger does
+        ///   not hold the error.
+        case failed(any Error, held: Int?)
+        /// Every process has sent its receipt.
+        case handled([String: Int])
+    }
+
+    typealias WhenDecided = ReceiptLedger.WhenDecided
+
+    private struct Failure {
+        let process: AwaitedProcess
+        let error: any Error
+        let isRefusal: Bool
+        var whenDecided: [WhenDecided]
+    }
+
+    private enum Phase {
+        case running
+        /// The call has ended, with the refusal of this process; nil if with anything else.
+        case over(claimed: AwaitedProcess?)
+    }
+
+    private let endsAtFirstFailure: Bool
+    private var phase = Phase.running
+    private var awaited: Set<AwaitedProcess> = []
+    /// The handlers that have returned in each process that has sent its receipt.
+    private var handlers: [AwaitedProcess: Int] = [:]
+    /// Why the bridges that have ended send no receipts any more.
+    private var ends: [ObjectIdentifier: any Error] = [:]
+    /// The failures of a running call, in the order in which they became known; a failure's number is its place.
+    private var failures: [Failure] = []
+
+    /// - Parameter endsAtFirstFailure: whether the wait ends when one process has failed, and not when all receipts
+    ///   have come.
+    init(endsAtFirstFailure: Bool) {
+        self.endsAtFirstFailure = endsAtFirstFailure
+    }
+
+    /// The event goes to this process, which will send a receipt, unless its bridge has ended.
+    mutating func expected(_ process: AwaitedProcess) -> Outcome? {
+        if handlers[process] == nil { awaited.insert(process) }
+        return process.bridge.flatMap { ends[$0] }.map { early($0) }
+    }
+
+    /// A process has sent its receipt, or has refused the event, which says the same.
+    ///
+    /// The first receipt of each process counts. A refusal behind it shares its fate if that receipt is a refusal as
+    /// well, and otherwise is a failure of its own.
+    /// - Parameter whenDecided: given for a refusal, and for no receipt.
+    mutating func received(_ receipt: ProcessReceipt, _ whenDecided: WhenDecided?) -> (Claim, Outcome?) {
+        let isFirst = handlers[receipt.process] == nil
+        guard isFirst || whenDecided != nil else { return (.undecided, nil) }
+        var claim = Claim.undecided
+        if let failure = receipt.failure {
+            claim = failed(failure, at: receipt.process, isRefusal: receipt.isRefusal, whenDecided)
+        }
+        guard isFirst else { return (claim, nil) }
+        handlers[receipt.process] = receipt.handlers
+        awaited.remove(receipt.process)
+        for name in receipt.passedOnTo {
+            let process = AwaitedProcess(name, of: receipt.process.bridge)
+            if handlers[process] == nil { awaited.insert(process) }
+        }
+        return (claim, outcome(of: receipt.process))
+    }
+
+    /// A process has failed; its receipt may come later.
+    mutating func failed(
+        _ error: any Error,
+        at process: AwaitedProcess,
+        isRefusal: Bool = false,
+        _ whenDecided: WhenDecided?
+    ) -> Claim {
+        switch phase {
+        case .over(let claimed):
+            return isRefusal && process == claimed ? .claimed : .unclaimed
+        case .running:
+            if isRefusal, let known = failures.firstIndex(where: { $0.isRefusal && $0.process == process }) {
+                if let whenDecided { failures[known].whenDecided.append(whenDecided) }
+            } else {
+                let held = whenDecided.map { [$0] } ?? []
+                failures.append(Failure(process: process, error: error, isRefusal: isRefusal, whenDecided: held))
+            }
+            return .undecided
+        }
+    }
+
+    /// A bridge has ended, so its processes send no receipts any more.
+    mutating func bridgeEnded(_ bridge: ObjectIdentifier, _ error: any Error) -> Outcome? {
+        ends[bridge] = error
+        return awaited.contains { $0.bridge == bridge } ? early(error) : nil
+    }
+
+    /// The outcome of a wait that ends before all receipts have come: the first failure tells the caller more than this
+    /// error does, and would have been the outcome in the end.
+    func early(_ error: any Error) -> Outcome { failures.isEmpty ? .failed(error, held: nil) : outcome(failure: 0) }
+
+    /// The call has ended.
+    ///
+    /// - Parameter number: the failure that the caller is told of; nil if it is told of none.
+    /// - Returns: What was held, and whether it is claimed.
+    mutating func ended(claiming number: Int?) -> [(whenDecided: WhenDecided, isClaimed: Bool)] {
+        guard case .running = phase else { return [] }
+        let claimed = number.map { failures[$0] }
+        phase = .over(claimed: claimed?.isRefusal == true ? claimed?.process : nil)
+        defer { failures = [] }
+        return failures.enumerated().flatMap { index, failure in
+            failure.whenDecided.map { (whenDecided: $0, isClaimed: index == number) }
+        }
+    }
+
+    private func outcome(of process: AwaitedProcess) -> Outcome? {
+        if endsAtFirstFailure, let number = failures.firstIndex(where: { $0.process == process }) {
+            return outcome(failure: number)
+        }
+        guard awaited.isEmpty else { return nil }
+        if !failures.isEmpty { return outcome(failure: 0) }
+        let named = handlers.filter { $0.value > 0 }.map { ($0.key.name, $0.value) }
+        return .handled(Dictionary(named, uniquingKeysWith: +))
+    }
+
+    private func outcome(failure number: Int) -> Outcome { .failed(failures[number].error, held: number) }
+
+    // MARK: - The other processes
+
+    /// The names of the other processes whose receipts are missing, sorted.
+    var unheard: [String] { Self.others(among: awaited) }
+
+    /// The names of the other processes that have handled the event, sorted.
+    var handled: [String] { Self.others(among: handlers.filter { $0.value > 0 }.keys) }
+
+    private static func others(among processes: some Sequence<AwaitedProcess>) -> [String] {
+        Set(processes.filter { $0.bridge != nil }.map(\.name)).sorted()
+    }
+}
