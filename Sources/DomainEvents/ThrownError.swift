@@ -62,7 +62,7 @@ package final class ThrownError: Sendable, CustomStringConvertible {
     package var all: [ThrownError] { [self] + later }
 
     /// Publishes a ``HandlerFailed`` with this error, as the handler's publisher does if no caller waits for the event.
-    func report(of name: String, _ context: EventContext) {
+    package func report(of name: String, _ context: EventContext) {
         guard let site, let publisher = handlers.publisher, let channel = publisher.channel(named: name) else { return }
         publisher.publishFailure(of: channel.eventType, named: name, context: context, error: error, site: site)
     }

@@ -84,7 +84,8 @@ extension EventRouter {
     /// Publishes an event whose type this process does not know, from its encoded form.
     ///
     /// - Parameter context: made by the publisher for this event, if the caller needs its identity beforehand.
-    /// - Returns: How many peers the event was for, plus 1 if subscribers here got it; or the error.
+    /// - Returns: How many peers the event was for, plus 1 if subscribers here got it; or the error, also of a plain
+    ///   handler that threw, if no subscriber here handles the event elsewhere. Other errors of handlers are reported.
     package func publish(
         name: String,
         payload: UnsafeRawBufferPointer,
@@ -117,13 +118,14 @@ extension EventRouter {
             )
             return sent.isTaken
         } completion: { _ in
-            UnwatchedCompletion()
+            UnwatchedCompletion(of: name, context)
         }
         if case .failed(let failure) = sent { return .failure(failure) }
         switch outcome {
         case .handled, .pending: return .success(targets + 1)
         case .unwanted: return .success(targets)
-        case .refused(let reason, let text, _):
+        case .refused(let reason, let text, let thrown):
+            for failure in thrown?.all.dropFirst() ?? [] { failure.report(of: name, context) }
             return .failure(refusedHere(.notEncodable, name, context, reason, text))
         }
     }
@@ -237,7 +239,18 @@ extension EventRouter {
     }
 }
 
-/// The completion of an event that no publisher waits for.
+/// The completion of an event that no publisher waits for: what its handlers throw is reported.
 private final class UnwatchedCompletion: HandlingCompletion {
+    private let name: String
+    private let context: EventContext
+
+    init(of name: String, _ context: EventContext) {
+        (self.name, self.context) = (name, context)
+    }
+
+    func handlersThrew(_ failure: ThrownError) {
+        for failure in failure.all { failure.report(of: name, context) }
+    }
+
     func handlersReturned(failure: ThrownError?) {}
 }

@@ -1,10 +1,15 @@
 import BridgeProtocol
 import BridgeTransport
+import Dispatch
 import DomainEvents
 import TestSupport
 import Testing
 
 @testable import EventRouting
+
+private struct Unwilling: Error, CustomStringConvertible {
+    let description: String
+}
 
 @Suite("Events without a type in a router", .timeLimit(.minutes(5)))
 struct UntypedRoutingTests {
@@ -50,5 +55,35 @@ struct UntypedRoutingTests {
         }
         #expect(seen.count == 1)
         subscription.cancel()
+    }
+
+    @Test("on which handlers here throw: each error that the caller is not told is reported")
+    func throwingHandlers() async throws {
+        let (publisher, failures) = (bench.publisher, Collected<String>())
+        let held = Collected<UnsettledDelivery<UntypedEvent>>()
+        var subscriptions = [publisher.subscribe(to: HandlerFailed.self) { failures.add($0.error) }]
+        for name in ["first", "second"] {
+            subscriptions.append(
+                try publisher.subscribe(toEventsNamed: "ParcelSaved") { (_: UntypedEvent) in
+                    throw Unwilling(description: name)
+                }
+            )
+        }
+        guard case .failure(let error) = publish([0x01]) else {
+            Issue.record("the caller is told of no error")
+            return
+        }
+        #expect(error.description.contains("first") && failures.all == ["second"])
+        subscriptions.append(
+            try publisher.subscribe(toEventsNamed: "ParcelSaved", on: .queue(.global()), acknowledging: .manually) {
+                held.add($0)
+            }
+        )
+        // The caller does not wait for the handler on the queue, and so is told of no handler.
+        #expect(try publish([0x01]).get() == 2)
+        #expect(failures.all == ["second", "first", "second"])
+        try #require(await held.wait(for: 1).first).refuse(Unwilling(description: "late"))
+        #expect(failures.all.last == "late" && failures.count == 4)
+        for subscription in subscriptions { subscription.cancel() }
     }
 }
