@@ -15,8 +15,9 @@ struct Departure: HeldEvent {
     var evicted: [(peer: Peer, event: Evicted)] = []
     /// The peers that have not taken the event.
     var losses: [Topic.Loss] = []
-    /// Whether losses that are not kept as dead letters are announced; if false, only the caller learns of them.
-    var announcesLosses = true
+    /// Whether the first loss is announced, as all further ones are, unless it is kept as a dead letter; if false, the
+    /// caller gets it as its error.
+    var announcesFirstLoss = true
     /// Whether one of the links is busy.
     private var isGathered = false
 
@@ -37,9 +38,9 @@ struct Departure: HeldEvent {
         for place in places { place.link.flush(at: context.nanosecondsSinceEpoch, isGathered: isGathered) }
         for (peer, event) in evicted { router.wasEvicted(event, at: peer) }
         // The report of a dead letter names the event, so the report comes after the event.
-        for loss in losses {
+        for (index, loss) in losses.enumerated() {
             let isKept = router.keeps(loss)
-            if !isKept, announcesLosses { router.announce(loss, of: name) }
+            if !isKept, index > 0 || announcesFirstLoss { router.announce(loss, of: name) }
         }
     }
 }

@@ -87,8 +87,8 @@ extension Topic {
             to: targets,
             attached: attached,
             reservations: reservations,
-            // A publisher that waits for receipts gets a loss as its error, so the loss is not announced besides.
-            announcesLosses: receipts == nil,
+            // A publisher that waits for receipts gets this loss as its error.
+            announcesFirstLoss: receipts == nil,
             held: &held,
             by: router
         )
@@ -154,7 +154,8 @@ extension Topic {
     ///   - origin: the peer that sent the event; it does not get its own events back.
     ///   - attached: the attached peers that also get the event, as far as they keep up.
     ///   - reservations: the room that was kept at each target; empty if no room was kept.
-    ///   - announcesLosses: whether this method announces that peers did not take the event; if false, the caller does.
+    ///   - announcesFirstLoss: whether this method announces that a first peer did not take the event, as it does for
+    ///     further ones; if false, the caller tells that.
     ///   - held: as in ``EventForwarder``.
     func send(
         _ payload: UnsafeRawBufferPointer,
@@ -164,7 +165,7 @@ extension Topic {
         to targets: [Peer],
         attached: [Peer],
         reservations: [Link.Reservation] = [],
-        announcesLosses: Bool = true,
+        announcesFirstLoss: Bool = true,
         held: inout HeldEvents?,
         by router: EventRouter
     ) -> Sent {
@@ -245,7 +246,7 @@ extension Topic {
             if isHeld { departure.places.append(place) } else { place.link.flush(at: context.nanosecondsSinceEpoch) }
         }
         departure.losses = sent.losses
-        departure.announcesLosses = announcesLosses
+        departure.announcesFirstLoss = announcesFirstLoss
         if held == nil {
             departure.release()
             departure.flush()

@@ -53,4 +53,31 @@ struct ClosedPeerTests {
         await sent.wait(for: 1)
         #expect(failures.all == [.workerUnavailable])
     }
+
+    @Test("is told of one such peer, and the losses of the others are announced")
+    func severalClosed() async throws {
+        let bench = try RoutingBench()
+        let peers = ["a", "b"].map { bench.peer($0, wants: [Self.name]) }
+        for peer in peers { bench.router.add(peer) }
+        let topic = try #require(bench.router.named(Self.name))
+        let dropped = Collected<String>()
+        let subscription = bench.publisher.subscribe(to: EventsDropped.self) { dropped.add($0.link) }
+        for peer in peers { peer.close(because: "it was stopped") }
+        var held: HeldEvents?
+        let sent = topic.send(
+            UnsafeRawBufferPointer(start: nil, count: 0),
+            context: bench.makeContext(),
+            wantsReceipt: true,
+            to: peers,
+            attached: [],
+            announcesFirstLoss: false,
+            held: &held,
+            by: bench.router
+        )
+        #expect(sent.losses.map(\.peerName) == ["a", "b"])
+        bench.router.losses.announce()
+        #expect(await dropped.wait(for: 1) == ["b"])
+        bench.router.stop()
+        subscription.cancel()
+    }
 }
