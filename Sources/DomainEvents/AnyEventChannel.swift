@@ -139,6 +139,9 @@ package class AnyEventChannel: @unchecked Sendable {
     /// As ``hasSubscribers``, but journals do not count.
     package var hasHandlers: Bool { currentSubscribers()?.hasHandlers ?? false }
 
+    /// Whether the publisher's own recorder records the events.
+    package var isRecorded: Bool { currentSubscribers()?.isRecorded ?? false }
+
     /// Whether any receiver, here or elsewhere, gets the events.
     var isReached: Bool { current.load(ordering: .sequentiallyConsistent) != 0 }
 

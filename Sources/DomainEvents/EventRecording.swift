@@ -35,8 +35,28 @@ package protocol EventRecording: AnyObject, Sendable {
     /// A worker's last bookmark whose event is as safe as this recorder promises; the calling thread waits for that.
     func lastBookmark(of worker: String) -> KeptBookmark
 
+    /// The directory beside the records in which a host may keep its workers' outboxes; nil for none.
+    ///
+    /// The directory need not exist. Nothing but hosts uses it.
+    var outboxDirectory: String? { get }
+
+    /// Which of these events, given in the order in which a host received them, was recorded last; nil for none.
+    ///
+    /// The calling thread waits for the files.
+    /// - Parameter position: no record of the events lies at or before it.
+    func lastRecorded(of events: [PublishedEvent], after position: UInt64) throws -> EventID?
+
     /// The present positions and sizes.
     var report: RecordingReport { get }
+}
+
+/// An event whose record is looked for.
+package struct PublishedEvent: Sendable, Hashable {
+    package let id: EventID
+    /// When the event was published, in nanoseconds since 1970, by the clock of its publisher.
+    package let time: UInt64
+
+    package init(id: EventID, time: UInt64) { (self.id, self.time) = (id, time) }
 }
 
 /// Records the events of one name.

@@ -32,6 +32,14 @@ package final class PublisherRecording: @unchecked Sendable {
         lock.withLock { recorder }?.lastBookmark(of: worker) ?? .notKept
     }
 
+    /// The directory in which a host may keep its workers' outboxes; nil if there is none.
+    package var outboxDirectory: String? { lock.withLock { recorder }?.outboxDirectory }
+
+    /// Which of these events was recorded last: see ``EventRecording/lastRecorded(of:after:)``; nil without a recorder.
+    package func lastRecorded(of events: [PublishedEvent], after position: UInt64) throws -> EventID? {
+        try lock.withLock { recorder }?.lastRecorded(of: events, after: position)
+    }
+
     /// The recorder's present positions and sizes; nil if there is no recorder.
     package var report: RecordingReport? { lock.withLock { recorder }?.report }
 }

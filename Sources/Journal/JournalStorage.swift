@@ -4,6 +4,8 @@ package import BridgePlatform
 package protocol JournalStorage: AnyObject, Sendable {
     /// Whether a mapped page that was written once can be written again, however full the file system is.
     var writesInPlace: Bool { get }
+    /// Whether it is a directory in which a host may keep its workers' outboxes, too.
+    var keepsOutboxes: Bool { get }
 
     func names() throws(SystemError) -> [String]
     func open(_ name: String, forWriting: Bool) throws(SystemError) -> any JournalFile
@@ -12,6 +14,10 @@ package protocol JournalStorage: AnyObject, Sendable {
     func remove(_ name: String) throws(SystemError)
     /// Returns when the file names are safe on the disk.
     func synchronize() throws(SystemError)
+}
+
+extension JournalStorage {
+    package var keepsOutboxes: Bool { false }
 }
 
 /// A file of a journal; ``StorageFile`` has these operations.
@@ -31,6 +37,8 @@ extension StorageFile: JournalFile {}
 final class DirectoryStorage: JournalStorage {
     private let directory: StorageDirectory
     let writesInPlace: Bool
+    // A store into a mapped page could elsewhere find no room, and end the worker.
+    var keepsOutboxes: Bool { writesInPlace }
 
     init(_ directory: StorageDirectory) {
         self.directory = directory

@@ -217,6 +217,15 @@ package struct SegmentCatalog: Sendable {
         return segments.indices.first
     }
 
+    /// The index of the newest segment that was begun at this time or before; nil if there is none.
+    func index(begunBy time: UInt64) -> Int? {
+        // A loop, as above.
+        for index in segments.indices.reversed() {
+            if let head = segments[index].head, head.begunAt <= time { return index }
+        }
+        return nil
+    }
+
     /// Where the records of a segment end; nil if the next segment does not say where.
     func end(ofSegmentAt index: Int) -> Int? {
         head(behindSegmentAt: index).map { min($0.previousEnd, segments[index].byteCount) }

@@ -33,6 +33,10 @@ extension IdleRecorder {
 
     package func lastBookmark(of worker: String) -> KeptBookmark { .notKept }
 
+    package var outboxDirectory: String? { nil }
+
+    package func lastRecorded(of events: [PublishedEvent], after position: UInt64) throws -> EventID? { nil }
+
     package var report: RecordingReport {
         RecordingReport(
             firstPosition: 1,

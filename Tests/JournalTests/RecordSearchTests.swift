@@ -1,0 +1,53 @@
+import DomainEvents
+import Testing
+
+@testable import Journal
+
+/// What a host asks that finds the outbox of a killed worker.
+@Suite("The newest record of some events", .timeLimit(.minutes(2)))
+struct RecordSearchTests {
+    private static func event(_ number: UInt64, incarnation: UInt64 = 7, time: UInt64 = 0) -> PublishedEvent {
+        PublishedEvent(id: EventID(origin: "a", incarnation: incarnation, number: number), time: time)
+    }
+
+    /// Records events of another worker, one event of the worker "a" after each hundred.
+    private static func fill(_ journal: EventJournal, upTo count: UInt64) throws {
+        let payload = [UInt8](repeating: 0x61, count: 500)
+        for number in 1...count {
+            let origin = number % 100 == 0 ? "a" : "b"
+            let id = EventID(origin: origin, incarnation: 7, number: origin == "a" ? number / 100 : number)
+            _ = try journal.core.append(
+                payload,
+                name: "Counted",
+                context: EventContext(id: id, nanosecondsSinceEpoch: 1),
+                whenSettled: nil
+            )
+        }
+    }
+
+    @Test("J21: it is found in whichever segment it lies, whatever the clock says, and events without a record are not")
+    func search() async throws {
+        let scratch = try ScratchJournal()
+        let journal = try scratch.open()
+        try Self.fill(journal, upTo: 1_000)
+        #expect(journal.status.segments > 4)
+        let core = journal.core
+        let now = UInt64.max
+        for time in [0, 1, now] {
+            // The events 1 to 10 have a record, the others have none.
+            let newest = try core.lastRecorded(of: (1...13).map { Self.event($0, time: time) }, after: 0)
+            #expect(newest?.number == 10)
+            let older = try core.lastRecorded(of: (1...3).map { Self.event($0, time: time) }, after: 0)
+            #expect(older?.number == 3)
+            #expect(try core.lastRecorded(of: [Self.event(2, time: time), Self.event(11)], after: 0)?.number == 2)
+            #expect(try core.lastRecorded(of: [Self.event(11, time: time)], after: 0) == nil)
+            #expect(try core.lastRecorded(of: [Self.event(3, incarnation: 8, time: time)], after: 0) == nil)
+        }
+        #expect(try core.lastRecorded(of: [], after: 0) == nil)
+        // Event 3 has position 300.
+        #expect(try core.lastRecorded(of: [Self.event(3)], after: 299)?.number == 3)
+        #expect(try core.lastRecorded(of: [Self.event(3)], after: 300) == nil)
+        await journal.close()
+        #expect(core.outboxDirectory == nil)
+    }
+}
