@@ -32,6 +32,11 @@ package final class LockFile: Sendable {
         throw error
     }
 
+    /// Takes the lock until this object is released; fails if another process or object has it.
+    package func take() throws(SystemError) {
+        if try !tryLock() { throw SystemError(code: EWOULDBLOCK, operation: "locking \(name)") }
+    }
+
     /// Writes this process's number into the file, whose lock it holds.
     package func sign() throws(SystemError) {
         let text = Array("\(getpid())\n".utf8)

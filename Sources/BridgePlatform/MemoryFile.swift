@@ -8,17 +8,26 @@ import Darwin
 
 /// A file for memory that processes share; without a name, it lives as long as a process holds it.
 ///
-/// The file takes memory only where it was written. On Linux no process can change the size of a file that was made
-/// without a name, so its mapping is safe to touch whatever other processes do; on Darwin there is no such seal.
+/// A file without a name takes memory only where it was written. On Linux no process can change the size of such a
+/// file, so its mapping is safe to touch whatever other processes do; on Darwin there is no such seal. A file with a
+/// name (``StorageDirectory/makeMemory(_:byteCount:)``) has all its room from the start, and no seal.
 package final class MemoryFile: Sendable {
     private let file: FileDescriptor
     package let byteCount: Int
+    /// Whether the file had a name in a file system when this object was made.
+    private let hasName: Bool
     /// The only mapping through which the file can be written; nil if every process can map it for writing.
     package let soleMapping: MemoryMapping?
 
-    private init(_ file: consuming FileDescriptor, byteCount: Int, soleMapping: MemoryMapping? = nil) {
+    private init(
+        _ file: consuming FileDescriptor,
+        byteCount: Int,
+        hasName: Bool = false,
+        soleMapping: MemoryMapping? = nil
+    ) {
         self.file = file
         self.byteCount = byteCount
+        self.hasName = hasName
         self.soleMapping = soleMapping
     }
 
@@ -47,11 +56,21 @@ package final class MemoryFile: Sendable {
         guard fstat(descriptor.rawValue, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
             let byteCount = Int(exactly: status.st_size), byteCount > 0
         else { return nil }
-        self.init(descriptor, byteCount: byteCount)
+        self.init(descriptor, byteCount: byteCount, hasName: status.st_nlink > 0)
     }
 
     /// The number of the file's descriptor, to be handed to another process.
     package var rawValue: CInt { file.rawValue }
+
+    /// Takes the lock of the file for all processes that have got this descriptor; returns false if others have it.
+    ///
+    /// The lock ends when the last of these processes has closed the descriptor or ended.
+    package func tryLock() throws(SystemError) -> Bool {
+        if retryingInterrupted({ cbp_file_try_lock(file.rawValue) }) == 0 { return true }
+        let error = SystemError.current("locking a memory file")
+        if error.code == EWOULDBLOCK { return false }
+        throw error
+    }
 
     /// Copies what lies at `offset`; fewer bytes than asked for mean that the file has no more.
     package func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int {
@@ -79,7 +98,11 @@ package final class MemoryFile: Sendable {
         guard let address = cbp_memory_file_map(file.rawValue, byteCount) else {
             throw SystemError.current("mapping a memory file of \(byteCount) bytes")
         }
-        return MemoryMapping(UnsafeMutableRawBufferPointer(start: address, count: byteCount))
+        return MemoryMapping(
+            UnsafeMutableRawBufferPointer(start: address, count: byteCount),
+            // The room of a file with a name, once given back, may not come again: a store would end the process.
+            givesBack: !hasName
+        )
     }
 }
 
@@ -88,9 +111,11 @@ package final class MemoryFile: Sendable {
 /// `@unchecked Sendable`: its users agree which of the bytes each of them may touch.
 package final class MemoryMapping: @unchecked Sendable {
     package let bytes: UnsafeMutableRawBufferPointer
+    private let givesBack: Bool
 
-    init(_ bytes: UnsafeMutableRawBufferPointer) {
+    init(_ bytes: UnsafeMutableRawBufferPointer, givesBack: Bool = true) {
         self.bytes = bytes
+        self.givesBack = givesBack
     }
 
     deinit {
@@ -110,9 +135,10 @@ package final class MemoryMapping: @unchecked Sendable {
         if let address = bytes.baseAddress { cbp_memory_file_populate(address, bytes.count) }
     }
 
-    /// Gives back the memory of these whole pages, whose bytes are 0 afterwards; does nothing if the system cannot.
+    /// Gives back the memory of these whole pages, whose bytes are 0 afterwards; does nothing if the system cannot, or
+    /// if the file has a name.
     package func giveBack(_ range: Range<Int>) {
-        guard let address = bytes.baseAddress, range.upperBound <= bytes.count else { return }
+        guard givesBack, let address = bytes.baseAddress, range.upperBound <= bytes.count else { return }
         cbp_memory_file_give_back(address + range.lowerBound, range.count)
     }
 }

@@ -20,6 +20,18 @@ package enum OperatingSystem {
         }
     }
 
+    /// Identifies the time since the machine was last started; nil if the system does not say.
+    package static var bootIdentity: String? {
+        #if os(Linux)
+        guard let file = try? SystemFile.open(reading: "/proc/sys/kernel/random/boot_id"),
+            let bytes = try? file.read(upTo: 64), !bytes.isEmpty
+        else { return nil }
+        return String(decoding: bytes.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
+        #else
+        return nil
+        #endif
+    }
+
     package static func fileExists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
     /// The status of the file that a path leads to; nil if the path leads nowhere, or this process cannot see where.

@@ -118,6 +118,37 @@ package final class StorageDirectory: Sendable {
         return try StorageFile(FileDescriptor(owning: number), name: name)
     }
 
+    /// Makes a file of `byteCount` bytes, all 0, for which the file system keeps room, and locks it for this process
+    /// and all that get its descriptor; an existing file of this name is an error.
+    ///
+    /// Fails where the file system cannot keep room, or holds its files in memory only.
+    package func makeMemory(_ name: String, byteCount: Int) throws(SystemError) -> MemoryFile {
+        let number = try SystemError.check("making \(name)") {
+            openat(descriptor.rawValue, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        }
+        let made = FileDescriptor(owning: number)
+        do throws(SystemError) {
+            // The umask may have taken the owner's own permissions away.
+            try SystemError.check("setting the permissions of \(name)") { fchmod(number, 0o600) }
+            try SystemError.check("keeping \(byteCount) bytes for \(name)") { cbp_file_reserve(number, byteCount) }
+            guard let file = MemoryFile(inherited: made), try file.tryLock() else {
+                throw SystemError(code: EWOULDBLOCK, operation: "locking \(name)")
+            }
+            return file
+        } catch {
+            _ = unlinkat(descriptor.rawValue, name, 0)
+            throw error
+        }
+    }
+
+    /// Opens a file that ``makeMemory(_:byteCount:)`` has made; nil if what has the name is no file, or an empty one.
+    package func openMemory(_ name: String) throws(SystemError) -> MemoryFile? {
+        let number = try SystemError.check("opening \(name)") {
+            openat(descriptor.rawValue, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        }
+        return MemoryFile(inherited: FileDescriptor(owning: number))
+    }
+
     package func rename(_ name: String, to other: String) throws(SystemError) {
         try SystemError.check("renaming \(name)") {
             renameat(descriptor.rawValue, name, descriptor.rawValue, other)

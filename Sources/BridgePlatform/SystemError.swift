@@ -41,6 +41,9 @@ package struct SystemError: Error, Equatable, Sendable, CustomStringConvertible 
     /// Whether the disk could not give back what lies in a part of a file.
     package var isUnreadable: Bool { [EIO, EBADMSG].contains(code) }
 
+    /// Whether the system, or the file system, has no such thing.
+    package var isUnsupported: Bool { code == ENOTSUP || code == EOPNOTSUPP }
+
     /// Whether there is no file of that name.
     package var isMissingFile: Bool { code == ENOENT }
 

@@ -23,6 +23,13 @@ package struct OutboxProgress: @unchecked Sendable {
     /// The total length, in bytes, of the frames of all events up to ``accepted``.
     package var acceptedBytes: UntrustedNumber { load(OutboxLayout.Field.acceptedBytes) }
 
+    /// The newest event whose frame is whole, read from memory that may shrink and is therefore not mapped.
+    package static func accepted(in source: some OutboxSource) -> UntrustedNumber {
+        var word: UInt64 = 0
+        let count = withUnsafeMutableBytes(of: &word) { source.copy(at: OutboxLayout.Field.accepted, into: $0) }
+        return UntrustedNumber(count == 8 ? word : 0)
+    }
+
     /// How many heartbeats the worker has counted.
     package var heartbeats: UntrustedNumber { load(OutboxLayout.Field.heartbeats) }
 

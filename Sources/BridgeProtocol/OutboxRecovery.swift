@@ -69,13 +69,19 @@ package struct OutboxRecovery: ~Copyable {
     /// Visits the records after event `received`, oldest first, each with its link sequence; a record is valid during
     /// the call only.
     ///
+    /// Without a number, visits all records that lie there: those that the worker had not seen settled, and perhaps
+    /// some before them.
+    ///
     /// - Throws: ``OutboxDamage`` if the outbox cannot be read to its end, or what `body` throws. What `body` did
     ///   before is not undone.
-    package mutating func forEach(after received: UInt64, _ body: (UInt64, Record) throws -> Void) throws {
+    package mutating func forEach(after known: UInt64?, _ body: (UInt64, Record) throws -> Void) throws {
+        let received = known ?? 0
         guard state.accepted >= received else {
             throw OutboxDamage("it counts \(state.accepted) events, though \(received) had come")
         }
         guard state.accepted > received else { return }
+        // The worker took its last chunk out of the list when all was settled.
+        if known == nil, state.firstChunk == 0 { return }
         var last: UInt64?
         while state.accepted != last ?? received {
             let length = try findFrame(after: last ?? received)
@@ -83,7 +89,8 @@ package struct OutboxRecovery: ~Copyable {
             let record = try decode(frame, after: last ?? received)
             // The oldest chunk may begin with events that the host had received.
             let next = (last ?? received) &+ 1
-            guard let sequence = record.sequence.within((last == nil ? 0 : next)...next) else {
+            let newest = known == nil && last == nil ? state.accepted.clamped(to: .max) : next
+            guard let sequence = record.sequence.within((last == nil ? 0 : next)...newest) else {
                 throw OutboxDamage("event \(record.sequence) lies where \(next) was expected")
             }
             if sequence > received {

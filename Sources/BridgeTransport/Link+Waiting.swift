@@ -54,7 +54,7 @@ extension Link {
             // `hasExpected` is false while events that the peer's handlers published are still on their way.
             && receiving.hasExpected
             // Events that the peer has accepted and not written are on their way too, as far as its memory shows.
-            && (ending.hasEnded || peerMemory.accepted.map { $0 <= receiving.lastArrived } ?? true)
+            && (ending.hasEnded || peerMemory.acceptedNow.map { $0 <= receiving.lastArrived } ?? true)
     }
 
     // MARK: - Waiting for room

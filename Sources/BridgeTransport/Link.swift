@@ -182,6 +182,9 @@ package final class Link: @unchecked Sendable {
     /// Whether the peer can read nothing more that this side says, though what it has sent may still be read.
     package var isPeerDeaf: Bool { lock.withLock { ending.isPeerDeaf } }
 
+    /// Whether this side has closed the link: what the peer's memory holds may not have been read.
+    package var wasClosedHere: Bool { lock.withLock { ending.isClosedHere } }
+
     package var hasEnded: Bool { lock.withLock { ending.hasEnded } }
 
     package func peerInterestName(of number: UInt64) -> String? { lock.withLock { sending.names.name(of: number) } }

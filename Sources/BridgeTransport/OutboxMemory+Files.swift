@@ -11,12 +11,13 @@ extension ChunkMemory {
 extension MemoryFile: OutboxSource {
     /// A file for the outbox of a worker whose host takes frames within `limits`; nil if the system cannot make one:
     /// the worker then keeps its outbox in its own memory.
-    package static func forOutbox(_ limits: LinkLimits) -> MemoryFile? {
+    package static func forOutbox(_ limits: LinkLimits) -> MemoryFile? { try? make(byteCount: outboxBytes(limits)) }
+
+    /// How many bytes a file for the outbox of such a worker has.
+    package static func outboxBytes(_ limits: LinkLimits) -> Int {
         // A worker's own outbox has the same limit in all workers, whatever the limit of the host's outbox for it.
         let hardLimit = LinkLimits().outboxHardBytes
-        return try? make(
-            byteCount: OutboxLayout.fileBytes(outboxBytes: hardLimit, frameBytes: limits.frameBytes)
-        )
+        return OutboxLayout.fileBytes(outboxBytes: hardLimit, frameBytes: limits.frameBytes)
     }
 
     /// How many bytes of memory a host shares with a worker for its large events to that worker.

@@ -11,6 +11,8 @@ struct PeerMemory {
     private(set) var copies: FrameCopies?
     /// What a worker has accepted, as its memory says; nil in a worker, and for a worker that shares no memory.
     private(set) var outbox: OutboxProgress?
+    /// The worker's memory if it could become shorter, so that it is read by system calls only; otherwise nil.
+    private(set) var unmapped: MemoryFile?
     /// Whether the memory holds the peer's outbox, to be read after its death.
     private(set) var isToBeRecovered = false
     /// What was found in the outbox, once it has been read.
@@ -24,17 +26,21 @@ struct PeerMemory {
     mutating func streamCame(events: MemoryFile?, outbox: MemoryMapping?, recoversOutbox: Bool) {
         copies = events.map { FrameCopies($0, mapping: outbox) }
         self.outbox = outbox.flatMap(OutboxProgress.init)
+        unmapped = recoversOutbox && outbox == nil ? events : nil
         isToBeRecovered = recoversOutbox
     }
 
     /// This side reads no more of what the peer has shared.
-    mutating func forget() { (copies, outbox) = (nil, nil) }
+    mutating func forget() { (copies, outbox, unmapped) = (nil, nil, nil) }
 
     /// The outbox has been read.
     mutating func wasRecovered(_ found: RecoveredOutbox) { self.found = found }
 
     /// How many events the peer has accepted, as its memory says; nil if the peer shares no outbox.
     var accepted: UntrustedNumber? { outbox?.accepted }
+
+    /// As ``accepted``, but also for memory that is not mapped; this may take a system call.
+    var acceptedNow: UntrustedNumber? { outbox?.accepted ?? unmapped.map { OutboxProgress.accepted(in: $0) } }
 
     /// How many events the recovered outbox held that the stream had not brought.
     var foundEvents: UInt64 { UInt64(found?.events ?? 0) }

@@ -34,6 +34,7 @@
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #else
 #include <libproc.h>
 #include <mach-o/dyld.h>
@@ -373,6 +374,20 @@ void cbp_memory_file_populate(void *address, size_t size) {
 #else
     (void)address, (void)size;
 #endif
+}
+
+int cbp_file_reserve(int descriptor, size_t size) {
+    if (passes_file_limit(size)) return -1;
+#ifdef __linux__
+    struct statfs status;
+    if (fstatfs(descriptor, &status) != 0) return -1;
+    // On tmpfs the room would be memory, taken at once.
+    if ((uint64_t)status.f_type != 0x01021994) return fallocate(descriptor, 0, 0, (off_t)size);
+#else
+    (void)descriptor;
+#endif
+    errno = ENOTSUP;
+    return -1;
 }
 
 int64_t cbp_raise_descriptor_limit(void) {

@@ -56,5 +56,45 @@ struct MemoryFileTests {
         #expect(file.mapForReading() == nil)
         #expect(try MemoryFile.make(byteCount: 4_096).mapForReading() != nil)
     }
+
+    @Test("a file with a name has all its room, is locked for all that have its descriptor, and gives nothing back")
+    func named() throws {
+        let directory = try PrivateDirectory.make(named: "memory-files")
+        let files = try StorageDirectory(at: directory.path, makes: false)
+        defer {
+            try? files.remove("memory")
+            directory.remove()
+        }
+        var made: MemoryFile?
+        do throws(SystemError) {
+            made = try files.makeMemory("memory", byteCount: 1 << 20)
+        } catch {
+            // No room can be kept here, as on tmpfs, and nothing is left of the attempt.
+            #expect(error.isUnsupported)
+            #expect(try files.names().isEmpty)
+            return
+        }
+        #expect(made?.byteCount == 1 << 20)
+        let status = try #require(OperatingSystem.status(of: directory.path + "/memory"))
+        #expect(status.permissions == 0o600)
+        #expect(throws: SystemError.self) { try files.makeMemory("memory", byteCount: 1 << 20) }
+        // What a process that is started has: a copy of the descriptor, and with it the lock.
+        var theirs: MemoryFile? = try sibling(of: #require(made).rawValue)
+        let found = try #require(try files.openMemory("memory"))
+        #expect(try !found.tryLock())
+        var mapping = try theirs?.map()
+        mapping?.bytes[70_000] = 7
+        mapping?.giveBack(65_536..<131_072)
+        #expect(try bytes(found, 69_999..<70_002) == [0, 7, 0])
+        // It could become shorter, so it is read by system calls only.
+        #expect(found.mapForReading() == nil)
+        // A mapping holds the lock, too: its process may still write.
+        (theirs, made) = (nil, nil)
+        #expect(try !found.tryLock())
+        mapping = nil
+        #expect(try found.tryLock())
+        try files.remove("memory")
+        #expect(try files.names().isEmpty)
+    }
     #endif
 }

@@ -1,0 +1,110 @@
+package import BridgePlatform
+package import BridgeProtocol
+package import DomainEvents
+import Locks
+
+/// The outbox of a worker that was killed together with its host, in a file that has outlived both.
+///
+/// Its bytes are as untrusted as those of a dead worker's outbox in memory, and are read in the same way. The former
+/// host's stream is gone, so nothing here says which events that host had received.
+package struct LeftOutbox: Sendable {
+    private let memory: MemoryFile
+    fileprivate let state: OutboxState
+
+    /// Reads the head page; nil if nothing was published into the memory, or if the worker kept its outbox elsewhere.
+    package init?(_ memory: MemoryFile) {
+        guard let state = OutboxState(memory), state.accepted > 0, state.firstChunk != 0 else { return nil }
+        (self.memory, self.state) = (memory, state)
+    }
+
+    /// Visits what lies there, oldest first: what the worker had not seen settled, and perhaps some records before.
+    fileprivate func forEach(
+        _ limits: LinkLimits,
+        _ body: (UInt64, OutboxRecovery.Record) throws -> Void
+    ) throws {
+        var recovery = OutboxRecovery(memory, state: state, limits: limits)
+        var isFirst = true
+        do {
+            try recovery.forEach(after: nil) { sequence, record in
+                isFirst = false
+                try body(sequence, record)
+            }
+        } catch let damage as OutboxDamage {
+            // A worker with an empty outbox writes its next frame over the oldest one. Killed just then, it had
+            // accepted nothing that was not settled.
+            guard isFirst, state.isTorn else { throw damage }
+        }
+    }
+}
+
+extension Link {
+    /// Brings to the sink the events of a left outbox that its host had not recorded, in their order.
+    ///
+    /// The link was made for this, with the former host as its own source, and is never started. A host records the
+    /// events of a link in the order of their sequences. So all events up to the last one with a record were received,
+    /// and each event after that one was not recorded, and had no effect.
+    ///
+    /// - Parameters:
+    ///   - peer: the worker's former start.
+    ///   - recordedName: the name behind what stands for it in the frames; nil if the events are not recorded. Such
+    ///     events are left out: nothing says whether they had an effect.
+    ///   - newestRecord: finds which of the events, given in their order, was recorded last.
+    package func recover(
+        _ left: LeftOutbox,
+        of peer: EventSource,
+        to sink: any LinkEventSink,
+        recordedName: (WireName) -> String?,
+        newestRecord: ([PublishedEvent]) throws -> EventID?
+    ) -> RecoveredOutbox {
+        lock.withLock {
+            parties.established(own: nil, peer: peer, ownIncarnation: parties.own.incarnation)
+            sinks.events = sink
+        }
+        // Handlers of these events run on the calling thread.
+        strand.close()
+        var found = RecoveredOutbox()
+        found.isTorn = left.state.isTorn
+        var events: [PublishedEvent] = []
+        var sequences: [EventID: UInt64] = [:]
+        do {
+            try left.forEach(limits) { sequence, record in
+                guard case .event(let head, _) = record, recordedName(head.name) != nil,
+                    let context = parties.received(head)
+                else { return }
+                events.append(PublishedEvent(id: context.id, time: context.nanosecondsSinceEpoch))
+                sequences[context.id] = sequence
+            }
+        } catch {
+            // The events before the damage are recovered all the same.
+            found.damage = String(describing: error)
+        }
+        do {
+            let last = try events.isEmpty ? nil : newestRecord(events)
+            let received = last.flatMap { sequences[$0] } ?? 0
+            try left.forEach(limits) { sequence, record in
+                guard sequence > received, case .event(var head, let payload) = record,
+                    let name = recordedName(head.name)
+                else { return }
+                // The publisher that waited for a receipt is gone, and this host has numbers of its own for the names.
+                (head.name, head.wantsReceipt, head.isReplay) = (.text(name), false, false)
+                guard let context = parties.received(head) else { return }
+                lock.withLock { receiving.wasRecovered(sequence) }
+                let disposition = try withUnsafePointer(to: context) { context in
+                    var run = EventRun(of: head, sequence: sequence, context: context, payload: payload, strand: strand)
+                    return try sink.link(self, received: &run)
+                }
+                found.events += 1
+                if case .refused(.forbidden, _) = disposition { found.forbidden += 1 }
+            }
+        } catch {
+            found.damage = found.damage ?? String(describing: error)
+        }
+        lock.withLock {
+            sinks.events = nil
+            // Not before: the calling thread must not wait for room at workers, which are not started yet. From now on
+            // no handler that returns has a peer to be told, and no timer runs for one.
+            ending.streamWasReadToEnd()
+        }
+        return found
+    }
+}
