@@ -18,19 +18,23 @@ struct NumberRead: DomainEvent {
 /// Imports the numbers of a source by bookmark, until it is killed: `numbered-importer DIRECTORY`.
 ///
 /// The program is a host with a journal in that directory, and starts itself as its only worker. The worker continues
-/// after its last bookmark, and kills itself again and again. The host writes out each number that it gets.
+/// after its last bookmark, and kills itself again and again. The host writes out each number that it gets. In the file
+/// `sent` of the directory, the worker writes down each number whose `send` has returned: see ``SentNumbers``.
 @main
 struct NumberedImporter {
     static func main() async throws {
         if CurrentProcess.environment("EVENT_BRIDGE_FD") != nil {
-            await BridgeWorker.main { publisher in try await importNumbers(publisher) }
+            let directory = CommandLine.arguments[1]
+            await BridgeWorker.main { publisher in try await importNumbers(publisher, SentNumbers(in: directory)) }
         }
         try await serve(CommandLine.arguments[1])
     }
 
-    private static func importNumbers(_ publisher: EventPublisher) async throws {
+    private static func importNumbers(_ publisher: EventPublisher, _ sent: SentNumbers) async throws {
         guard publisher.keepsBookmarks else { CurrentProcess.exit(1) }
         var number = publisher.lastBookmark?.text.flatMap { UInt64($0) } ?? 0
+        // What an earlier start has sent is recorded before this start, whatever was killed.
+        if number < sent.newest { sent.isLost(sent.newest) }
         // Some starts end before their first number is sent, others after windows full of numbers.
         var left = Int.random(in: 0...3) == 0 ? 0 : Int.random(in: 1...9_000)
         while true {
@@ -38,6 +42,7 @@ struct NumberedImporter {
             left -= 1
             number += 1
             try await publisher.send(NumberRead(number: number), bookmark: EventBookmark("\(number)"))
+            sent.newest = number
         }
     }
 
@@ -58,6 +63,7 @@ struct NumberedImporter {
                 WorkerSpecification(
                     "importer",
                     executable: .beside("numbered-importer"),
+                    arguments: [directory],
                     publishes: [NumberRead.self],
                     backoff: .exponential(from: .milliseconds(1), to: .milliseconds(1))
                 )

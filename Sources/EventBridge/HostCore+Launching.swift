@@ -73,6 +73,9 @@ extension HostCore {
             },
             leftBehind: { [reports] pid, found in
                 reports.publish(WorkerLeftBehind(worker: specification.name, pid: pid, found))
+            },
+            keptOutbox: { [outboxes, incarnation = incarnation.incarnation] in
+                outboxes.make(for: specification.name, incarnation, specification.limits.link)
             }
         )
         launcher.launch(order) { [weak self] result in
@@ -88,6 +91,7 @@ extension HostCore {
     private func launched(_ incarnation: WorkerIncarnation, _ result: Result<LaunchedWorker, LaunchFailure>) {
         switch result {
         case .failure(let failure):
+            outboxes.remove(incarnation.incarnation)
             supervisor?.childSpawnFailed(
                 index: incarnation.index,
                 start: incarnation.number,

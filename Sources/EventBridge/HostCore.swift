@@ -20,8 +20,10 @@ final class HostCore: @unchecked Sendable {
     let statusBoard: StatusBoard
     let launcher: any WorkerLauncher
     let usages = UsageTally()
-    let automaticShutdown: AutomaticShutdown
-    let startOrder: StartOrder
+    /// How the workers' starts and ends depend on each other.
+    private let rules: (automaticShutdown: AutomaticShutdown, startOrder: StartOrder)
+    /// Where the workers' outboxes lie if the host has a journal.
+    let outboxes: OutboxFiles
     /// Allows one change of the workers at a time.
     let changes = ChangeTurns()
     /// Where the lines that workers print go, and the counter that numbers them.
@@ -69,8 +71,7 @@ final class HostCore: @unchecked Sendable {
         self.publisher = publisher
         self.launcher = launcher
         self.poller = poller
-        self.automaticShutdown = automaticShutdown
-        self.startOrder = startOrder
+        rules = (automaticShutdown, startOrder)
         self.output = (
             output.map(OutputGate.Target.closure) ?? .published(otherwise: UnclaimedOutput()), OutputNumbers()
         )
@@ -90,6 +91,7 @@ final class HostCore: @unchecked Sendable {
             tap: tap,
             tapsUnwanted: tapsUnwanted
         )
+        outboxes = OutboxFiles(of: publisher, router)
         append(workers)
         supervisorBox = Supervisor(
             specifications: self.workers.map(\.specification.child),
@@ -100,6 +102,9 @@ final class HostCore: @unchecked Sendable {
             environment: self
         )
     }
+
+    var automaticShutdown: AutomaticShutdown { rules.automaticShutdown }
+    var startOrder: StartOrder { rules.startOrder }
 
     var supervisor: Supervisor? { lock.withLock { supervisorBox } }
 
@@ -286,6 +291,7 @@ final class HostCore: @unchecked Sendable {
             if !poller.perform({ continuation.resume() }) { continuation.resume() }
         }
         for output in lock.withLock({ workers.map(\.output) }) { output.tell() }
+        outboxes.finish()
         await reports.passed()
     }
 

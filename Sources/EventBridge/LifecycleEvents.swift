@@ -119,7 +119,9 @@ extension WorkerExited.Outbox {
 /// A worker has ended, and events that it had published are gone, or may be.
 ///
 /// The host publishes this at most once for a start of the worker, before its ``WorkerExited``, and only if events are
-/// or may be gone. Events in the outbox of a worker that uses this package arrive, unless the outbox is damaged.
+/// or may be gone. Events in the outbox of a worker that uses this package arrive, unless the outbox is damaged. In its
+/// own start, a host also publishes this for each worker that was killed with an earlier host, if the worker's outbox
+/// beside the journal cannot be read to its end.
 public struct EventsLost: DomainEvent, SelfReport {
     /// The worker's name.
     public let worker: String

@@ -76,7 +76,7 @@ final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
         let error = try FileDescriptor.pipe()
         var request = SpawnRequest(executable: try Self.path(of: specification.executable))
         request.arguments = specification.arguments
-        let memory = MemoryFile.forOutbox(order.limits)
+        let memory = order.keptOutbox() ?? MemoryFile.forOutbox(order.limits)
         let shelf = MemoryFile.forShelf()
         request.environment = Self.environment(
             specification,

@@ -11,13 +11,7 @@ extension WorkerIncarnation {
     /// How many scalars of a worker's reason for more time are passed on.
     private static let longestReason = 200
 
-    /// The names of the events that the worker may publish, with its runtime's own reports; nil for any.
-    var publishable: Set<EventName>? {
-        let always = [
-            EventRefused.eventName, EventsDropped.eventName, EventsTraced.eventName, HandlerFailed.eventName,
-        ]
-        return specification.publishes.map { EventName.set($0 + always) }
-    }
+    var publishable: Set<EventName>? { specification.publishable }
 
     var mayImport: Bool { specification.mayImport }
 
@@ -114,5 +108,15 @@ extension WorkerIncarnation {
         lock.withLock { isSuccessor = false }
         peer.succeed(by: link)
         watchIdleness()
+    }
+}
+
+extension WorkerSpecification {
+    /// The names of the events that the worker may publish, with its runtime's own reports; nil for any.
+    var publishable: Set<EventName>? {
+        let always = [
+            EventRefused.eventName, EventsDropped.eventName, EventsTraced.eventName, HandlerFailed.eventName,
+        ]
+        return publishes.map { EventName.set($0 + always) }
     }
 }

@@ -173,6 +173,8 @@ final class WorkerIncarnation: HostSession, @unchecked Sendable {
         // peer's link, which must not be the ended link.
         peer.renew(after: link)
         peer.forgetSuccessor(link)
+        // What was not read is left for the next host.
+        if !link.wasClosedHere { host?.outboxes.remove(incarnation) }
         lock.withLock { isLinkEnded = true }
         reportEnd()
     }

@@ -20,6 +20,8 @@ final class EventNames: @unchecked Sendable {
     private var byNumber: [Topic] = []
     /// The same topics by number, for the event path.
     private let numbers = TopicTable(capacity: EventRouter.maximumNames)
+    /// Told of each name and its number; nil if nothing keeps them.
+    private var keeper: (@Sendable (_ name: String, _ number: UInt64) -> Void)?
 
     init(control: ControlNames) {
         self.control = control
@@ -27,6 +29,16 @@ final class EventNames: @unchecked Sendable {
 
     /// All topics, in the order of their numbers.
     var all: [Topic] { lock.withLock { byNumber } }
+
+    /// Tells `keeper` all names and their numbers, and from now on each new one before any peer learns of it.
+    ///
+    /// - Parameter keeper: called with the lock held, so it calls nothing here.
+    func tell(_ keeper: @escaping @Sendable (_ name: String, _ number: UInt64) -> Void) {
+        lock.withLock {
+            for topic in byNumber { keeper(topic.name, topic.number) }
+            self.keeper = keeper
+        }
+    }
 
     /// The topic with this number, which lives as long as the table; nil if the number was not given out.
     subscript(number: UInt64) -> Unmanaged<Topic>? { numbers[number] }
@@ -45,6 +57,7 @@ final class EventNames: @unchecked Sendable {
             byText[EventName(name)] = made
             byNumber.append(made)
             numbers.append(made)
+            keeper?(name, number)
             return made
         }
     }

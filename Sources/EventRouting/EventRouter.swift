@@ -88,6 +88,15 @@ package final class EventRouter: @unchecked Sendable {
         trace = TraceReporter(process: process, publisher: publisher, reports: reports, poller: poller)
     }
 
+    /// Tells `keeper` the names that the router has numbered, and from now on each new one before a peer can use its
+    /// number; `keeper` calls nothing of the router.
+    package func tellNames(to keeper: @escaping @Sendable (_ name: String, _ number: UInt64) -> Void) {
+        names.tell(keeper)
+    }
+
+    /// Whether the publisher's own journal records the events of this name.
+    package func records(_ name: String) -> Bool { publisher.channel(named: name)?.isRecorded ?? false }
+
     /// Begins to forward the publisher's events.
     package func start() {
         publisher.addInterestObserver(self)

@@ -29,7 +29,7 @@ struct BookmarkKillTests {
     }
 
     @Test(
-        "J24: a worker that imports a numbered source by bookmark loses no number and imports none twice",
+        "J21, J24: a killed worker of a killed host loses no number that it has sent, and imports none twice",
         .timeLimit(.minutes(20))
     )
     func kills() throws {
@@ -49,10 +49,17 @@ struct BookmarkKillTests {
                 return true
             }
             #expect(position > before)
+            #expect(try Self.lost(scratch) == 0, "kill \(kill): this number was sent, and no host has recorded it")
         }
         // The first segments are gone, and with them the records that bore the first bookmarks.
         let journal = try scratch.open()
         #expect(journal.bookmark(ofWorker: "importer")?.text == "\(position)")
+    }
+
+    /// A number that the worker had sent and then did not find recorded; 0 for none.
+    private static func lost(_ scratch: ScratchJournal) throws -> UInt64 {
+        let sent = try scratch.bytes(of: "sent")
+        return sent.count < 16 ? 0 : sent.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self) }
     }
 
     /// `{"number": n}` in CBOR.

@@ -21,10 +21,12 @@ final class ScratchJournal: Sendable {
     }
 
     deinit {
-        if let inside = try? StorageDirectory(at: path, makes: false) {
-            for name in (try? inside.names()) ?? [] { try? inside.remove(name) }
+        for directory in ["\(path)/outboxes", path] {
+            if let inside = try? StorageDirectory(at: directory, makes: false) {
+                for name in (try? inside.names()) ?? [] { try? inside.remove(name) }
+            }
+            rmdir(directory)
         }
-        rmdir(path)
         directory.remove()
     }
 

@@ -1,0 +1,140 @@
+import BridgePlatform
+import BridgeProtocol
+import BridgeTransport
+import DomainEvents
+import EventRouting
+import Locks
+
+/// Keeps the outboxes of a host's workers in files beside the journal, where they outlive the host and the workers.
+///
+/// A host without a journal makes no file. The first outbox makes the directory and the host's ``OutboxRegister``.
+final class OutboxFiles: @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `beginning` or `lock`.
+    private let publisher: EventPublisher
+    private let router: EventRouter
+    private let say: @Sendable (String) -> Void
+
+    /// Held while the register is made; no name is told under it but the first ones.
+    private let beginning = Lock()
+    private var place: Place?
+
+    /// Held while a line is appended: a few bytes, once for each name and each start of a worker.
+    private let lock = Lock()
+    private var length = 0
+    /// The starts whose outboxes have a file.
+    private var kept: Set<UInt64> = []
+    /// Why the register lacks something that was to be written; nil as long as it lacks nothing.
+    private var failure: SystemError?
+    private var hasSaidFailure = false
+
+    /// The directory, and the register in it.
+    private final class Place: Sendable {
+        let directory: StorageDirectory
+        let stem: String
+        let register: StorageFile
+        /// Tells other hosts that this one lives.
+        private let registerLock: LockFile
+
+        init(at path: String) throws(SystemError) {
+            directory = try StorageDirectory(at: path, makes: true)
+            let number = Randomness.next()
+            stem = OutboxRegister.hexadecimal(number)
+            let name = OutboxRegister.fileName(stem: stem)
+            register = try directory.create(name)
+            registerLock = try directory.openLock(name)
+            try registerLock.take()
+        }
+
+        func fileName(_ incarnation: UInt64) -> String {
+            OutboxRegister.fileName(ofOutbox: incarnation, stem: stem)
+        }
+
+        func removeRegister() { try? directory.remove(OutboxRegister.fileName(stem: stem)) }
+    }
+
+    /// - Parameter say: takes the sentence about an outbox that is not kept.
+    init(
+        of publisher: EventPublisher,
+        _ router: EventRouter,
+        say: @escaping @Sendable (String) -> Void = { UnwaitedOutput.sayOnStandardError($0) }
+    ) {
+        (self.publisher, self.router, self.say) = (publisher, router, say)
+    }
+
+    /// Makes the file for the outbox of a worker's start; nil without a journal, or if the file cannot be made: then
+    /// what the worker has published and the host has not recorded is gone if both are killed.
+    func make(for worker: String, _ incarnation: UInt64, _ limits: LinkLimits) -> MemoryFile? {
+        guard let path = publisher.recording.outboxDirectory else { return nil }
+        do throws(SystemError) {
+            let place = try begun(at: path)
+            let position = publisher.recording.report?.lastPosition ?? 0
+            append(
+                OutboxRegister.line(of: .init(worker: worker, incarnation: incarnation, position: position)),
+                in: place
+            )
+            if let failure = lock.withLock({ failure }) { throw failure }
+            let file = try place.directory.makeMemory(
+                place.fileName(incarnation),
+                byteCount: MemoryFile.outboxBytes(limits)
+            )
+            lock.withLock { _ = kept.insert(incarnation) }
+            return file
+        } catch {
+            // Where no room can be kept, the guide says that outboxes are not kept either.
+            if error.isUnsupported { return nil }
+            sayOnce("what worker \"\(worker)\" publishes does not outlive a kill of host and worker: \(error)")
+            return nil
+        }
+    }
+
+    private func begun(at path: String) throws(SystemError) -> Place {
+        try beginning.withLock { () throws(SystemError) -> Place in
+            if let place { return place }
+            let made = try Place(at: path)
+            let head = OutboxRegister.head(of: publisher.source, boot: OperatingSystem.bootIdentity ?? "")
+            append(head, in: made)
+            // From now on each name is in the register before a worker learns its number.
+            router.tellNames { [weak self, made] name, number in
+                self?.append(OutboxRegister.line(of: name, number: number), in: made)
+            }
+            place = made
+            return made
+        }
+    }
+
+    private func append(_ line: [UInt8], in place: Place) {
+        lock.withLock {
+            guard failure == nil else { return }
+            do throws(SystemError) {
+                try line.withUnsafeBytes { bytes in
+                    Result { () throws(SystemError) in try place.register.write(bytes, at: length) }
+                }.get()
+                length += line.count
+            } catch {
+                failure = error
+            }
+        }
+    }
+
+    private func sayOnce(_ text: String) {
+        let isFirst = lock.withLock {
+            defer { hasSaidFailure = true }
+            return !hasSaidFailure
+        }
+        if isFirst { say(text) }
+    }
+
+    /// Removes the file of a start that has ended, and whose outbox was read.
+    func remove(_ incarnation: UInt64) {
+        guard lock.withLock({ kept.remove(incarnation) }) != nil, let place = beginning.withLock({ place }) else {
+            return
+        }
+        try? place.directory.remove(place.fileName(incarnation))
+    }
+
+    /// Removes the register, unless it has an outbox that was not read; called when all workers have ended.
+    func finish() {
+        guard lock.withLock({ kept.isEmpty }) else { return }
+        beginning.withLock { place }?.removeRegister()
+    }
+}

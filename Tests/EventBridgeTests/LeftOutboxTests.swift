@@ -1,0 +1,316 @@
+import BridgePlatform
+import BridgeProtocol
+import EventBridgeTesting
+import Locks
+import TestSupport
+import Testing
+
+@testable import DomainEvents
+@testable import EventBridge
+
+private struct Noted: DomainEvent {
+    let number: Int
+}
+
+private struct Unrecorded: DomainEvent {
+    let number: Int
+}
+
+/// A journal that says where outboxes lie, and keeps the numbers of the events that it is given.
+private final class Notebook: IdleRecorder, @unchecked Sendable {
+    // Sendable: everything mutable is guarded by `lock`.
+    private let lock = Lock()
+    private var numbers: [UInt64] = []
+    private let directory: String
+    private let newest: UInt64?
+
+    /// - Parameter newest: the number of the newest event that an earlier host has recorded.
+    init(_ directory: String, newest: UInt64?) { (self.directory, self.newest) = (directory, newest) }
+
+    var all: [UInt64] { lock.withLock { numbers } }
+
+    var outboxDirectory: String? { directory }
+
+    func lastRecorded(of events: [PublishedEvent], after position: UInt64) throws -> EventID? {
+        events.last { $0.id.number == newest }?.id
+    }
+
+    func record(
+        _ payload: UnsafeRawBufferPointer,
+        context: BorrowedContext,
+        owed: [OwedReceiver],
+        whenSettled: (@Sendable ((any Error)?) -> Void)?
+    ) throws -> Bool {
+        lock.withLock { numbers.append(context.id.number) }
+        return true
+    }
+
+    func recordAtOnce(_ payload: UnsafeRawBufferPointer, context: BorrowedContext) -> Bool {
+        lock.withLock { numbers.append(context.id.number) }
+        return true
+    }
+}
+
+/// The files of a host that was killed with its worker "a", and its successor.
+@Suite("Outboxes of workers that were killed with their host", .timeLimit(.minutes(5)))
+final class LeftOutboxTests {
+    private static let stem = "00000000000000ab"
+    private static let entry = OutboxRegister.Outbox(worker: "a", incarnation: 7, position: 3)
+    private static let register = stem + ".host"
+    private static let file = OutboxRegister.fileName(ofOutbox: 7, stem: stem)
+
+    private let parent: TemporaryDirectory
+    private let path: String
+    private let files: StorageDirectory
+
+    init() throws {
+        parent = try TemporaryDirectory()
+        path = parent.path + "/outboxes"
+        files = try StorageDirectory(at: path, makes: true)
+    }
+
+    // MARK: - What the killed host has left
+
+    private func write(_ bytes: [UInt8], to name: String) throws {
+        let file = try files.create(name)
+        try bytes.withUnsafeBytes { try file.write($0, at: 0) }
+    }
+
+    private func writeRegister(boot: String? = nil) throws {
+        let host = EventSource(origin: "host", incarnation: 5)
+        try write(
+            OutboxRegister.head(of: host, boot: boot ?? OperatingSystem.bootIdentity ?? "")
+                + OutboxRegister.line(of: "Noted", number: 1)
+                + OutboxRegister.line(of: "Unrecorded", number: 2)
+                + OutboxRegister.line(of: Self.entry),
+            to: Self.register
+        )
+    }
+
+    /// The frame of an event, whose sequence is also its number.
+    private static func event(_ sequence: UInt64, name: UInt64 = 1) -> [UInt8] {
+        var head = EventHead(
+            sequence: sequence,
+            id: .sender(number: sequence),
+            nanosecondsSinceEpoch: sequence,
+            name: .number(name)
+        )
+        head.cause = .receiver(number: 9)
+        let number = sequence < 24 ? [UInt8(sequence)] : [0x18, UInt8(sequence)]
+        return frame(head, payload: [0xA1, 0x66] + Array("number".utf8) + number)
+    }
+
+    /// An outbox of one chunk, as the wire protocol describes it.
+    private static func outbox(of frames: [[UInt8]], accepted: UInt64, begun: UInt64? = nil) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: OutboxLayout.headBytes + OutboxLayout.slotBytes)
+        func store(_ word: UInt64, at offset: Int) {
+            bytes.withUnsafeMutableBytes { $0.storeBytes(of: word, toByteOffset: offset, as: UInt64.self) }
+        }
+        store(OutboxLayout.mark, at: OutboxLayout.Field.mark)
+        store(UInt64(OutboxLayout.headBytes), at: OutboxLayout.Field.firstChunk)
+        store(begun ?? accepted, at: OutboxLayout.Field.begun)
+        store(accepted, at: OutboxLayout.Field.accepted)
+        store(UInt64(OutboxLayout.slotBytes), at: OutboxLayout.headBytes)
+        let all = Array(frames.joined())
+        let start = OutboxLayout.headBytes + OutboxLayout.chunkHeadBytes
+        bytes.replaceSubrange(start..<(start + all.count), with: all)
+        return bytes
+    }
+
+    // MARK: - The successor
+
+    private struct Outcome {
+        /// The numbers of the events that were recorded.
+        let recorded: [UInt64]
+        /// The identities of the events that worker "b" got, with their causes and attempts.
+        let got: [String]
+        let lost: [EventsLost]
+        /// The names of the files that are there afterwards.
+        let left: [String]
+    }
+
+    /// Starts a host beside what lies there, and ends it in order.
+    private func startHost(newest: UInt64? = nil, workers: [String] = ["a", "b"]) async throws -> Outcome {
+        let publisher = EventPublisher()
+        let notebook = Notebook(path, newest: newest)
+        publisher.recording.offer(notebook)
+        let recording = publisher.record(Noted.self, by: notebook, at: SubscriptionSite(file: #fileID, line: #line))
+        let (got, lost) = (Collected<String>(), Collected<EventsLost>())
+        let losses = publisher.subscribe(to: EventsLost.self) { lost.add($0) }
+        let unrecorded = publisher.subscribe(to: Unrecorded.self) { got.add("unrecorded \($0.number)") }
+        let bridge = try await BridgeHost.inMemory(
+            publisher,
+            workers: workers.map { name in
+                InMemoryWorker(name, subscribes: name == "b" ? [Noted.self] : []) { publisher in
+                    guard name == "b" else { return [] }
+                    return [
+                        publisher.subscribe(to: Noted.self) { _ in
+                            guard let context = EventContext.current else { return }
+                            let cause = context.cause.map { " after \($0)" } ?? ""
+                            got.add("\(context.id)/\(context.attempt)\(cause)")
+                        }
+                    ]
+                }
+            }
+        )
+        await bridge.waitUntilIdle()
+        let left = try files.names()
+        await bridge.shutdown()
+        withExtendedLifetime((recording, losses, unrecorded)) {}
+        return Outcome(recorded: notebook.all, got: got.all, lost: lost.all, left: left)
+    }
+
+    private static func got(_ numbers: ClosedRange<Int>) -> [String] {
+        numbers.map { "a-7-\($0)/1 after host-5-9" }
+    }
+
+    // MARK: - Tests
+
+    @Test("J21: what was not recorded is recorded and delivered once, in order, and the files are removed")
+    func unrecorded() async throws {
+        try writeRegister()
+        try write(Self.outbox(of: (1...5).map { Self.event($0) }, accepted: 5), to: Self.file)
+        let outcome = try await startHost()
+        #expect(outcome.recorded == [1, 2, 3, 4, 5])
+        #expect(outcome.got == Self.got(1...5))
+        #expect(outcome.lost.isEmpty && outcome.left.isEmpty)
+        // Nothing is left for the next host.
+        #expect(try await startHost().recorded.isEmpty)
+    }
+
+    @Test("J21: what the killed host had recorded is not recorded again, nor what it received before")
+    func recordedBefore() async throws {
+        try writeRegister()
+        // The outbox's oldest chunk begins with events that were settled long ago.
+        try write(Self.outbox(of: (90...95).map { Self.event($0) }, accepted: 95), to: Self.file)
+        let outcome = try await startHost(newest: 93)
+        #expect(outcome.recorded == [94, 95])
+        #expect(outcome.got == Self.got(94...95))
+        #expect(outcome.lost.isEmpty && outcome.left.isEmpty)
+    }
+
+    @Test("J21: events that no journal records are left out, as nothing says whether they had an effect")
+    func unrecordedName() async throws {
+        try writeRegister()
+        let frames = [Self.event(1), Self.event(2, name: 2), Self.event(3), Self.event(4, name: 99)]
+        try write(Self.outbox(of: frames, accepted: 4), to: Self.file)
+        let outcome = try await startHost()
+        #expect(outcome.recorded == [1, 3])
+        #expect(outcome.got == Self.got(1...1) + Self.got(3...3))
+        #expect(outcome.lost.isEmpty && outcome.left.isEmpty)
+    }
+
+    @Test("J21: a worker that was killed while it began a frame anew at its chunk's beginning has left nothing")
+    func tornAtTheBeginning() async throws {
+        try writeRegister()
+        let torn = [UInt8](repeating: 0xFF, count: 12) + Self.event(8).dropFirst(12)
+        try write(Self.outbox(of: [torn], accepted: 8, begun: 9), to: Self.file)
+        let outcome = try await startHost()
+        #expect(outcome.recorded.isEmpty && outcome.lost.isEmpty && outcome.left.isEmpty)
+    }
+
+    @Test("J21: of a damaged outbox the events before the damage are recovered; the file is reported and kept")
+    func damaged() async throws {
+        try writeRegister()
+        let frames = [Self.event(1), Self.event(2), [0, 0, 0, 3, 1, 2, 3], Self.event(4)]
+        try write(Self.outbox(of: frames, accepted: 4), to: Self.file)
+        let outcome = try await startHost()
+        #expect(outcome.recorded == [1, 2])
+        #expect(outcome.got == Self.got(1...2))
+        #expect(outcome.left == [Self.file + ".unread", Self.register + ".unread"].sorted())
+        let lost = try #require(outcome.lost.first)
+        #expect(outcome.lost.count == 1 && lost.worker == "a" && lost.incarnation == 7 && lost.count == nil)
+        #expect(lost.reason.contains("\(path)/\(Self.file).unread"))
+        // No later host looks at it again: meanwhile the worker may have gone on.
+        let next = try await startHost()
+        #expect(next.recorded.isEmpty && next.lost.isEmpty && next.left == outcome.left)
+    }
+
+    @Test("J21: an outbox whose worker is gone, or that is older than the machine's start, is reported and kept")
+    func refused() async throws {
+        let cases: [(boot: String?, workers: [String])] = [("another", ["a", "b"]), (nil, ["b"])]
+        for (boot, workers) in cases {
+            try writeRegister(boot: boot)
+            try write(Self.outbox(of: [Self.event(1)], accepted: 1), to: Self.file)
+            let outcome = try await startHost(workers: workers)
+            #expect(outcome.recorded.isEmpty && outcome.got.isEmpty && outcome.lost.count == 1)
+            #expect(outcome.left == [Self.file + ".unread", Self.register + ".unread"].sorted())
+            for name in outcome.left { try files.remove(name) }
+        }
+    }
+
+    @Test("J21: an outbox in which nothing was published, and one that was never made, leave nothing")
+    func empty() async throws {
+        let zeros = [UInt8](repeating: 0, count: 1 << 16)
+        let cases: [[UInt8]?] = [nil, [], zeros, Self.outbox(of: [], accepted: 0)]
+        for bytes in cases {
+            try writeRegister()
+            if let bytes { try write(bytes, to: Self.file) }
+            let outcome = try await startHost()
+            #expect(outcome.recorded.isEmpty && outcome.lost.isEmpty && outcome.left.isEmpty)
+        }
+    }
+
+    @Test("J21: the files of a host that lives are left alone")
+    func living() async throws {
+        try writeRegister()
+        try write(Self.outbox(of: [Self.event(1)], accepted: 1), to: Self.file)
+        let lock = try files.openLock(Self.register)
+        #expect(try lock.tryLock())
+        let outcome = try await startHost()
+        #expect(outcome.recorded.isEmpty && outcome.left == [Self.register, Self.file].sorted())
+        withExtendedLifetime(lock) {}
+    }
+
+    @Test("J21: whatever bytes lie there, the host starts, and what it cannot read is reported and kept")
+    func hostile() async throws {
+        var random = SeededGenerator.announced()
+        for round in 0..<rounds(40) {
+            try writeRegister()
+            var bytes = Self.outbox(of: (1...20).map { Self.event($0) }, accepted: 20)
+            for _ in 0...random.below(6) {
+                // Mostly in the head page and in the frames, where it matters.
+                let place = random.below(3) == 0 ? random.below(48) : OutboxLayout.headBytes + random.below(900)
+                bytes[place] = UInt8(truncatingIfNeeded: random.next())
+            }
+            if random.below(8) == 0 { bytes.removeLast(random.below(bytes.count)) }
+            try write(bytes, to: Self.file)
+            let outcome = try await startHost()
+            #expect(outcome.recorded.count <= 20, "round \(round): \(outcome.recorded)")
+            #expect(outcome.left.isEmpty == outcome.lost.isEmpty, "round \(round): \(outcome.left)")
+            for name in outcome.left { try files.remove(name) }
+        }
+    }
+
+    // MARK: - The register
+
+    @Test("A register that was cut anywhere says less, or is refused; it never says anything else")
+    func registers() throws {
+        let host = EventSource(origin: "höst \n", incarnation: .max)
+        let outbox = OutboxRegister.Outbox(worker: "a b", incarnation: 1, position: .max)
+        let whole =
+            OutboxRegister.head(of: host, boot: "") + OutboxRegister.line(of: "Box\nShelved", number: 4)
+            + OutboxRegister.line(of: outbox)
+        let register = try OutboxRegister(whole)
+        #expect(register.host == host && register.boot == "")
+        #expect(register.names == [4: "Box\nShelved"] && register.outboxes == [outbox])
+        for count in whole.indices {
+            guard let cut = try? OutboxRegister(Array(whole[..<count])) else { continue }
+            #expect(cut.host == host && cut.outboxes.isEmpty)
+            #expect(cut.names.allSatisfy { $0.key == 4 && $0.value == "Box\nShelved" })
+        }
+        var random = SeededGenerator.announced()
+        for _ in 0..<2_000 {
+            var bytes = whole
+            bytes[random.below(bytes.count)] = UInt8(truncatingIfNeeded: random.next())
+            _ = try? OutboxRegister(bytes)
+        }
+    }
+
+    @Test("A register that cannot be read is kept under another name, and the host starts")
+    func brokenRegister() async throws {
+        try write(Array("outboxes 1\nhosts\n".utf8), to: Self.register)
+        let outcome = try await startHost()
+        #expect(outcome.recorded.isEmpty && outcome.left == [Self.register + ".unread"])
+    }
+}
