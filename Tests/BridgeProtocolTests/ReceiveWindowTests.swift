@@ -159,6 +159,11 @@ struct ReceiveWindowTests {
         #expect(throws: LinkViolation.self) { try window.eventReceived(sequence: 3, frameLength: 10_000) }
     }
 
+    /// A range of one sequence for the double of each number.
+    private func evenSequences(_ halves: ClosedRange<UInt64>) -> [ClosedRange<UInt64>] {
+        halves.map { (half: UInt64) -> ClosedRange<UInt64> in (half * 2)...(half * 2) }
+    }
+
     @Test("at most 64 ranges are named; what lies behind them is told when the oldest hole closes")
     func manyHoles() throws {
         var window = try window(events: 300, received: 300)
@@ -166,7 +171,7 @@ struct ReceiveWindowTests {
         let firstTaken = window.takeAcknowledgement(after: 0)
         let first = try #require(firstTaken)
         #expect(first.mark == 0)
-        #expect(first.ranges.map(\.asWritten) == (1...64).map { UInt64($0) * 2...UInt64($0) * 2 })
+        #expect(first.ranges.map(\.asWritten) == evenSequences(1...64))
         // Nothing new can be announced now, although there is something to announce.
         #expect(window.hasUnannounced)
         #expect(window.takeAcknowledgement(after: 0) == nil)
@@ -176,7 +181,7 @@ struct ReceiveWindowTests {
         let secondTaken = window.takeAcknowledgement(after: 0)
         let second = try #require(secondTaken)
         #expect(second.mark == 2)
-        #expect(second.ranges.map(\.asWritten) == (2...65).map { UInt64($0) * 2...UInt64($0) * 2 })
+        #expect(second.ranges.map(\.asWritten) == evenSequences(2...65))
         for sequence in stride(from: 3, through: 299, by: 2) { _ = window.eventHandled(sequence: UInt64(sequence)) }
         #expect(window.takeAcknowledgement(after: 0) == Acknowledgement(mark: 300))
         #expect(!window.hasUnannounced)

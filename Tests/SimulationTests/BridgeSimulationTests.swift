@@ -24,7 +24,7 @@ struct BridgeSimulationTests {
     @Test("Each seed twice has the same trace", arguments: Scenarios.names)
     func sameTrace(_ name: String) async throws {
         let simulation = BridgeSimulation()
-        for seed in 1...UInt64(rounds(10)) {
+        for seed in 1...UInt64(rounds(5)) {
             let first = await simulation.outcome(of: Choices(seed: seed), keepsTrace: true, scenario(name))
             let second = await simulation.outcome(of: Choices(seed: seed), keepsTrace: true, scenario(name))
             guard first.digest != second.digest else { continue }
@@ -37,7 +37,7 @@ struct BridgeSimulationTests {
     @Test("Digests of a few runs", .enabled(if: CurrentProcess.environment("EVENT_BRIDGE_DIGESTS") != nil))
     func digests() async throws {
         for name in Scenarios.names {
-            for seed in 1...UInt64(rounds(10)) {
+            for seed in 1...UInt64(rounds(5)) {
                 let outcome = await BridgeSimulation().outcome(of: Choices(seed: seed), scenario(name))
                 print("digest \(name) \(seed) \(String(outcome.digest, radix: 16)) \(outcome.steps)")
             }
