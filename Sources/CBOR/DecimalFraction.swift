@@ -35,7 +35,7 @@ struct DecimalFraction {
     }
 
     func writeMantissa(to output: UnsafeMutablePointer<CBORBuffer.Storage>) {
-        // A negative integer of CBOR is -1 - n.
+        // CBOR writes the negative integer -1 - n as n.
         let magnitude = isNegative ? DecimalFraction.decremented(magnitude) : magnitude
         guard magnitude.count > 8 else {
             let small = magnitude.reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
@@ -58,12 +58,13 @@ struct DecimalFraction {
         return Array(result.drop { $0 == 0 })
     }
 
-    /// The number that an exponent and the bytes of a mantissa stand for; nil where `Decimal` cannot hold it exactly.
+    /// The number that an exponent and the bytes of a mantissa stand for; nil where `Decimal` cannot hold these two
+    /// parts exactly, even if it could hold the number with another exponent.
     static func decimal(exponent: Int, magnitude: UnsafeRawBufferPointer, isNegative: Bool) -> Decimal? {
         let digits = magnitude.drop { $0 == 0 }
         guard digits.count <= 16, (-128...127).contains(exponent) else { return nil }
-        // The bytes of a negative number hold -1 - value. A significand has sixteen bytes; one more than the greatest
-        // would be rounded.
+        // The bytes of a negative number hold -1 - value, so its significand is one more than they say. A significand
+        // has sixteen bytes; one more than the greatest significand would be rounded.
         if isNegative, digits.count == 16, digits.allSatisfy({ $0 == 0xFF }) { return nil }
         var significand = Decimal(0)
         for byte in digits { significand = significand * 256 + Decimal(Int(byte)) }

@@ -42,7 +42,7 @@ extension DecodingInput {
         return finish(try float(at: offset), cursor)
     }
 
-    /// A key's value, read as the parts of an integer; if it is another item, `IntegerRead.value(in:)` throws.
+    /// A key's value, read as the parts of an integer; if the value is no integer, `IntegerRead.value(in:)` throws.
     func integer(_ key: String, _ cursor: UnsafeMutablePointer<MapCursor>) throws(CBORError) -> IntegerRead {
         try integer(at: try value(of: key, cursor), cursor)
     }

@@ -2,15 +2,16 @@ import BridgePlatform
 import BridgeTransport
 import Locks
 
-/// Holds the events that dead workers left until their receivers have room.
+/// Delays the recovery of the events that a dead worker left while a receiver of these events is overfull.
 ///
 /// A window slows a living worker that publishes too much for another. The events that a dead worker left have no
 /// window: the thread that recovers them waits here. It does not wait in a shutdown, or for a receiver that is closed
 /// or paused. In three more cases it goes on, beyond the receiver's limit:
 ///
-/// - The wait would close a circle. Two workers that died with events for each other would wait for ever, because
-///   neither is started again before its recovery is over.
-/// - The receiver is started only after other workers have ended, such as a member of a group that is still going down.
+/// - The wait would close a circle. If two workers died with events for each other, the recoveries from both would wait
+///   for ever, because neither worker is started again before the recovery from it is over.
+/// - The receiver's next start waits for other workers: for members of its group that are still going down, or for
+///   earlier workers in a start in sequence. The same holds for a receiver whose first start is not requested yet.
 /// - A living process of the receiver waits for an answer of the dead worker. Its handlers may make room only when that
 ///   worker has been started again.
 final class RecoveryGate: @unchecked Sendable {
@@ -27,7 +28,9 @@ final class RecoveryGate: @unchecked Sendable {
         changed = Condition(lock: lock)
     }
 
-    /// Blocks the calling thread, which recovers the events that `sender` left, while `target` has no room.
+    /// Blocks the calling thread if `target` is overfull, until `target` has room or the wait is no longer allowed.
+    ///
+    /// The calling thread recovers the events that `sender` left.
     func wait(_ sender: Peer, for target: Peer) {
         guard target.isOverfull else { return }
         let turn = Turn()
@@ -65,15 +68,15 @@ final class RecoveryGate: @unchecked Sendable {
         }
     }
 
-    /// The peer for whose room a recovery waits, and its place.
+    /// The wait of one recovery: the peer that has to make room, and the recovery's turn.
     private struct Wait {
         let target: Peer
         let turn: Turn
     }
 
-    /// A place in front of the gate; guarded by the gate's lock.
+    /// Whether the turn of a waiting recovery has come; guarded by the gate's lock.
     ///
-    /// The peer that has to make room holds the place, so a peer in the place would be a reference cycle.
+    /// A turn refers to no peer: the peer that has to make room refers to the turn, so that would be a reference cycle.
     private final class Turn: @unchecked Sendable {
         var hasCome = false
     }
@@ -85,8 +88,8 @@ final class RecoveryGate: @unchecked Sendable {
         }
     }
 
-    /// Whether `target` gets room only after the end of a recovery that waits for room at `sender`, directly or through
-    /// others.
+    /// Whether the recovery from `target` waits for room at `sender`, directly or through other recoveries, so that a
+    /// wait of the recovery from `sender` for room at `target` would close a circle.
     ///
     /// The caller holds the lock. This follows the recoveries from `target` on, each to the peer whose room it needs.
     private func isAwaited(_ sender: Peer, by target: Peer) -> Bool {
@@ -102,7 +105,7 @@ final class RecoveryGate: @unchecked Sendable {
 extension Peer {
     /// Whether a living process of `requester` waits for an answer of this peer.
     ///
-    /// Once true, the answer stays true for the rest of the recovery. So the recovery does not search all waiting
+    /// Once this was true, it stays true for the rest of the recovery. So the recovery does not search all waiting
     /// events again for each event that it recovers.
     fileprivate func isAsked(by requester: Peer) -> Bool {
         let (link, isKnown) = lock.withLock { (current, requesters.contains(ObjectIdentifier(requester))) }

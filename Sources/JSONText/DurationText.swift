@@ -32,7 +32,8 @@ package enum DurationText {
         return .duration(.nanoseconds(nanoseconds))
     }
 
-    /// The duration in the largest unit that leaves a whole number.
+    /// The duration, cut to whole nanoseconds, in the largest unit that leaves a whole number; in whole seconds if 64
+    /// bits do not hold the nanoseconds.
     package static func text(_ duration: Duration) -> String {
         let (seconds, attoseconds) = duration.components
         let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)

@@ -25,7 +25,7 @@ extension SupervisorConfiguration {
             )
     }
 
-    /// Reads the settings that have to fit the worker's restart type, which was read before.
+    /// Reads the settings that have to fit the worker's restart type and subscriptions, which were read before.
     static func readLife(
         of worker: inout Worker,
         from object: ConfigurationObject,

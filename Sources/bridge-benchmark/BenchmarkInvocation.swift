@@ -3,16 +3,17 @@ import JSONText
 /// The request on the command line.
 enum BenchmarkInvocation {
     case help
-    /// One work; its measurements are printed as JSON lines.
+    /// One workload, a `BenchmarkWork`; its measurements are printed as JSON lines.
     case work(BenchmarkWork, count: Int64)
-    /// Many works, each in a process of its own; a table or JSON lines with all measurements are printed.
+    /// All works or chosen ones, each in a process of its own. A table of medians is printed; with `--json`, each
+    /// measurement is also written to a file, or is printed instead of the table.
     case suite(SuiteOptions)
     case stopped(StoppedOptions)
-    /// The worker's half of a work; this program itself starts a process with this request.
+    /// The worker's half of a work. Users do not type this request: this program starts its own workers with it.
     case worker(ArraySlice<String>)
     case rawPeer(ArraySlice<String>)
     case emptyProgram
-    /// A work with the option `--layout` that has no form for events with a layout.
+    /// A work that was requested with `--layout` but has no form for events with a layout.
     case unsupported(String)
 
     init(_ arguments: ArraySlice<String>) throws(BenchmarkUsageError) {

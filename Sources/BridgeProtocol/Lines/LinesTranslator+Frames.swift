@@ -9,7 +9,8 @@ extension LinesTranslator {
     /// - Parameter body: the body of a frame that this process has written.
     package mutating func sent(_ body: UnsafeRawBufferPointer, into lines: inout [UInt8]) throws {
         var limits = limits
-        // The limits hold for what workers say. The host's own frames may name any number of events and processes.
+        // These two limits hold only for what workers say. The host's own frames may name any number of events and
+        // processes.
         (limits.interestNames, limits.processNames) = (.max, .max)
         switch ControlMessage.kind(of: body) {
         case FrameKind.event.rawValue: try eventSent(body, limits, into: &lines)

@@ -1,16 +1,17 @@
 package import DomainEvents
 
-/// An event that a process has refused, or that was given up before the process had handled it.
+/// An event that a process has refused, or that was given up before the process had acknowledged it.
 package struct UndeliveredEvent: Sendable {
     package let name: String
     package let context: EventContext
     /// How often the event was handed to the process.
     package let attempts: Int
-    /// Why each incarnation that crashed over the event ended, oldest first.
+    /// For each strike against the event, why that incarnation ended; oldest first.
     package let strikes: [String]
     /// Whether the event lies in a journal, which has to hear what becomes of it.
     package let isOwed: Bool
-    /// Whether journals of the process may lack the event: a journal has failed to record it, or no handler got it.
+    /// Whether a journal of the process may lack the event: recording failed, or the event reached no handler. An event
+    /// that reached a handler without such a failure is known to be recorded, since journals record it first.
     ///
     /// Only for events that the host itself could not handle.
     package var lacksRecord: Bool
