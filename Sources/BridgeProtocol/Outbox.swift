@@ -225,6 +225,11 @@ package struct Outbox: ~Copyable {
     /// Called before the first event is appended of which a journal has to hear.
     package mutating func willOwe() { untold.use() }
 
+    /// The peer is not told which events it may forget until it is decided what becomes of an event that it refused.
+    package mutating func refusalIsHeld() { untold.refusalIsHeld() }
+
+    package mutating func refusalIsDecided() { untold.refusalIsDecided() }
+
     /// A journal counts the newest event as owed to the receiver, and has to hear when the event is settled.
     ///
     /// ``willOwe()`` was called before the event was appended.

@@ -22,11 +22,14 @@ package struct UntoldEvents: Sendable {
     /// How many events wait.
     private var count = 0
     /// Whether a journal has to hear of an event of this outbox or of an outbox before it, or one of these outboxes has
-    /// had an event that became a dead letter.
+    /// had an event that became a dead letter, or that was refused and may still become one.
     ///
-    /// The peer is then never told that an event does not come again: after a kill or a power cut, the journal may not
+    /// The peer is then not told that an event does not come again: after a kill or a power cut, the journal may not
     /// know that the event was settled, and a dead letter may be sent again at any time.
-    package private(set) var isUsed = false
+    package var isUsed: Bool { isUsedForGood || undecided > 0 }
+    private var isUsedForGood = false
+    /// How many events were refused of which it is undecided whether they become dead letters.
+    private var undecided = 0
 
     package var isEmpty: Bool { first == batches.count }
 
@@ -44,7 +47,13 @@ package struct UntoldEvents: Sendable {
     }
 
     /// A journal has to hear of an event that comes, or an event has become a dead letter.
-    mutating func use() { isUsed = true }
+    mutating func use() { isUsedForGood = true }
+
+    /// An event is refused, and may become a dead letter until ``refusalIsDecided()``.
+    mutating func refusalIsHeld() { undecided += 1 }
+
+    /// It is decided what becomes of a refused event; if an outbox before this one has held it, nothing changes.
+    mutating func refusalIsDecided() { undecided = max(0, undecided - 1) }
 
     /// Takes out the events that the journal may hear of, now that it has the receiver's events up to `sequence`.
     ///

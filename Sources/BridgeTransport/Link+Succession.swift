@@ -46,12 +46,17 @@ extension Link {
     }
 
     /// Whether this link, or one whose events it took on, has had events for the peer of which a journal has to hear,
-    /// or which have become dead letters.
+    /// or which have become dead letters or still may.
     package var hasOwed: Bool { lock.withLock { sending.outbox.untold.isUsed } }
 
     /// Notes that events which the peer has had, over this link or an earlier one, may come again: from now on the peer
     /// is not told which events it may forget.
     package func willOwe() { lock.withLock { sending.willOwe() } }
+
+    /// Notes that an event which the peer has refused may come again, until ``refusalIsDecided()``.
+    package func refusalIsHeld() { lock.withLock { sending.refusalIsHeld() } }
+
+    package func refusalIsDecided() { lock.withLock { sending.refusalIsDecided() } }
 
     /// Takes an event that an earlier host has left; only before the link is started.
     ///

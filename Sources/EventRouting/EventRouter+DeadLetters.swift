@@ -72,17 +72,18 @@ extension EventRouter {
         }
         if head.wantsReceipt {
             let event = makeEvent()
+            // It may become a dead letter when the peer has acknowledged it.
+            if deadLetters != nil { peer.refusalIsHeld() }
             // A publisher that waits for the event hears of it at once: the peer's receipt follows the refusal, unless
             // the peer is killed in between. Whether a caller still waits is known only if it is in this process.
             let isHeld = tell(context.id, .refused, at: peer, because: refusal.text) { [self] isClaimed in
                 let isKept = !isClaimed && refusalIsUnheard(name, context, refusal, by: peer) { event }
                 if !isKept, isOwed { settled([context.id], at: peer) }
+                peer.refusalIsDecided()
             }
-            if isHeld {
-                // It may become a dead letter when the peer has acknowledged it.
-                if deadLetters != nil { peer.letterIsKept() }
-                return true
-            }
+            if isHeld { return true }
+            defer { peer.refusalIsDecided() }
+            return refusalIsUnheard(name, context, refusal, by: peer) { event }
         }
         return refusalIsUnheard(name, context, refusal, by: peer, event: makeEvent)
     }

@@ -59,6 +59,13 @@ extension Peer {
         lock.withLock { current.willOwe() }
     }
 
+    /// Notes that an event which the peer has refused may become a dead letter: the peer must not forget the event
+    /// until ``refusalIsDecided()``.
+    func refusalIsHeld() { lock.withLock { current.refusalIsHeld() } }
+
+    /// Notes that it is decided what becomes of a refused event.
+    func refusalIsDecided() { lock.withLock { current.refusalIsDecided() } }
+
     /// Forgets how many events were dead-lettered in a row; called when a caller asks for the peer's restart.
     package func forgetDeadLetters() {
         lock.withLock { ledger.forget() }

@@ -18,12 +18,14 @@ struct RefusedEventTests {
         ] {
             let bench = try RoutingBench(keepsLetters: keepsLetters)
             let peer = bench.peer("canvas", isAttached: isAttached)
-            let head = EventHead(
+            var head = EventHead(
                 sequence: 1,
                 id: .sender(number: 1),
                 nanosecondsSinceEpoch: 1,
                 name: .text(name)
             )
+            // No publisher here waits for it.
+            head.wantsReceipt = isOwed
             let isKept = [UInt8(0xA0)].withUnsafeBytes { payload in
                 PeerEvents(of: peer, to: bench.router).link(
                     peer.link,
@@ -34,6 +36,8 @@ struct RefusedEventTests {
                 )
             }
             #expect(isKept == (keepsLetters && !isAttached && name == "Box"))
+            // Only a letter's event may come again.
+            #expect(peer.link.hasOwed == isKept)
             let letters = bench.router.deadLetters?.letters ?? []
             #expect(letters.map(\.event.isOwed) == (isKept ? [isOwed] : []))
             bench.router.stop()
@@ -100,6 +104,7 @@ struct RefusedEventTests {
         // The link leaves it to the decision to tell the journal.
         #expect(refuse())
         #expect(bench.router.deadLetters?.letters.isEmpty == true)
+        #expect(peer.link.hasOwed)
         // The receipt says the same again.
         let outcome = Receipt.Outcome.refused.rawValue
         let receipt = Receipt(
@@ -110,6 +115,7 @@ struct RefusedEventTests {
         )
         #expect(bench.router.receipts.receive(receipt, of: context.id))
         ledger.close(claiming: isClaimed ? 0 : nil)
+        #expect(peer.link.hasOwed == !isClaimed)
         let letters = bench.router.deadLetters?.letters ?? []
         #expect(letters.map(\.receiver) == (isClaimed ? [] : ["canvas"]))
         #expect(letters.map(\.reasons) == (isClaimed ? [] : [["no"]]))

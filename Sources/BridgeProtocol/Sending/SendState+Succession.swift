@@ -49,6 +49,13 @@ extension SendState {
     /// Events that the peer has had may come again; see ``Outbox/willOwe()``.
     package mutating func willOwe() { outbox.willOwe() }
 
+    /// An event that the peer has refused may come again until ``refusalIsDecided()``.
+    ///
+    /// A state that these events are moved to in the meantime tells its peer for good nothing that it may forget.
+    package mutating func refusalIsHeld() { outbox.refusalIsHeld() }
+
+    package mutating func refusalIsDecided() { outbox.refusalIsDecided() }
+
     /// Takes an event that an earlier host has left, behind all that was restored before it; only before a process of
     /// the peer has come.
     ///

@@ -157,6 +157,8 @@ final class SendingSide {
     }
 
     func willOwe() { state.willOwe() }
+    func refusalIsHeld() { state.refusalIsHeld() }
+    func refusalIsDecided() { state.refusalIsDecided() }
     func takeAll() -> [UndeliveredEvent] { state.takeAll() }
     func release(_ sequence: UInt64) { state.release(sequence) }
     func setPaused(_ isPaused: Bool) { state.setPaused(isPaused) }

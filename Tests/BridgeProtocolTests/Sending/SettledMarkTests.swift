@@ -46,4 +46,23 @@ struct SettledMarkTests {
         next.put(3)
         #expect(try next.writeMarks() == ["3"])
     }
+
+    @Test("nothing as long as a refused event may become a dead letter; for good, if another link comes meanwhile")
+    func undecided() throws {
+        let (side, next) = (SendingSide(), SendingSide())
+        // An earlier link has held the refusal.
+        side.refusalIsDecided()
+        for _ in 1...2 { side.refusalIsHeld() }
+        for number in UInt64(1)...3 {
+            side.put(number)
+            #expect(try side.writeMarks() == [number == 3 ? "3 below 3" : "\(number)"])
+            try side.acknowledge(number)
+            side.refusalIsDecided()
+        }
+        side.refusalIsHeld()
+        #expect(side.move(to: next) == nil)
+        next.refusalIsDecided()
+        next.put(4)
+        #expect(try next.writeMarks() == ["4"])
+    }
 }
