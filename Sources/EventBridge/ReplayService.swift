@@ -33,6 +33,7 @@ final class ReplayService: @unchecked Sendable {
         do throws(ReplayBatch.Mistake) {
             checked = try batch(of: command, context)
         } catch {
+            giveUp(command.worker, heldBy: context?.id)
             return answer(ReplayOutcome(.refused, refusal: error.sentence), to: context)
         }
         guard begin(checked) else { return answer(ReplayOutcome(.busy), to: context) }
@@ -55,6 +56,11 @@ final class ReplayService: @unchecked Sendable {
             holders[worker] = batch.hasMore ? batch.requester : nil
             return true
         }
+    }
+
+    /// Ends the hold of a client whose command is wrong; another client's hold goes on.
+    private func giveUp(_ worker: String, heldBy requester: EventID?) {
+        lock.withLock { if holders[worker]?.source == requester?.source { holders[worker] = nil } }
     }
 
     private func end(_ batch: ReplayBatch, isRefused: Bool) {

@@ -167,7 +167,7 @@ struct EventReplayTests {
         }
     }
 
-    @Test("of one client's replay are all settled before another client's come, unless the client goes away")
+    @Test("of one client's replay are all settled before another client's come, unless it goes away or is refused")
     func oneReplayAtATime() async throws {
         try await with(workers()) { home, _, client in
             let other = try await home.attach(EventPublisher())
@@ -176,10 +176,18 @@ struct EventReplayTests {
             #expect(try await client.replay(events(3...4), to: "sorter").kind == .done)
             #expect(try await other.replay(events(5...5), to: "sorter", hasMore: true).kind == .done)
             #expect(try await client.replay(events(6...6), to: "sorter") == ReplayOutcome(.busy))
+            // A command that is refused ends the replay of its client, and of no other one.
+            let wrong = events(1...1, named: "*")
+            #expect(try await client.replay(wrong, to: "sorter").kind == .refused)
+            #expect(try await client.replay(events(6...6), to: "sorter") == ReplayOutcome(.busy))
+            #expect(try await other.replay(wrong, to: "sorter").kind == .refused)
+            #expect(try await client.replay(events(6...6), to: "sorter").kind == .done)
+            #expect(try await other.replay(events(7...7), to: "sorter", hasMore: true).kind == .done)
+            #expect(try await client.replay(events(8...8), to: "sorter") == ReplayOutcome(.busy))
             await other.close()
             await home.detached.wait(for: 1)
-            #expect(try await client.replay(events(6...6), to: "sorter").kind == .done)
-            #expect(seen.all.map(\.number) == Array(1...6))
+            #expect(try await client.replay(events(8...8), to: "sorter").kind == .done)
+            #expect(seen.all.map(\.number) == Array(1...8))
         }
     }
 
