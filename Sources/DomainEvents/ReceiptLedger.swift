@@ -55,6 +55,15 @@ package final class ReceiptLedger: @unchecked Sendable {
         end(outcome)
     }
 
+    /// Ends the wait because an outbox has not taken the event.
+    ///
+    /// - Parameter whenDecided: called now, or when the caller's wait has ended.
+    package func lost(_ error: any Error, whenDecided: @escaping WhenDecided) {
+        let (claim, outcome) = lock.withLock { state.lost(error, at: own, whenDecided) }
+        tell(claim, whenDecided)
+        end(outcome)
+    }
+
     /// Ends the wait if a receipt of this bridge is missing, because the bridge has ended.
     package func bridgeEnded(_ bridge: ObjectIdentifier, _ error: any Error) {
         end(lock.withLock { state.bridgeEnded(bridge, error) })

@@ -102,6 +102,16 @@ struct ReceiptState {
         }
     }
 
+    /// An outbox has not taken the event, so the wait ends.
+    mutating func lost(
+        _ error: any Error,
+        at process: AwaitedProcess,
+        _ whenDecided: @escaping WhenDecided
+    ) -> (Claim, Outcome?) {
+        let claim = failed(error, at: process, whenDecided)
+        return (claim, claim == .undecided ? early(error) : nil)
+    }
+
     /// A bridge has ended, so its processes send no receipts any more.
     mutating func bridgeEnded(_ bridge: ObjectIdentifier, _ error: any Error) -> Outcome? {
         ends[bridge] = error

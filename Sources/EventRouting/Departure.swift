@@ -15,9 +15,10 @@ struct Departure: HeldEvent {
     var evicted: [(peer: Peer, event: Evicted)] = []
     /// The peers that have not taken the event.
     var losses: [Topic.Loss] = []
-    /// Whether the first loss is announced, as all further ones are, unless it is kept as a dead letter; if false, the
-    /// caller gets it as its error.
-    var announcesFirstLoss = true
+    /// The ledger of a publisher that waits, which gets the first loss as its error; nil if no publisher waits.
+    ///
+    /// Every other loss is announced, unless it is kept as a dead letter.
+    var receipts: ReceiptLedger?
     /// Whether one of the links is busy.
     private var isGathered = false
 
@@ -39,8 +40,14 @@ struct Departure: HeldEvent {
         for (peer, event) in evicted { router.wasEvicted(event, at: peer) }
         // The report of a dead letter names the event, so the report comes after the event.
         for (index, loss) in losses.enumerated() {
-            let isKept = router.keeps(loss)
-            if !isKept, index > 0 || announcesFirstLoss { router.announce(loss, of: name) }
+            if router.keeps(loss) { continue }
+            guard index == 0, let receipts else {
+                router.announce(loss, of: name)
+                continue
+            }
+            receipts.lost(loss.error.identified(by: context.id)) { [router, name] isClaimed in
+                if !isClaimed { router.announce(loss, of: name) }
+            }
         }
     }
 }

@@ -87,8 +87,7 @@ extension Topic {
             to: targets,
             attached: attached,
             reservations: reservations,
-            // A publisher that waits for receipts gets this loss as its error.
-            announcesFirstLoss: receipts == nil,
+            receipts: receipts,
             held: &held,
             by: router
         )
@@ -154,8 +153,8 @@ extension Topic {
     ///   - origin: the peer that sent the event; it does not get its own events back.
     ///   - attached: the attached peers that also get the event, as far as they keep up.
     ///   - reservations: the room that was kept at each target; empty if no room was kept.
-    ///   - announcesFirstLoss: whether this method announces that a first peer did not take the event, as it does for
-    ///     further ones; if false, the caller tells that.
+    ///   - receipts: the ledger that holds the first loss for a publisher that waits; nil if that loss is announced at
+    ///     once, as further ones are.
     ///   - held: as in ``EventForwarder``.
     func send(
         _ payload: UnsafeRawBufferPointer,
@@ -165,7 +164,7 @@ extension Topic {
         to targets: [Peer],
         attached: [Peer],
         reservations: [Link.Reservation] = [],
-        announcesFirstLoss: Bool = true,
+        receipts: ReceiptLedger? = nil,
         held: inout HeldEvents?,
         by router: EventRouter
     ) -> Sent {
@@ -246,7 +245,7 @@ extension Topic {
             if isHeld { departure.places.append(place) } else { place.link.flush(at: context.nanosecondsSinceEpoch) }
         }
         departure.losses = sent.losses
-        departure.announcesFirstLoss = announcesFirstLoss
+        departure.receipts = receipts
         if held == nil {
             departure.release()
             departure.flush()

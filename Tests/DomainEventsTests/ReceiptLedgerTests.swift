@@ -117,4 +117,20 @@ struct ReceiptLedgerTests {
         ledger.close(claiming: 0)
         #expect(decisions.all == ["1 is claimed"])
     }
+
+    @Test("end early with a loss, which is reported if the caller is told something else or has gone")
+    func lost() {
+        for claimed in [0, nil] {
+            let ledger = ledger()
+            ledger.expect(one.process("shelf"))
+            for number in 1...3 {
+                if number == 3 { ledger.close(claiming: claimed) }
+                ledger.lost(Refused(number: number)) { [decisions] in decisions.add("\(number) is \($0)") }
+            }
+        }
+        // The first of several losses is the error; behind the end nothing is.
+        #expect(ends.all == Array(repeating: "refused 1 is failure 0", count: 4))
+        let decided = ["1 is true", "2 is false", "3 is false", "1 is false", "2 is false", "3 is false"]
+        #expect(decisions.all == decided)
+    }
 }

@@ -54,8 +54,11 @@ struct ClosedPeerTests {
         #expect(failures.all == [.workerUnavailable])
     }
 
-    @Test("is told of one such peer, and the losses of the others are announced")
-    func severalClosed() async throws {
+    @Test(
+        "is told of one such peer, and the losses of the others are announced, as is this one if it is told otherwise",
+        arguments: [false, true]
+    )
+    func severalClosed(isClaimed: Bool) async throws {
         let bench = try RoutingBench()
         let peers = ["a", "b"].map { bench.peer($0, wants: [Self.name]) }
         for peer in peers { bench.router.add(peer) }
@@ -63,20 +66,24 @@ struct ClosedPeerTests {
         let dropped = Collected<String>()
         let subscription = bench.publisher.subscribe(to: EventsDropped.self) { dropped.add($0.link) }
         for peer in peers { peer.close(because: "it was stopped") }
+        let context = bench.makeContext()
+        let ledger = ReceiptLedger(of: Self.name, context: context) { _ in }
         var held: HeldEvents?
         let sent = topic.send(
             UnsafeRawBufferPointer(start: nil, count: 0),
-            context: bench.makeContext(),
+            context: context,
             wantsReceipt: true,
             to: peers,
             attached: [],
-            announcesFirstLoss: false,
+            receipts: ledger,
             held: &held,
             by: bench.router
         )
         #expect(sent.losses.map(\.peerName) == ["a", "b"])
+        ledger.close(claiming: isClaimed ? 0 : nil)
         bench.router.losses.announce()
-        #expect(await dropped.wait(for: 1) == ["b"])
+        let announced = isClaimed ? ["b"] : ["a", "b"]
+        #expect(await dropped.wait(for: announced.count).sorted() == announced)
         bench.router.stop()
         subscription.cancel()
     }
