@@ -123,7 +123,7 @@ final class JournalCore: @unchecked Sendable {
         lock.withLock {
             var visible = catalog
             while let last = visible.segments.last, last.number > state.safe.number { visible.removeLast() }
-            return (.init(catalog: visible, end: state.safe.offset), state)
+            return (.init(catalog: visible, end: state.safe.offset, last: state.safe.position), state)
         }
     }
 

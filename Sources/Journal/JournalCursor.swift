@@ -53,6 +53,8 @@ final class JournalCursor: @unchecked Sendable {
         let catalog: SegmentCatalog
         /// Where the records of the last segment end; nil if only the segment's own bytes say where.
         let end: Int?
+        /// The position of the last event before ``end``; nil if only the segment's own bytes say which one it is.
+        var last: UInt64?
     }
 
     private static let windowBytes = 256 << 10
@@ -229,7 +231,11 @@ final class JournalCursor: @unchecked Sendable {
                     byteCount = try self.byteCount(of: here)
                     continue
                 }
-                if isLiving { noteEnd(end, here, byteCount, &steps) }
+                if isLiving {
+                    noteEnd(end, here, byteCount, &steps)
+                } else {
+                    tellUnread(here, limit, last: horizon.last, &steps)
+                }
                 return false
             }
         }
@@ -360,6 +366,20 @@ final class JournalCursor: @unchecked Sendable {
             byteCount: broken
         )
         tell(upTo: nil, reason, &steps)
+    }
+
+    /// Adds a gap if the walk has ended before the records do, and events are among the bytes that it could not read.
+    ///
+    /// - Parameter last: the position of the last event before `limit`. A damaged note that was written behind it is
+    ///   told once a record follows.
+    private func tellUnread(_ here: Current, _ limit: Int, last: UInt64?, _ steps: inout [StoredStep]) {
+        guard let last, here.walk.offset < limit else { return }
+        let reason = JournalGap.Reason.damaged(
+            file: SegmentCatalog.fileName(of: here.number),
+            offset: here.walk.offset,
+            byteCount: limit - here.walk.offset
+        )
+        tell(upTo: last.saturatingSum(1), reason, &steps)
     }
 
     private func attempt<R>(_ body: () throws(SystemError) -> R) throws(JournalError) -> R {

@@ -151,6 +151,23 @@ struct UnreadableTests {
         await journal.close()
     }
 
+    @Test(
+        "J28: a reader in the program that writes is told of last records that cannot be read",
+        .timeLimit(.minutes(1))
+    )
+    func ownReaderAtTheEnd() async throws {
+        let scratch = try ScratchJournal()
+        let storage = try FaultyStorage(at: scratch.path)
+        let (journal, publisher) = try FaultTests.journal(on: storage)
+        for number in 0..<Self.count { publisher.publish(Counted(number: number, text: FaultTests.text)) }
+        let end = journal.core.lock.withLock { journal.core.state.safe }
+        storage.loseBytes((end.offset - 512)..<end.offset, of: SegmentCatalog.fileName(of: end.number))
+        let (found, missing) = try await journal.numbers()
+        #expect((1...10).contains(missing))
+        #expect(found == Array(0..<(Self.count - Int(missing))))
+        await journal.close()
+    }
+
     @Test("A reading that takes its time tells each gap once", .timeLimit(.minutes(1)))
     func stepByStep() async throws {
         let (scratch, _) = try await Self.left()
