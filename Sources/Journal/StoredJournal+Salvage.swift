@@ -53,7 +53,7 @@ extension StoredJournal {
             try read(after: first - 1, where: JournalQuery()) { step in
                 switch step {
                 case .gap(let gap):
-                    if gap.reason != .removed { isWhole = false }
+                    if gap.mayLackEvents { isWhole = false }
                     take(gap)
                 case .event(let record):
                     do throws(JournalError) {
@@ -75,6 +75,18 @@ extension StoredJournal {
                 error.code,
                 "\(error); the new journal \(path) has only the first \(count) events: remove it before another attempt"
             )
+        }
+    }
+}
+
+extension JournalGap {
+    /// Whether events may be missing before those behind the gap; events that the journal no longer keeps do not count.
+    fileprivate var mayLackEvents: Bool {
+        switch reason {
+        case .removed: false
+        // Without positions, the damage is among notes, or at the journal's end, behind which there are no events.
+        case .damaged: positions != nil
+        case .unreadable, .undecodable: true
         }
     }
 }

@@ -245,4 +245,31 @@ struct BookmarkTests {
         #expect(salvaged.bookmark(ofWorker: "importer") == EventBookmark("before"))
         await salvaged.close()
     }
+
+    @Test("A salvaged journal has the bookmarks behind damaged notes: no event is missing", .timeLimit(.minutes(1)))
+    func salvagedBehindNotes() async throws {
+        let scratch = try ScratchJournal()
+        let first = try scratch.open()
+        try Self.append("before", number: 1, to: first)
+        let offset = first.core.lock.withLock { first.core.state.accepted.offset }
+        let source = EventSource(origin: "host", incarnation: 1)
+        first.core.note([.settled(source: source, ranges: [1...1], by: NotedReceiver(name: "a"))])
+        await first.close()
+        let second = try scratch.open()
+        try Self.append("behind", number: 2, to: second)
+        await second.close()
+        let name = SegmentCatalog.fileName(of: 1)
+        let byteCount = try scratch.bytes(of: name).count - offset
+        try scratch.overwrite(name, at: offset, with: [UInt8](repeating: 0xEE, count: byteCount))
+
+        let target = try ScratchJournal()
+        var gaps: [JournalGap] = []
+        #expect(try StoredJournal(at: scratch.path).salvage(into: target.path) { gaps.append($0) } == 2)
+        #expect(
+            gaps == [JournalGap(positions: nil, reason: .damaged(file: name, offset: offset, byteCount: byteCount))]
+        )
+        let salvaged = try target.open()
+        #expect(salvaged.bookmark(ofWorker: "importer") == EventBookmark("behind"))
+        await salvaged.close()
+    }
 }
