@@ -132,11 +132,11 @@ package struct WriterState: Sendable, Hashable {
 
     /// The thread that writes has stopped, though something is left: the thread that writes what gathers goes on.
     ///
-    /// What is left always has a thread that writes it. From this call on events gather, and a thread was asked to
-    /// write them: by an earlier caller or, if this returns true, by this one. Only ``gatheredBegins()`` ends the
-    /// gathering, and right behind that call the asked thread writes, or finds that another thread writes or that the
-    /// stream is stalled. A thread that writes stops only with nothing left, with a stalled stream, or by handing over
-    /// again.
+    /// As long as the poller runs, what is left always has a thread that writes it. From this call on events gather,
+    /// and a thread was asked to write them: by an earlier caller or, if this returns true, by this one. Only
+    /// ``gatheredBegins()`` ends the gathering, and right behind that call the asked thread writes, or finds that
+    /// another thread writes or that the stream is stalled. A thread that writes stops only with nothing left, with a
+    /// stalled stream, or by handing over again.
     ///
     /// - Returns: Whether the caller has to wake that thread.
     package mutating func handedOver(at now: UInt64) -> Bool {
