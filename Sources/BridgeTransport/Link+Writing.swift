@@ -135,11 +135,13 @@ extension Link {
     ///
     /// Events are taken until the goodbye is composed. If the outbox is shared with the host, events are taken after
     /// the goodbye too: the host finds them there when this process has ended.
-    package func finish(reason: Goodbye.Reason, text: String) {
-        lock.withLock {
-            farewell.said(reason, text: text, behind: sending.outbox.lastSequence)
-        }
-        pump()
+    ///
+    /// - Parameter isClosedNext: whether the caller closes the link right behind this call. This thread then hands
+    ///   nothing over to the poller, which would come too late: it writes all that the stream takes at once.
+    package func finish(reason: Goodbye.Reason, text: String, isClosedNext: Bool = false) {
+        lock.lock()
+        farewell.said(reason, text: text, behind: sending.outbox.lastSequence)
+        pumpAndUnlock(isBounded: !isClosedNext)
     }
 
     // MARK: - The writer

@@ -86,7 +86,7 @@ final class AttachedClient: HostSession, @unchecked Sendable {
 
     /// Says goodbye and ends the link; the client may still read what was sent before.
     func end(because text: String) {
-        link.finish(reason: .shutdown, text: text)
+        link.finish(reason: .shutdown, text: text, isClosedNext: true)
         link.close()
     }
 

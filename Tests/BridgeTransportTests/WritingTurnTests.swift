@@ -50,6 +50,50 @@ struct WritingTurnTests {
         #expect(flood.pair.hostDelegate.events.value.count == WriterState.writesInTurn)
         flood.end()
     }
+
+    @Test(
+        "does not end before a goodbye behind which the link is closed: the poller would come too late",
+        arguments: Carrier.allCases
+    )
+    func goodbyeBeforeTheClose(carrier: Carrier) throws {
+        let isSlow = Shared(false)
+        let pair = try LinkPair(carrier, wrapWorker: { stream, _ in SlowStream(stream, isSlow: isSlow) })
+        // While it is held, the poller writes nothing.
+        let (isHeld, isReleased) = (Shared(false), Shared(false))
+        pair.poller.perform {
+            isHeld.change { $0 = true }
+            isReleased.wait { $0 }
+        }
+        #expect(isHeld.wait { $0 })
+        isSlow.change { $0 = true }
+        let text = String(repeating: "x", count: 2 * WriterState.writesInTurn)
+        pair.worker.finish(reason: .shutdown, text: text, isClosedNext: true)
+        pair.worker.close()
+        isReleased.change { $0 = true }
+        #expect(pair.hostDelegate.end.wait { $0 != nil })
+        if case .orderly(let goodbye)? = pair.hostDelegate.end.value {
+            #expect(goodbye.text == text)
+        } else {
+            Issue.record("the end was \(String(describing: pair.hostDelegate.end.value))")
+        }
+        pair.shutDown()
+    }
+}
+
+/// Takes only one byte at a time while it is slow.
+private final class SlowStream: PassingStream, @unchecked Sendable {
+    // Sendable: what it adds is guarded by its own lock.
+    private let isSlow: Shared<Bool>
+
+    init(_ inner: any ByteStream, isSlow: Shared<Bool>) {
+        self.isSlow = isSlow
+        super.init(inner)
+    }
+
+    override func write(_ pieces: [UnsafeRawBufferPointer]) -> IOOutcome {
+        guard isSlow.value, let piece = pieces.first(where: { !$0.isEmpty }) else { return super.write(pieces) }
+        return super.write([UnsafeRawBufferPointer(rebasing: piece.prefix(1))])
+    }
 }
 
 /// A worker's link on which something happens during each write, as if other threads did it.
