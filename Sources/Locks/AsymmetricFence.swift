@@ -19,7 +19,9 @@ package enum AsymmetricFence {
 
     /// Does nothing if the fence is not available.
     ///
-    /// Ends the program if the system refuses `membarrier` after all: the threads of the other side rely on the call.
+    /// If the call fails, registers the process again and repeats the call: a process that was saved and restored has
+    /// lost its registration. Ends the program if the system refuses `membarrier` after all: the threads of the other
+    /// side rely on the call.
     package static func heavy() {
         // No `precondition`: in an unchecked build it would not make the call.
         guard !isAvailable || cl_heavy_fence() else {

@@ -2,7 +2,7 @@ import Supervision
 
 /// The state of all workers, as one line.
 enum ServiceState {
-    /// Text such as `2 of 3 workers are ready; canvas: backing off`.
+    /// Text such as `2 of 3 workers are ready; canvas: backing off (attempt 1)`.
     static func text(_ workers: [ChildStatus]) -> String {
         // An on-demand worker is well without a process.
         let isWell: (ChildStatus) -> Bool = { $0.state == .ready || $0.state == .dormant }
