@@ -42,18 +42,20 @@ extension Link {
     ///
     /// The link was made for this, with the former host as its own source, and is never started. A host records the
     /// events of a link in the order of their sequences. So all events up to the last one with a record were received,
-    /// and each event after that one was not recorded, and had no effect.
+    /// and an event after that one was not recorded, and had no effect as a rule. But the former host may have handled
+    /// an event without recording it, so each event comes with an attempt of 2 or more.
     ///
     /// - Parameters:
     ///   - peer: the worker's former start.
     ///   - recordedName: the name behind what stands for it in the frames; nil if the events are not recorded. Such
-    ///     events are left out: nothing says whether they had an effect.
+    ///     events are left out: nothing says whether they had an effect. An error ends the recovery in front of the
+    ///     event.
     ///   - newestRecord: finds which of the events, given in their order, was recorded last.
     package func recover(
         _ left: LeftOutbox,
         of peer: EventSource,
         to sink: any LinkEventSink,
-        recordedName: (WireName) -> String?,
+        recordedName: (WireName) throws -> String?,
         newestRecord: ([PublishedEvent]) throws -> EventID?
     ) -> RecoveredOutbox {
         lock.withLock {
@@ -68,7 +70,7 @@ extension Link {
         var sequences: [EventID: UInt64] = [:]
         do {
             try left.forEach(limits) { sequence, record in
-                guard case .event(let head, _) = record, recordedName(head.name) != nil,
+                guard case .event(let head, _) = record, try recordedName(head.name) != nil,
                     let context = parties.received(head)
                 else { return }
                 events.append(PublishedEvent(id: context.id, time: context.nanosecondsSinceEpoch))
@@ -83,8 +85,10 @@ extension Link {
             let received = last.flatMap { sequences[$0] } ?? 0
             try left.forEach(limits) { sequence, record in
                 guard sequence > received, case .event(var head, let payload) = record,
-                    let name = recordedName(head.name)
+                    let name = try recordedName(head.name)
                 else { return }
+                // A repeat must not come unmarked, and nothing says for sure that this is none.
+                head.attempt = UntrustedNumber(UInt64(head.attempt.clamped(to: 1...Int(UInt32.max))) + 1)
                 // The publisher that waited for a receipt is gone, and this host has numbers of its own for the names.
                 (head.name, head.wantsReceipt, head.isReplay) = (.text(name), false, false)
                 guard let context = parties.received(head) else { return }

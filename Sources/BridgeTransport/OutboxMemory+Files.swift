@@ -20,6 +20,13 @@ extension MemoryFile: OutboxSource {
         return OutboxLayout.fileBytes(outboxBytes: hardLimit, frameBytes: limits.frameBytes)
     }
 
+    /// How many bytes a file for an outbox has at most, whatever the limits of its worker.
+    package static var greatestOutboxBytes: Int {
+        var limits = LinkLimits()
+        limits.frameBytes = LinkLimits.greatestFrameBytes
+        return outboxBytes(limits)
+    }
+
     /// How many bytes of memory a host shares with a worker for its large events to that worker.
     ///
     /// These are twice the default limit of an outbox, because large frames leave gaps. Memory that was written once is

@@ -382,12 +382,24 @@ int cbp_file_reserve(int descriptor, size_t size) {
     struct statfs status;
     if (fstatfs(descriptor, &status) != 0) return -1;
     // On tmpfs the room would be memory, taken at once.
-    if ((uint64_t)status.f_type != 0x01021994) return fallocate(descriptor, 0, 0, (off_t)size);
+    if ((uint64_t)status.f_type == 0x01021994) {
+        errno = ENOTSUP;
+        return -1;
+    }
+    // A call that finds too little room takes all of it for a moment, and writes of others fail meanwhile. So it is not
+    // made if less than 256 MiB would be left for them. This counts in blocks, whose number cannot overflow.
+    uint64_t block = status.f_bsize > 0 ? (uint64_t)status.f_bsize : 512;
+    uint64_t wanted = (uint64_t)size / block + ((uint64_t)256 << 20) / block + 2;
+    if ((uint64_t)status.f_bavail < wanted) {
+        errno = ENOSPC;
+        return -1;
+    }
+    return fallocate(descriptor, 0, 0, (off_t)size);
 #else
     (void)descriptor;
-#endif
     errno = ENOTSUP;
     return -1;
+#endif
 }
 
 int64_t cbp_raise_descriptor_limit(void) {

@@ -151,7 +151,7 @@ public final class BridgeHost: Sendable {
     /// If a journal records from the publisher, the workers first get what an earlier host owed them: the events that
     /// the journal recorded and that they have not settled, in order, with their old identities and a higher attempt.
     /// After that come the events that workers had published and an earlier host had not recorded when both were
-    /// killed. This call waits up to ten seconds for the ends of such workers.
+    /// killed; they have a higher attempt, too. This call waits up to ten seconds for the ends of such workers.
     ///
     /// A worker that crashes before it is ready is restarted as its specification says. A worker that never becomes
     /// ready is given up after as many restarts as the `intensity` allows, however long its starts take: the time of a

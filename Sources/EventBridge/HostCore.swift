@@ -239,6 +239,9 @@ final class HostCore: @unchecked Sendable {
         case abandoned
     }
 
+    /// Whether the end was requested, or the automatic shutdown has begun.
+    var isEnding: Bool { router.hasClosedIntake || lock.withLock { stopping != .notRequested } }
+
     /// Whether the host was abandoned; called with the lock held.
     var isAbandoned: Bool { stopping == .abandoned }
 

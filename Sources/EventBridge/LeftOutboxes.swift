@@ -9,14 +9,21 @@ import Supervision
 /// files beside the journal, before any worker of this host is started.
 ///
 /// A file that cannot be recovered gets another name, and no host looks at it again. Its events would come too late:
-/// meanwhile the worker, started again, may have continued after its last bookmark.
+/// meanwhile the worker, started again, may have continued after its last bookmark. If this host ends during the
+/// recovery, it starts no worker, and the files that it has not finished stay for the next host.
 struct LeftOutboxes {
     private let path: String
     private let directory: StorageDirectory
     private let host: HostCore
-    /// How long a worker of a killed host may still live.
+    /// How long the workers of killed hosts may still live, and when this time is over for all of them.
     private let patience: Duration
+    private let deadline: UInt64
     private let say: (String) -> Void
+
+    /// Why an outbox cannot be recovered, as the end of a sentence.
+    private struct Problem: Error, CustomStringConvertible {
+        let description: String
+    }
 
     /// - Parameter path: the directory; nothing is left if it does not exist.
     init?(
@@ -31,6 +38,7 @@ struct LeftOutboxes {
             if error.isMissingFile { return nil }
             throw error
         }
+        deadline = MonotonicClock.now() + patience.nanoseconds
         (self.path, self.host, self.patience, self.say) = (path, host, patience, say)
     }
 
@@ -38,11 +46,12 @@ struct LeftOutboxes {
     func recover() throws(SystemError) {
         for name in try directory.names() {
             guard let stem = OutboxRegister.stem(of: name) else { continue }
-            let lock = try directory.openLock(name)
-            // Another host of this process may have the journal, too.
-            guard try lock.tryLock() else { continue }
-            defer { withExtendedLifetime(lock) {} }
+            if host.isEnding { return }
             do throws(SystemError) {
+                let lock = try directory.openLock(name)
+                // Another host of this process may have the journal, too.
+                guard try lock.tryLock() else { continue }
+                defer { withExtendedLifetime(lock) {} }
                 try recover(stem, register: name)
             } catch {
                 say("\(path)/\(name): outboxes of an earlier host's workers are not recovered: \(error)")
@@ -64,8 +73,12 @@ struct LeftOutboxes {
         }
         var isWhole = true
         for outbox in register.outboxes {
+            if host.isEnding { return }
             let file = OutboxRegister.fileName(ofOutbox: outbox.incarnation, stem: stem)
-            guard let problem = recover(outbox, of: register, from: file) else {
+            let found = recover(outbox, of: register, from: file)
+            // The journal may have been closed meanwhile, so nothing says that all was recovered.
+            if host.isEnding { return }
+            guard let problem = found else {
                 try directory.remove(file)
                 continue
             }
@@ -111,6 +124,10 @@ struct LeftOutboxes {
         let memory: MemoryFile
         do throws(SystemError) {
             guard let opened = try directory.openMemory(file) else { return nil }
+            // The worker could make the file longer; reading it to its end might then take hours.
+            guard opened.byteCount <= MemoryFile.greatestOutboxBytes else {
+                return "it has \(opened.byteCount) bytes, and no outbox has more than \(MemoryFile.greatestOutboxBytes)"
+            }
             guard try waitForEnd(of: opened) else { return "after \(patience.text) a process still had it open" }
             memory = opened
         } catch {
@@ -127,10 +144,11 @@ struct LeftOutboxes {
     }
 
     /// Waits until no process holds the file: before that, the worker may still write.
+    ///
+    /// - Returns: False if a process still holds it when the time is over, or when this host ends.
     private func waitForEnd(of memory: MemoryFile) throws(SystemError) -> Bool {
-        let deadline = MonotonicClock.now() + patience.nanoseconds
         while try !memory.tryLock() {
-            if MonotonicClock.now() >= deadline { return false }
+            if host.isEnding || MonotonicClock.now() >= deadline { return false }
             CurrentProcess.pause(milliseconds: 5)
         }
         return true
@@ -162,12 +180,18 @@ struct LeftOutboxes {
             of: EventSource(restored: EventSource(origin: outbox.worker, incarnation: outbox.incarnation)),
             to: events,
             recordedName: { name in
-                let text: String? =
-                    switch name {
-                    case .text(let text): text
-                    case .number(let number): register.names[number]
+                // A closed journal records no name, so all events would be left out.
+                guard host.publisher.recording.outboxDirectory != nil else {
+                    throw Problem(description: "the journal is closed")
+                }
+                switch name {
+                case .text(let text): return router.records(text) ? text : nil
+                case .number(let number):
+                    guard let text = register.names[number] else {
+                        throw Problem(description: "its host's register has no name with the number \(number)")
                     }
-                return text.flatMap { router.records($0) ? $0 : nil }
+                    return router.records(text) ? text : nil
+                }
             },
             newestRecord: { events in
                 try host.publisher.recording.lastRecorded(of: events, after: outbox.position)

@@ -15,34 +15,58 @@ extension JournalCore {
     ///
     /// The newest event is looked for where its time says that it should be. Only if it is not there, everything behind
     /// `position` is searched, from the end on: the clock may have been set.
+    ///
+    /// - Throws: ``JournalError``, also if damage behind the record that was found may have taken a newer one, or if
+    ///   none was found and the journal no longer keeps all that was recorded behind `position`.
     func lastRecorded(of events: [PublishedEvent], after position: UInt64) throws -> EventID? {
         guard let newest = events.last else { return nil }
         let horizon = horizon.0
         let segments = horizon.catalog.segments
         if let likely = horizon.catalog.index(begunBy: newest.time) {
             for index in [likely, likely + 1] where index < segments.count {
-                if try last(of: [newest.id], inSegmentAt: index, horizon, after: position) != nil { return newest.id }
+                let search = try last(of: [newest.id], inSegmentAt: index, horizon, after: position)
+                if search.found != nil { return newest.id }
             }
         }
         let wanted = Set(events.map(\.id))
+        var gap: JournalGap?
+        var first: UInt64 = 1
         for index in segments.indices.reversed() {
             // A segment without a head is read together with the segment before it.
             guard let head = segments[index].head else { continue }
-            if let found = try last(of: wanted, inSegmentAt: index, horizon, after: position) { return found }
-            if head.firstPosition - 1 <= position { break }
+            let search = try last(of: wanted, inSegmentAt: index, horizon, after: position)
+            gap = search.gap ?? gap
+            if let found = search.found {
+                if let gap { throw lacks(gap) }
+                return found
+            }
+            first = head.firstPosition
+            if first - 1 <= position { break }
+        }
+        if let gap { throw lacks(gap) }
+        guard first - 1 <= position else {
+            throw JournalError(
+                .damaged,
+                "the journal \(path) no longer keeps positions before \(first), where its events may have been recorded"
+            )
         }
         return nil
     }
 
-    /// The last of the events that has a record in the segment, or behind it up to the next segment with a head.
+    private func lacks(_ gap: JournalGap) -> JournalError {
+        JournalError(.damaged, "the journal \(path) may lack records of its events: \(gap)")
+    }
+
+    /// The last of the events that has a record in the segment, or behind it up to the next segment with a head; and a
+    /// gap behind that record, or a gap anywhere if no event was found.
     private func last(
         of events: Set<EventID>,
         inSegmentAt index: Int,
         _ horizon: JournalCursor.Horizon,
         after position: UInt64
-    ) throws -> EventID? {
+    ) throws -> (found: EventID?, gap: JournalGap?) {
         let segments = horizon.catalog.segments
-        guard let head = segments[index].head else { return nil }
+        guard let head = segments[index].head else { return (nil, nil) }
         let end = segments[(index + 1)...].lazy.compactMap(\.head).first?.firstPosition ?? .max
         let begin = max(head.firstPosition - 1, position)
         // A record that cannot be read may be the one that is looked for.
@@ -54,11 +78,17 @@ extension JournalCore {
             skipsUnreadable: false
         )
         var found: EventID?
+        var gap: JournalGap?
         repeat {
-            for case .record(let record) in try cursor.read(to: horizon) where record.position < end {
-                if events.contains(record.context.id) { found = record.context.id }
+            for step in try cursor.read(to: horizon) {
+                switch step {
+                case .gap(let next): gap = next
+                case .record(let record):
+                    guard record.position < end, events.contains(record.context.id) else { continue }
+                    (found, gap) = (record.context.id, nil)
+                }
             }
         } while !cursor.isAtEnd && cursor.position < end
-        return found
+        return (found, gap)
     }
 }

@@ -1,6 +1,7 @@
 import BridgePlatform
 import BridgeProtocol
 import EventBridgeTesting
+import EventRouting
 import Locks
 import TestSupport
 import Testing
@@ -21,6 +22,7 @@ private final class Notebook: IdleRecorder, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let lock = Lock()
     private var numbers: [UInt64] = []
+    private var asked: (() -> Void)?
     private let directory: String
     private let newest: UInt64?
 
@@ -31,8 +33,12 @@ private final class Notebook: IdleRecorder, @unchecked Sendable {
 
     var outboxDirectory: String? { directory }
 
+    /// Calls `body` when a host asks which event was recorded last.
+    func whenAsked(_ body: @escaping () -> Void) { lock.withLock { asked = body } }
+
     func lastRecorded(of events: [PublishedEvent], after position: UInt64) throws -> EventID? {
-        events.last { $0.id.number == newest }?.id
+        lock.withLock { asked }?()
+        return events.last { $0.id.number == newest }?.id
     }
 
     func record(
@@ -88,7 +94,7 @@ final class LeftOutboxTests {
     }
 
     /// The frame of an event, whose sequence is also its number.
-    private static func event(_ sequence: UInt64, name: UInt64 = 1) -> [UInt8] {
+    private static func event(_ sequence: UInt64, name: UInt64 = 1, attempt: UntrustedNumber = 1) -> [UInt8] {
         var head = EventHead(
             sequence: sequence,
             id: .sender(number: sequence),
@@ -96,6 +102,7 @@ final class LeftOutboxTests {
             name: .number(name)
         )
         head.cause = .receiver(number: 9)
+        head.attempt = attempt
         let number = sequence < 24 ? [UInt8(sequence)] : [0x18, UInt8(sequence)]
         return frame(head, payload: [0xA1, 0x66] + Array("number".utf8) + number)
     }
@@ -161,7 +168,7 @@ final class LeftOutboxTests {
     }
 
     private static func got(_ numbers: ClosedRange<Int>) -> [String] {
-        numbers.map { "a-7-\($0)/1 after host-5-9" }
+        numbers.map { "a-7-\($0)/2 after host-5-9" }
     }
 
     // MARK: - Tests
@@ -192,11 +199,33 @@ final class LeftOutboxTests {
     @Test("J21: events that no journal records are left out, as nothing says whether they had an effect")
     func unrecordedName() async throws {
         try writeRegister()
-        let frames = [Self.event(1), Self.event(2, name: 2), Self.event(3), Self.event(4, name: 99)]
-        try write(Self.outbox(of: frames, accepted: 4), to: Self.file)
+        let frames = [Self.event(1), Self.event(2, name: 2), Self.event(3)]
+        try write(Self.outbox(of: frames, accepted: 3), to: Self.file)
         let outcome = try await startHost()
         #expect(outcome.recorded == [1, 3])
         #expect(outcome.got == Self.got(1...1) + Self.got(3...3))
+        #expect(outcome.lost.isEmpty && outcome.left.isEmpty)
+    }
+
+    @Test("J21: a name that the register lacks ends the recovery, which is reported, and the file is kept")
+    func unknownName() async throws {
+        try writeRegister()
+        let frames = [Self.event(1), Self.event(2, name: 99), Self.event(3)]
+        try write(Self.outbox(of: frames, accepted: 3), to: Self.file)
+        let outcome = try await startHost()
+        #expect(outcome.recorded == [1])
+        #expect(outcome.got == Self.got(1...1))
+        #expect(outcome.left == [Self.file + ".unread", Self.register + ".unread"].sorted())
+        #expect(outcome.lost.count == 1 && outcome.lost.first?.reason.contains("the number 99") == true)
+    }
+
+    @Test("J21: each event comes with an attempt above the one that its frame says, whatever that is")
+    func attempts() async throws {
+        try writeRegister()
+        let frames = [Self.event(1, attempt: 7), Self.event(2, attempt: .max)]
+        try write(Self.outbox(of: frames, accepted: 2), to: Self.file)
+        let outcome = try await startHost()
+        #expect(outcome.got == ["a-7-1/8 after host-5-9", "a-7-2/\(UInt32.max) after host-5-9"])
         #expect(outcome.lost.isEmpty && outcome.left.isEmpty)
     }
 
@@ -260,6 +289,43 @@ final class LeftOutboxTests {
         let outcome = try await startHost()
         #expect(outcome.recorded.isEmpty && outcome.left == [Self.register, Self.file].sorted())
         withExtendedLifetime(lock) {}
+    }
+
+    @Test("J21: a host that ends during the recovery leaves the files to the next host")
+    func ending() async throws {
+        let publisher = EventPublisher()
+        let notebook = Notebook(path, newest: nil)
+        publisher.recording.offer(notebook)
+        let recording = publisher.record(Noted.self, by: notebook, at: SubscriptionSite(file: #fileID, line: #line))
+        let bridge = try await BridgeHost.inMemory(publisher, workers: [InMemoryWorker("a") { _ in [] }])
+        let core = bridge.core
+        try writeRegister()
+        try write(Self.outbox(of: [Self.event(1), Self.event(2)], accepted: 2), to: Self.file)
+        notebook.whenAsked { core.router.closeIntake() }
+        try LeftOutboxes(at: path, for: core)?.recover()
+        #expect(try files.names() == [Self.register, Self.file].sorted())
+        // From now on it does not begin any more.
+        let before = notebook.all
+        try LeftOutboxes(at: path, for: core)?.recover()
+        #expect(notebook.all == before)
+        await bridge.shutdown()
+        withExtendedLifetime(recording) {}
+        #expect(try files.names() == [Self.register, Self.file].sorted())
+        let outcome = try await startHost(newest: 1)
+        #expect(outcome.recorded == [2] && outcome.got == Self.got(2...2))
+        #expect(outcome.lost.isEmpty && outcome.left.isEmpty)
+    }
+
+    @Test("J21: a file that is longer than any outbox is not read, however many chunks it says it has")
+    func endless() async throws {
+        try writeRegister()
+        try write(Self.outbox(of: [Self.event(1)], accepted: 1), to: Self.file)
+        // Zeros that take no room on the disk.
+        try files.open(Self.file, forWriting: true).truncate(to: 1 << 40)
+        let outcome = try await startHost()
+        #expect(outcome.recorded.isEmpty && outcome.got.isEmpty)
+        #expect(outcome.lost.count == 1 && outcome.lost.first?.reason.contains("\(1 << 40) bytes") == true)
+        #expect(outcome.left == [Self.file + ".unread", Self.register + ".unread"].sorted())
     }
 
     @Test("J21: whatever bytes lie there, the host starts, and what it cannot read is reported and kept")

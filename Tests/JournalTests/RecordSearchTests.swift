@@ -1,3 +1,4 @@
+import BridgePlatform
 import DomainEvents
 import Testing
 
@@ -49,5 +50,38 @@ struct RecordSearchTests {
         #expect(try core.lastRecorded(of: [Self.event(3)], after: 300) == nil)
         await journal.close()
         #expect(core.outboxDirectory == nil)
+    }
+
+    @Test("J21: if retention has removed what may have had a record, the search fails instead of finding none")
+    func removed() async throws {
+        let scratch = try ScratchJournal()
+        let journal = try scratch.open()
+        try Self.fill(journal, upTo: 1_000)
+        await journal.close()
+        // Event 1 has position 100, and a segment has room for fewer than 130 of these events.
+        for name in try scratch.segments.prefix(2) { try scratch.files.remove(name) }
+        let again = try scratch.open()
+        let core = again.core
+        #expect(throws: JournalError.self) { try core.lastRecorded(of: [Self.event(1)], after: 0) }
+        #expect(throws: JournalError.self) { try core.lastRecorded(of: [Self.event(11)], after: 0) }
+        // A later event has a record, or all is there that may have one.
+        #expect(try core.lastRecorded(of: [Self.event(1), Self.event(9), Self.event(11)], after: 0)?.number == 9)
+        #expect(try core.lastRecorded(of: [Self.event(11)], after: 500) == nil)
+        await again.close()
+    }
+
+    @Test("J21: if a damaged record may be the one that is looked for, the search fails instead of finding none")
+    func damaged() async throws {
+        let scratch = try ScratchJournal()
+        let journal = try scratch.open()
+        try Self.fill(journal, upTo: 1_000)
+        let core = journal.core
+        // The damage lies behind position 100 of event 1, and before position 200 of event 2.
+        try scratch.overwrite(SegmentCatalog.fileName(of: 2), at: 20_000, with: [0xFF])
+        #expect(throws: JournalError.self) { try core.lastRecorded(of: [Self.event(11)], after: 0) }
+        #expect(throws: JournalError.self) { try core.lastRecorded(of: [Self.event(1), Self.event(11)], after: 0) }
+        #expect(try core.lastRecorded(of: [Self.event(2), Self.event(11)], after: 0)?.number == 2)
+        #expect(try core.lastRecorded(of: [Self.event(11)], after: 500) == nil)
+        await journal.close()
     }
 }

@@ -77,7 +77,7 @@ void cbp_memory_file_populate(void *_Nonnull address, size_t size);
 void cbp_memory_file_give_back(void *_Nonnull address, size_t size);
 
 /// Gives an open file `size` bytes, all 0, for which the file system keeps room from now on. Returns -1 with errno set
-/// where it has no room, cannot keep room, or holds its files in memory only.
+/// where less than 256 MiB of room would be left, and where it cannot keep room, or holds its files in memory only.
 int cbp_file_reserve(int descriptor, size_t size);
 
 /// Makes malloc give back to the system what is freed beyond `bytes` at the end of an arena, and take larger blocks
