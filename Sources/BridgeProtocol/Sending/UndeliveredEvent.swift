@@ -10,8 +10,9 @@ package struct UndeliveredEvent: Sendable {
     package let strikes: [String]
     /// Whether the event lies in a journal, which has to hear what becomes of it.
     package let isOwed: Bool
-    /// Whether a journal of the process may lack the event: recording failed, or the event reached no handler. An event
-    /// that reached a handler without such a failure is known to be recorded, since journals record it first.
+    /// Whether a journal of the process may lack the event: recording failed, or the event reached no handler.
+    ///
+    /// An event that reached a handler without such a failure is known to be recorded, since journals record it first.
     ///
     /// Only for events that the host itself could not handle.
     package var lacksRecord: Bool
