@@ -136,6 +136,24 @@ final class LeftOutboxTests {
         let left: [String]
     }
 
+    /// A worker; "b" notes the events that it gets, with their attempts and causes.
+    private static func worker(_ name: String, noting got: Collected<String>) -> InMemoryWorker {
+        InMemoryWorker(name, subscribes: name == "b" ? [Noted.self] : []) { publisher in
+            guard name == "b" else { return [] }
+            return [
+                publisher.subscribe(to: Noted.self) { _ in
+                    guard let context = EventContext.current else { return }
+                    let cause = context.cause.map { " after \($0)" } ?? ""
+                    got.add("\(context.id)/\(context.attempt)\(cause)")
+                }
+            ]
+        }
+    }
+
+    /// The names in the directory; not inlined: the optimizer of Swift 6.3.1 crashes on this call in an async function.
+    @inline(never)
+    private func leftNames() throws -> [String] { try files.names() }
+
     /// Starts a host beside what lies there, and ends it in order.
     private func startHost(newest: UInt64? = nil, workers: [String] = ["a", "b"]) async throws -> Outcome {
         let publisher = EventPublisher()
@@ -145,23 +163,10 @@ final class LeftOutboxTests {
         let (got, lost) = (Collected<String>(), Collected<EventsLost>())
         let losses = publisher.subscribe(to: EventsLost.self) { lost.add($0) }
         let unrecorded = publisher.subscribe(to: Unrecorded.self) { got.add("unrecorded \($0.number)") }
-        let bridge = try await BridgeHost.inMemory(
-            publisher,
-            workers: workers.map { name in
-                InMemoryWorker(name, subscribes: name == "b" ? [Noted.self] : []) { publisher in
-                    guard name == "b" else { return [] }
-                    return [
-                        publisher.subscribe(to: Noted.self) { _ in
-                            guard let context = EventContext.current else { return }
-                            let cause = context.cause.map { " after \($0)" } ?? ""
-                            got.add("\(context.id)/\(context.attempt)\(cause)")
-                        }
-                    ]
-                }
-            }
-        )
+        let inMemory = workers.map { Self.worker($0, noting: got) }
+        let bridge = try await BridgeHost.inMemory(publisher, workers: inMemory)
         await bridge.waitUntilIdle()
-        let left = try files.names()
+        let left = try leftNames()
         await bridge.shutdown()
         withExtendedLifetime((recording, losses, unrecorded)) {}
         return Outcome(recorded: notebook.all, got: got.all, lost: lost.all, left: left)
