@@ -23,7 +23,7 @@ enum BookmarkRecovery {
             // A kill prevented the segment's record of bookmarks, or the record is damaged.
             begin = catalog.segments[..<index].lastIndex { $0.head != nil }
             guard let earlier = begin.flatMap({ catalog.segments[$0].head }) else { break }
-            cursor = try .gathering(storage, at: path, catalog, from: earlier)
+            cursor = try JournalCursor.gathering(storage, at: path, catalog, from: earlier).cursor
         }
         return cursor.bookmarks
     }

@@ -31,6 +31,11 @@ extension JournalCursor {
             walk.next(in: bytes, limit: limit)
         }
 
+        /// The reason of a gap for damage that begins where the walk is.
+        func damage(ofBytes byteCount: Int) -> JournalGap.Reason {
+            .damaged(file: SegmentCatalog.fileName(of: number), offset: walk.offset, byteCount: byteCount)
+        }
+
         mutating func wasTold() {
             told = walk
             suspicion = nil

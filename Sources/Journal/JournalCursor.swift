@@ -331,11 +331,7 @@ final class JournalCursor: @unchecked Sendable {
         guard let next, next.number - 1 == here.number, let head = next.head else { return }
         // Behind the end record there may be zeros, if the program was killed before it had cut them off.
         let lost = end == .closed ? 0 : max(0, head.previousEnd - here.walk.offset)
-        let reason = JournalGap.Reason.damaged(
-            file: SegmentCatalog.fileName(of: here.number),
-            offset: here.walk.offset,
-            byteCount: lost
-        )
+        let reason = here.damage(ofBytes: lost)
         if head.firstPosition > here.walk.position {
             tell(upTo: head.firstPosition, reason, &steps)
         } else if lost > 0 {
@@ -360,12 +356,7 @@ final class JournalCursor: @unchecked Sendable {
         guard isDamage(end, here, byteCount) else { return }
         var broken = 0
         if case .torn(let count) = end { broken = count }
-        let reason = JournalGap.Reason.damaged(
-            file: SegmentCatalog.fileName(of: here.number),
-            offset: here.walk.offset,
-            byteCount: broken
-        )
-        tell(upTo: nil, reason, &steps)
+        tell(upTo: nil, here.damage(ofBytes: broken), &steps)
     }
 
     /// Adds a gap if the walk has ended before the records do, and events are among the bytes that it could not read.
@@ -374,12 +365,7 @@ final class JournalCursor: @unchecked Sendable {
     ///   told once a record follows.
     private func tellUnread(_ here: Current, _ limit: Int, last: UInt64?, _ steps: inout [StoredStep]) {
         guard let last, here.walk.offset < limit else { return }
-        let reason = JournalGap.Reason.damaged(
-            file: SegmentCatalog.fileName(of: here.number),
-            offset: here.walk.offset,
-            byteCount: limit - here.walk.offset
-        )
-        tell(upTo: last.saturatingSum(1), reason, &steps)
+        tell(upTo: last.saturatingSum(1), here.damage(ofBytes: limit - here.walk.offset), &steps)
     }
 
     private func attempt<R>(_ body: () throws(SystemError) -> R) throws(JournalError) -> R {

@@ -30,7 +30,7 @@ enum CustodyRecovery {
             skipsUnreadable: false
         )
         cursor.custody = CustodyLedger()
-        repeat { _ = try cursor.read(to: .init(catalog: catalog, end: nil)) } while !cursor.isAtEnd
+        try cursor.readToEnd(of: catalog)
         return cursor.custody ?? CustodyLedger()
     }
 }

@@ -46,19 +46,7 @@ struct JournalOpening {
         // Reading begins with the last segment that has a head: only a head says at which position its segment begins.
         guard let head = catalog.segments.lazy.compactMap(\.head).last, last.number < Self.highest, last.isReadable
         else { throw Self.damaged(last, at: path) }
-        let cursor = JournalCursor(
-            storage,
-            at: path,
-            after: head.firstPosition - 1,
-            filter: .nothing,
-            skipsUnreadable: false
-        )
-        cursor.notesBookmarks = true
-        cursor.custody = CustodyLedger()
-        var gaps: [JournalGap] = []
-        repeat {
-            for case .gap(let gap) in try cursor.read(to: .init(catalog: catalog, end: nil)) { gaps.append(gap) }
-        } while !cursor.isAtEnd
+        let (cursor, gaps) = try JournalCursor.gathering(storage, at: path, catalog, from: head)
         guard let ending = cursor.ending, cursor.position < Self.highest else {
             throw JournalError(.damaged, "the journal \(path): \(last.fileName): its positions leave no room")
         }
@@ -66,7 +54,7 @@ struct JournalOpening {
         // The segment may have held events, whose positions no later event may get.
         if isEmpty, case .damaged = last.reading { throw Self.damaged(last, at: path) }
         let safe = catalog.safeIndex.flatMap { catalog.segments[$0].head } ?? head
-        let read = safe == head ? cursor : try JournalCursor.gathering(storage, at: path, catalog, from: safe)
+        let read = safe == head ? cursor : try JournalCursor.gathering(storage, at: path, catalog, from: safe).cursor
         bookmarks = try BookmarkRecovery.read(storage, at: path, catalog, fromSafe: read)
         custody = try CustodyRecovery.read(storage, at: path, catalog, safe, fromSafe: read)
         catalog.removeLast()
@@ -187,13 +175,13 @@ struct JournalOpening {
 }
 
 extension JournalCursor {
-    /// A cursor that has read a journal from one segment on, and has gathered bookmarks and what is owed.
+    /// A cursor that has read a journal from one segment on, and has gathered bookmarks and what is owed; and the gaps.
     static func gathering(
         _ storage: any JournalStorage,
         at path: String,
         _ catalog: SegmentCatalog,
         from head: SegmentHead
-    ) throws(JournalError) -> JournalCursor {
+    ) throws(JournalError) -> (cursor: JournalCursor, gaps: [JournalGap]) {
         let cursor = JournalCursor(
             storage,
             at: path,
@@ -203,7 +191,16 @@ extension JournalCursor {
         )
         cursor.notesBookmarks = true
         cursor.custody = CustodyLedger()
-        repeat { _ = try cursor.read(to: .init(catalog: catalog, end: nil)) } while !cursor.isAtEnd
-        return cursor
+        return (cursor, try cursor.readToEnd(of: catalog))
+    }
+
+    /// Reads everything up to the end of the last segment, and returns the gaps.
+    @discardableResult
+    func readToEnd(of catalog: SegmentCatalog) throws(JournalError) -> [JournalGap] {
+        var gaps: [JournalGap] = []
+        repeat {
+            for case .gap(let gap) in try read(to: .init(catalog: catalog, end: nil)) { gaps.append(gap) }
+        } while !isAtEnd
+        return gaps
     }
 }
