@@ -25,9 +25,12 @@ package final class LockFile: Sendable {
     }
 
     /// Takes the lock until this object is released; returns false if another process or object has it.
-    package func tryLock() throws(SystemError) -> Bool {
-        if retryingInterrupted({ cbp_file_try_lock(descriptor.rawValue) }) == 0 { return true }
-        let error = SystemError.current("locking \(name)")
+    package func tryLock() throws(SystemError) -> Bool { try Self.tryLock(descriptor.rawValue, "locking \(name)") }
+
+    /// Takes the lock of an open file for all that have this descriptor; returns false if others have it.
+    static func tryLock(_ descriptor: CInt, _ operation: String) throws(SystemError) -> Bool {
+        if retryingInterrupted({ cbp_file_try_lock(descriptor) }) == 0 { return true }
+        let error = SystemError.current(operation)
         if error.code == EWOULDBLOCK { return false }
         throw error
     }

@@ -66,10 +66,7 @@ package final class MemoryFile: Sendable {
     ///
     /// The lock ends when the last of these processes has closed the descriptor or ended.
     package func tryLock() throws(SystemError) -> Bool {
-        if retryingInterrupted({ cbp_file_try_lock(file.rawValue) }) == 0 { return true }
-        let error = SystemError.current("locking a memory file")
-        if error.code == EWOULDBLOCK { return false }
-        throw error
+        try LockFile.tryLock(file.rawValue, "locking a memory file")
     }
 
     /// Copies what lies at `offset`; fewer bytes than asked for mean that the file has no more.
