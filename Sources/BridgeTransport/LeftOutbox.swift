@@ -56,7 +56,7 @@ extension Link {
         of peer: EventSource,
         to sink: any LinkEventSink,
         recordedName: (WireName) throws -> String?,
-        newestRecord: ([PublishedEvent]) throws -> EventID?
+        newestRecord: ([EventContext]) throws -> EventID?
     ) -> RecoveredOutbox {
         lock.withLock {
             parties.established(own: nil, peer: peer, ownIncarnation: parties.own.incarnation)
@@ -66,14 +66,14 @@ extension Link {
         strand.close()
         var found = RecoveredOutbox()
         found.isTorn = left.state.isTorn
-        var events: [PublishedEvent] = []
+        var events: [EventContext] = []
         var sequences: [EventID: UInt64] = [:]
         do {
             try left.forEach(limits) { sequence, record in
                 guard case .event(let head, _) = record, try recordedName(head.name) != nil,
                     let context = parties.received(head)
                 else { return }
-                events.append(PublishedEvent(id: context.id, time: context.nanosecondsSinceEpoch))
+                events.append(context)
                 sequences[context.id] = sequence
             }
         } catch {

@@ -44,19 +44,10 @@ package protocol EventRecording: AnyObject, Sendable {
     ///
     /// The calling thread waits for the files.
     /// - Parameter position: no record of the events lies at or before it.
-    func lastRecorded(of events: [PublishedEvent], after position: UInt64) throws -> EventID?
+    func lastRecorded(of events: [EventContext], after position: UInt64) throws -> EventID?
 
     /// The present positions and sizes.
     var report: RecordingReport { get }
-}
-
-/// An event whose record is looked for.
-package struct PublishedEvent: Sendable, Hashable {
-    package let id: EventID
-    /// When the event was published, in nanoseconds since 1970, by the clock of its publisher.
-    package let time: UInt64
-
-    package init(id: EventID, time: UInt64) { (self.id, self.time) = (id, time) }
 }
 
 /// Records the events of one name.

@@ -18,11 +18,11 @@ extension JournalCore {
     ///
     /// - Throws: ``JournalError``, also if damage behind the record that was found may have taken a newer one, or if
     ///   none was found and the journal no longer keeps all that was recorded behind `position`.
-    func lastRecorded(of events: [PublishedEvent], after position: UInt64) throws -> EventID? {
+    func lastRecorded(of events: [EventContext], after position: UInt64) throws -> EventID? {
         guard let newest = events.last else { return nil }
         let horizon = horizon.0
         let segments = horizon.catalog.segments
-        if let likely = horizon.catalog.index(begunBy: newest.time) {
+        if let likely = horizon.catalog.index(begunBy: newest.nanosecondsSinceEpoch) {
             for index in [likely, likely + 1] where index < segments.count {
                 let search = try last(of: [newest.id], inSegmentAt: index, horizon, after: position)
                 if search.found != nil { return newest.id }

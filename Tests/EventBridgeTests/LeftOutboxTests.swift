@@ -36,7 +36,7 @@ private final class Notebook: IdleRecorder, @unchecked Sendable {
     /// Calls `body` when a host asks which event was recorded last.
     func whenAsked(_ body: @escaping () -> Void) { lock.withLock { asked = body } }
 
-    func lastRecorded(of events: [PublishedEvent], after position: UInt64) throws -> EventID? {
+    func lastRecorded(of events: [EventContext], after position: UInt64) throws -> EventID? {
         lock.withLock { asked }?()
         return events.last { $0.id.number == newest }?.id
     }

@@ -7,8 +7,9 @@ import Testing
 /// What a host asks that finds the outbox of a killed worker.
 @Suite("The newest record of some events", .timeLimit(.minutes(2)))
 struct RecordSearchTests {
-    private static func event(_ number: UInt64, incarnation: UInt64 = 7, time: UInt64 = 0) -> PublishedEvent {
-        PublishedEvent(id: EventID(origin: "a", incarnation: incarnation, number: number), time: time)
+    private static func event(_ number: UInt64, incarnation: UInt64 = 7, time: UInt64 = 0) -> EventContext {
+        let id = EventID(origin: "a", incarnation: incarnation, number: number)
+        return EventContext(id: id, nanosecondsSinceEpoch: time)
     }
 
     /// Records events of another worker, one event of the worker "a" after each hundred.

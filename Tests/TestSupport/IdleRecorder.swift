@@ -35,7 +35,7 @@ extension IdleRecorder {
 
     package var outboxDirectory: String? { nil }
 
-    package func lastRecorded(of events: [PublishedEvent], after position: UInt64) throws -> EventID? { nil }
+    package func lastRecorded(of events: [EventContext], after position: UInt64) throws -> EventID? { nil }
 
     package var report: RecordingReport {
         RecordingReport(
