@@ -16,12 +16,7 @@ package final class ThrownError: Sendable, CustomStringConvertible {
     /// The errors of the event's other handlers, in the order in which these threw.
     private let later: [ThrownError]
 
-    private let handlers: Handlers
-
-    /// Sendable: a constant reference to an object that is Sendable.
-    private struct Handlers: @unchecked Sendable {
-        weak var publisher: EventPublisher?
-    }
+    private weak let publisher: EventPublisher?
 
     /// - Parameter publisher: the publisher of the handler.
     package convenience init(
@@ -30,19 +25,19 @@ package final class ThrownError: Sendable, CustomStringConvertible {
         of publisher: EventPublisher?,
         lacksRecord: Bool = false
     ) {
-        self.init(error, at: site, Handlers(publisher: publisher), lacksRecord: lacksRecord, later: [])
+        self.init(error, at: site, of: publisher, lacksRecord: lacksRecord, later: [])
     }
 
     private init(
         _ error: any Error,
         at site: SubscriptionSite?,
-        _ handlers: Handlers,
+        of publisher: EventPublisher?,
         lacksRecord: Bool,
         later: [ThrownError]
     ) {
         self.error = error
         self.site = site
-        self.handlers = handlers
+        self.publisher = publisher
         self.lacksRecord = lacksRecord
         self.later = later
     }
@@ -52,7 +47,7 @@ package final class ThrownError: Sendable, CustomStringConvertible {
         ThrownError(
             error,
             at: site,
-            handlers,
+            of: publisher,
             lacksRecord: lacksRecord || next.lacksRecord,
             later: later + next.all
         )
@@ -63,7 +58,7 @@ package final class ThrownError: Sendable, CustomStringConvertible {
 
     /// Publishes a ``HandlerFailed`` with this error, as the handler's publisher does if no caller waits for the event.
     package func report(of name: String, _ context: EventContext) {
-        guard let site, let publisher = handlers.publisher, let channel = publisher.channel(named: name) else { return }
+        guard let site, let publisher, let channel = publisher.channel(named: name) else { return }
         publisher.publishFailure(of: channel.eventType, named: name, context: context, error: error, site: site)
     }
 
