@@ -531,24 +531,25 @@ package struct Outbox: ~Copyable {
     package func forEachUnsettled(through last: UInt64 = .max, _ body: (Unsettled) -> Void) {
         var sequence = firstSequence
         while sequence <= min(lastSequence, last) {
-            let record = place(of: sequence).pointee
-            if !record.isSettled {
-                let wasHandedOut = sequence <= lastComposed
-                body(
-                    Unsettled(
-                        sequence: sequence,
-                        frame: UnsafeRawBufferPointer(start: record.frame, count: record.length),
-                        source: record.source.takeUnretainedValue(),
-                        number: record.number,
-                        attempts: wasHandedOut || record.isGap ? record.attempt : record.attempt - 1,
-                        strikes: probation.strikes(of: sequence),
-                        isGap: record.isGap,
-                        isOwed: record.isOwed
-                    )
-                )
-            }
+            if let entry = unsettled(sequence) { body(entry) }
             sequence += 1
         }
+    }
+
+    /// The unsettled entry with this sequence, whose frame is valid until the outbox changes; nil if there is none.
+    func unsettled(_ sequence: UInt64) -> Unsettled? {
+        guard let record = record(sequence)?.pointee, !record.isSettled else { return nil }
+        let wasHandedOut = sequence <= lastComposed
+        return Unsettled(
+            sequence: sequence,
+            frame: UnsafeRawBufferPointer(start: record.frame, count: record.length),
+            source: record.source.takeUnretainedValue(),
+            number: record.number,
+            attempts: wasHandedOut || record.isGap ? record.attempt : record.attempt - 1,
+            strikes: probation.strikes(of: sequence),
+            isGap: record.isGap,
+            isOwed: record.isOwed
+        )
     }
 
     /// Notes the window that the receiver has granted.

@@ -152,11 +152,8 @@ extension SendState {
 
     /// An event that has left for the peer and is not settled; nil for any other event.
     package func unsettledEvent(_ sequence: UInt64) -> Suspect? {
-        var found: Suspect?
-        outbox.forEachUnsettled(through: outbox.lastComposed) { record in
-            if record.sequence == sequence { found = suspect(record, isInline: false) }
-        }
-        return found
+        guard sequence <= outbox.lastComposed else { return nil }
+        return outbox.unsettled(sequence).flatMap { suspect($0, isInline: false) }
     }
 
     private func suspect(_ record: Outbox.Unsettled, isInline: Bool) -> Suspect? {
@@ -176,11 +173,7 @@ extension SendState {
 
     /// The name of an unsettled event in the outbox; nil if no unsettled event has this sequence.
     package func unsettledName(_ sequence: UInt64) -> String? {
-        var name: String?
-        outbox.forEachUnsettled(through: sequence) { record in
-            if record.sequence == sequence { name = event(of: record)?.name }
-        }
-        return name
+        outbox.unsettled(sequence).flatMap { event(of: $0)?.name }
     }
 }
 
