@@ -103,6 +103,15 @@ private func target(of descriptor: CInt) -> String {
     return "\(descriptor): \(path)"
 }
 
+/// Makes `plain`, which may not be executed, and `garbage`, which may and cannot.
+func makeFilesThatAreNoPrograms(in directory: String) {
+    for (name, mode) in [("plain", 0o644), ("garbage", 0o755)] {
+        let file = open("\(directory)/\(name)", O_WRONLY | O_CREAT | O_CLOEXEC, mode_t(mode))
+        writeAll(file, Array("this is no program\n".utf8))
+        close(file)
+    }
+}
+
 /// A poller that is stopped at the end of `body`.
 func withPoller(_ body: (Poller) throws -> Void) throws {
     let poller = try Poller(name: "test poller")

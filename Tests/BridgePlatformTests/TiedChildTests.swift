@@ -66,11 +66,7 @@ extension PlatformTests {
         func whatCannotBeStartedIsNamed() async {
             await #expect(processExitsWith: .success) {
                 try withTemporaryDirectory { directory in
-                    for (name, mode) in [("plain", 0o644), ("garbage", 0o755)] {
-                        let file = open("\(directory)/\(name)", O_WRONLY | O_CREAT | O_CLOEXEC, mode_t(mode))
-                        writeAll(file, Array("this is no program\n".utf8))
-                        close(file)
-                    }
+                    makeFilesThatAreNoPrograms(in: directory)
                     try leavingNothingBehind {
                         let cases = [
                             ("missing", ENOENT), ("plain", EACCES), ("garbage", ENOEXEC), ("garbage/below", ENOTDIR),
