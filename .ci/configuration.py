@@ -253,7 +253,7 @@ def within(worker, path, value):
 # Parts of the sentences for mistakes that no schema can find: about keys that depend on each other, and about files.
 BEYOND = [
     "there is no directory", "found a path of", "there is no file", "there is no program", "expected a program", "expected whole seconds",
-    "expected one of the events that", "its end would end nothing", "without that it has no effect",
+    "expected one of the events that", "found true without an automatic shutdown", "found a key that has no effect",
 ]
 
 

@@ -22,7 +22,7 @@ package struct KeptEvents: Sendable, Hashable {
     /// The names of the events.
     package var events: [String]
     package var durability = Durability.process
-    /// The greatest delay until an event is safe against a power cut, if no process waits for that.
+    /// How long after an event its synchronization begins at the latest, if no caller waits for it.
     package var within: Duration = .milliseconds(10)
     /// How many bytes the files may take; nil for no limit.
     package var bytes: Int?
@@ -52,7 +52,7 @@ package struct KeptEvents: Sendable, Hashable {
         if let value = members.optional("within") {
             within = value.duration(in: SupervisorConfiguration.durations, example: "10ms") ?? within
             if durability != .machine {
-                value.report("events are not synchronized; expected \"durability\": \"machine\" beside it")
+                value.report("found a key that has no effect, expected \"durability\": \"machine\" beside it")
             }
         }
         bytes = members.optional("bytes")?.byteCount(in: 1 << 20...Self.greatestSize, example: "10GiB")

@@ -19,10 +19,10 @@ extension ProgramSearch {
         )
     }
 
-    /// Checks a file that a box gives to a worker.
+    /// Checks that a path of a worker's box exists.
     func checkFile(_ path: String, writtenAt value: ConfigurationValue) {
         if OperatingSystem.fileExists(path) { return }
-        report("there is no file \(ShownValue.text(path)), expected one or a directory", writtenAt: value)
+        report("there is no file or directory \(ShownValue.text(path)), expected one", writtenAt: value)
     }
 
     /// Checks that the first line of a script names an existing interpreter.

@@ -1,6 +1,6 @@
 import JSONText
 
-/// Reads the limits on the resources that a worker uses, and its box, which says what the worker may access.
+/// Reads the limits on a worker's resources, and the box, which says what the worker may access.
 extension SupervisorConfiguration {
     /// The keys of the limits that the operating system enforces.
     static let systemLimits = ["memory", "cpuTime", "openFiles", "processes", "core", "fileSize"]
@@ -43,7 +43,7 @@ extension SupervisorConfiguration {
         box.allowsNetwork = members.optional("network")?.bool() ?? box.allowsNetwork
         if let value = members.optional("connections"), let isAllowed = value.bool() {
             if box.allowsNetwork {
-                value.report("found it without \"network\": false; without that it has no effect")
+                value.report("found a key that has no effect, expected \"network\": false beside it")
             }
             box.allowsConnections = isAllowed
         }
@@ -80,9 +80,9 @@ extension SupervisorConfiguration {
 }
 
 extension SupervisorConfiguration.Worker {
-    /// The limits on a worker's resources, and what it may access; nil stands for the supervisor's limit at its start.
+    /// The limits on a worker's resources, and what it may access; nil for the limit that the supervisor began with.
     package struct Box: Sendable, Hashable {
-        /// Paths, absolute if the file was parsed with a `ProgramSearch`, otherwise as written.
+        /// Paths, absolute if the configuration was parsed with a `ProgramSearch`, otherwise as written.
         package struct Files: Sendable, Hashable {
             package var readOnly: [String]
             package var writable: [String]

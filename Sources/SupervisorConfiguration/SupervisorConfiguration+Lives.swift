@@ -21,7 +21,7 @@ extension SupervisorConfiguration {
         guard automaticShutdown != .never, !workers.isEmpty, !workers.contains(where: \.isSignificant) else { return }
         object.optional("automaticShutdown")?
             .report(
-                "no worker is significant, so that \"\(automaticShutdown.rawValue)\" would never come; expected one with \"significant\": true"
+                "found \"\(automaticShutdown.rawValue)\" without a significant worker, expected one with \"significant\": true"
             )
     }
 
@@ -37,19 +37,19 @@ extension SupervisorConfiguration {
         guard worker.isSignificant else { return }
         if worker.restart == .permanent {
             value.report(
-                "a permanent worker is always started again; a significant one is \"transient\" or \"temporary\""
+                "found true for a permanent worker, which always starts again; expected \"restart\": \"transient\" or \"temporary\""
             )
         }
         if automaticShutdown == .never {
             value.report(
                 """
-                its end would end nothing, as "automaticShutdown" is "never"; expected "any-significant" or \
-                "all-significant" there
+                found true without an automatic shutdown; expected "automaticShutdown": "any-significant" or \
+                "all-significant"
                 """
             )
         }
         if worker.idleTime != nil {
-            value.report("a worker on demand ends whenever it has nothing to do, and cannot end the others with it")
+            value.report("found true for a worker on demand, which stops whenever it is idle; expected false")
         }
     }
 
@@ -63,11 +63,11 @@ extension SupervisorConfiguration {
         }
         guard worker.idleTime != nil else { return }
         if worker.restart == .temporary {
-            value.report("nothing would bring a temporary worker back; one on demand is \"permanent\" or \"transient\"")
+            value.report("found a temporary worker, which starts only once; expected \"permanent\" or \"transient\"")
         }
         if worker.subscribes.isEmpty {
             value.report(
-                "the worker subscribes to nothing, so that nothing would start it; name its events in \"subscribes\""
+                "found no event that could start the worker; expected the names of its events in \"subscribes\""
             )
         }
     }

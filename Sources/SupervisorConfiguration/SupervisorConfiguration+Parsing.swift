@@ -15,8 +15,8 @@ extension SupervisorConfiguration {
     /// The least frame limit, in bytes; a lower limit would refuse the link's own control messages.
     private static let leastFrame = 64 << 10
 
-    /// The greatest size of a frame, an outbox or the dead letters, in bytes: well below 0x7B000000, because the length
-    /// field of a frame of that size would begin with the byte of `{`, as a line of JSON does.
+    /// The greatest size of a frame, an outbox or the dead letters, in bytes: well below 0x7B000000, at which the
+    /// length of a frame would begin with the byte of `{`, like a line of JSON.
     private static let greatestSize = 1 << 30
 
     /// The restart types by their names in systemd and container runtimes.
@@ -211,7 +211,7 @@ extension SupervisorConfiguration {
                 value.report("found the variable \(ShownValue.text(name)), expected a name without \"=\" and NUL")
             }
             if name.hasPrefix("EVENT_BRIDGE_") {
-                value.report("found the variable \(ShownValue.text(name)), but the supervisor sets those itself")
+                value.report("found the variable \(ShownValue.text(name)), which the supervisor sets itself")
             }
             if text.utf8.contains(0) {
                 value.report(

@@ -66,7 +66,7 @@ extension SupervisorConfiguration {
             package var maximum: Duration = .seconds(30)
         }
 
-        /// How often a worker gives a sign of life, and how many may be missing before the worker counts as hanging.
+        /// How often a worker sends a heartbeat, and how many may be missing before the worker counts as hanging.
         package struct HeartbeatSetting: Sendable, Hashable {
             package var every: Duration = .seconds(1)
             /// How many heartbeats in a row may be missing.
@@ -87,7 +87,7 @@ extension SupervisorConfiguration {
             package var overflow: [String: OverflowPolicy] = [:]
             /// How many bytes a single frame may have.
             package var frame = 16 << 20
-            /// After how many crashes, hangs or protocol errors over one event it becomes a dead letter; nil for never.
+            /// How many crashes, hangs or protocol errors over one event make it a dead letter; nil if no number does.
             package var strikes: Int? = 3
             /// How long the worker's handlers may take for one event; nil for no limit.
             package var handlerDeadline: Duration?
@@ -95,7 +95,7 @@ extension SupervisorConfiguration {
             package var output = 1 << 20
             /// How many event names the worker may want.
             package var interestNames = 4_096
-            /// How many event names the worker may introduce that neither the host nor another worker knows.
+            /// How many event names the worker may bring that neither the host nor another worker knows.
             package var eventNames = 4_096
             /// How many control messages the worker may send per second, not counting answers to events.
             package var controlMessages = 1_000

@@ -19,7 +19,7 @@ struct BridgeRun {
     private let lines = InputLines()
     private let isEnding = Flag()
     private let reloads = ReloadRequests()
-    /// A stream without elements; it ends when the first worker has come up or has failed, and then reloads may begin.
+    /// A stream without elements; it ends when each worker has come up or stays down, and then reloads may begin.
     private let begun = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
 
     init(
@@ -86,7 +86,7 @@ struct BridgeRun {
 
     // MARK: - Beginning
 
-    /// Returns when each worker is ready or has come to rest, or when the run ends.
+    /// Returns when each worker has come up or stays down, or when the run ends.
     private func comeUp() async {
         do {
             try await bridge.start()
@@ -178,7 +178,7 @@ struct BridgeRun {
 
     /// Reads the configuration again when that is requested, and answers the requests that came as events.
     private func answerReloads(_ service: ServiceManager?) async {
-        // A reload waits until the first worker has come up or has failed: before that there is nothing to change.
+        // A reload waits until each worker has come up or stays down: until then, the first start is under way.
         for await _ in begun.stream {}
         await reloads.forEach(
             { requesters in

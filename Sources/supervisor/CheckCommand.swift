@@ -51,8 +51,8 @@ struct CheckCommand {
     private static func importers(of configuration: SupervisorConfiguration) -> [String] {
         configuration.workers.filter { $0.mayImport && $0.publishes == nil }.map {
             """
-            note: worker "\($0.name)" may import events of any name from other machines; `publishes` could limit them \
-            to those that it needs
+            note: worker "\($0.name)" may import events of any name from other machines; `publishes` could name the \
+            events that it needs
             """
         }
     }

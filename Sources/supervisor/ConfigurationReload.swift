@@ -101,7 +101,7 @@ extension SupervisorConfiguration {
     func changesOfWhatStays(from started: SupervisorConfiguration) -> [String] {
         func changed<Value: Equatable>(_ key: String, _ value: KeyPath<SupervisorConfiguration, Value>) -> String? {
             guard self[keyPath: value] != started[keyPath: value] else { return nil }
-            return "\(key): it cannot change while the workers run; restart the supervisor for it"
+            return "\(key): it cannot change while the workers run; restart the supervisor to change it"
         }
         return [
             changed("strategy", \.strategy), changed("intensity", \.intensity),

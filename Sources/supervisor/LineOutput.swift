@@ -18,7 +18,7 @@ final class LineOutput: @unchecked Sendable {
         case take
     }
 
-    /// With so many bytes the queue is full: some seconds of lines at the speed of a terminal.
+    /// The queue is full at this many bytes: some seconds of lines at the speed of a terminal.
     static let capacity = 16 << 20
 
     private let file: SystemFile

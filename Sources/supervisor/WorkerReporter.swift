@@ -174,7 +174,7 @@ struct WorkerReporter: Sendable {
     }
 
     private func ending(_ event: BridgeEnding) {
-        diagnostics.say("stopping all workers: the significant \"\(event.worker)\" has ended")
+        diagnostics.say("stopping all workers: the significant worker \"\(event.worker)\" has ended")
         // Called here, too: if the worker was the last one, the report of its end came before this report.
         statesChanged()
     }

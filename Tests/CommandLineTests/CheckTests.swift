@@ -164,8 +164,8 @@ struct CheckTests {
             """,
             "6:43: workers[4].directory: there is no directory \"/no/such\", expected one",
             "7:43: workers[5].directory: found \"/dev/null\", which is no directory; expected one",
-            "8:49: workers[6].box.readOnly: there is no file \"\(here)/nothing\", expected one or a directory",
-            "8:80: workers[6].box.writable: there is no file \"/no/such\", expected one or a directory",
+            "8:49: workers[6].box.readOnly: there is no file or directory \"\(here)/nothing\", expected one",
+            "8:80: workers[6].box.writable: there is no file or directory \"/no/such\", expected one",
         ]
         #expect(found.errors.map { $0.drop { $0 != " " } } == sentences.map { $0.drop { $0 != " " } })
         #expect(found.errors.allSatisfy { $0.hasPrefix("bridge.json5:") })

@@ -161,7 +161,7 @@ struct PublishTests {
             ([long, "{}"], 64, "(257 bytes), expected an event's name of 1 to 256 bytes"),
             (["WorkerReady", "{}"], 64, "WorkerReady is a report of the bridge itself, which nothing else publishes"),
             (["--within", "soon", "A", "{}"], 64, "found \"soon\" after --within, expected a duration such as"),
-            (["--within", "0s", "A", "{}"], 64, "found \"0s\" after --within, expected more than no time"),
+            (["--within", "0s", "A", "{}"], 64, "found \"0s\" after --within, expected a time above 0"),
             (["A", "{oops}"], 65, "supervisor: JSON:1:2: "),
             (["A", "[1]"], 65, "supervisor: JSON:1:1: found an array, expected an object with the event's fields"),
             (["A", "{}"], 69, "is a supervisor running"),

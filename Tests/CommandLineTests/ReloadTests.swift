@@ -129,7 +129,7 @@ struct ReloadTests {
         #expect(
             result.errors.filter { $0.hasPrefix("bridge.json5: ") }
                 == keys.map {
-                    "bridge.json5: \($0): it cannot change while the workers run; restart the supervisor for it"
+                    "bridge.json5: \($0): it cannot change while the workers run; restart the supervisor to change it"
                 } + [
                     """
                     bridge.json5: worker "a": its limits, but for the deadline of handlers, cannot change while the bridge runs

@@ -110,7 +110,7 @@ struct StopTests {
             try #require(result.errors.firstIndex { $0.contains(sentence) }, "\(sentence) in \(result.errors)")
         }
         for member in ["pool.1", "pool.2"] { _ = try place("worker \"\(member)\" is ready") }
-        let ended = try place("stopping all workers: the significant \"leader\" has ended")
+        let ended = try place("stopping all workers: the significant worker \"leader\" has ended")
         for name in ["pool.1", "pool.2", "later"] {
             let stopped = result.errors.lastIndex {
                 $0.contains("worker \"\(name)\"") && $0.contains("as it was asked to")

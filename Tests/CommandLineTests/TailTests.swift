@@ -242,7 +242,8 @@ struct TailTests {
         #expect(
             empty.errors.first
                 == """
-                supervisor: found a name of 0 bytes among the events "A,,B", expected names of 1 to 256 with commas between them
+                supervisor: found a name of 0 bytes among the events "A,,B", expected names of 1 to 256 \
+                bytes, with commas between them
                 """
         )
     }

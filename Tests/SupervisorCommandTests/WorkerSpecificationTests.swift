@@ -182,17 +182,17 @@ struct LivesInConfigurationTests {
     func wrongCombinations() {
         #expect(
             mistakes("{ workers: [{ name: 'a', executable: 'a', significant: true }] }") == [
-                "workers[0].significant: a permanent worker is always started again; a significant one is \"transient\" or \"temporary\"",
+                "workers[0].significant: found true for a permanent worker, which always starts again; expected \"restart\": \"transient\" or \"temporary\"",
                 """
-                workers[0].significant: its end would end nothing, as "automaticShutdown" is "never"; expected \
-                "any-significant" or "all-significant" there
+                workers[0].significant: found true without an automatic shutdown; expected "automaticShutdown": \
+                "any-significant" or "all-significant"
                 """,
             ]
         )
         #expect(
             mistakes("{ automaticShutdown: 'any-significant', workers: [{ name: 'a', executable: 'a' }] }") == [
                 """
-                automaticShutdown: no worker is significant, so that "any-significant" would never come; expected one with \
+                automaticShutdown: found "any-significant" without a significant worker, expected one with \
                 "significant": true
                 """
             ]
@@ -217,9 +217,9 @@ struct LivesInConfigurationTests {
                   workers: [{ name: "a", executable: "a", restart: "temporary", onDemand: true, significant: true }] }
                 """
             ) == [
-                "workers[0].onDemand: nothing would bring a temporary worker back; one on demand is \"permanent\" or \"transient\"",
-                "workers[0].onDemand: the worker subscribes to nothing, so that nothing would start it; name its events in \"subscribes\"",
-                "workers[0].significant: a worker on demand ends whenever it has nothing to do, and cannot end the others with it",
+                "workers[0].onDemand: found a temporary worker, which starts only once; expected \"permanent\" or \"transient\"",
+                "workers[0].onDemand: found no event that could start the worker; expected the names of its events in \"subscribes\"",
+                "workers[0].significant: found true for a worker on demand, which stops whenever it is idle; expected false",
             ]
         )
     }

@@ -51,7 +51,7 @@ struct StopCommand {
                     continuation.resume()
                 }
             } catch {
-                // No thread is to be had: the host has ended, and what is left of its process is not waited for.
+                // No thread is available: the host has ended, and this does not wait for the rest of its process.
                 continuation.resume()
             }
         }

@@ -56,7 +56,7 @@ struct PublishCommand {
     private func timeLimit() throws(RunFailure) -> Duration {
         let text = options.within ?? Self.usualTime
         switch DurationText.parse(text) {
-        case .duration(.zero): throw usage("found \(ShownValue.text(text)) after --within, expected more than no time")
+        case .duration(.zero): throw usage("found \(ShownValue.text(text)) after --within, expected a time above 0")
         case .duration(let duration): return duration
         case .expected(let expected):
             throw usage("found \(ShownValue.text(text)) after --within, expected \(expected)")

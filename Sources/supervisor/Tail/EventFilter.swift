@@ -26,7 +26,7 @@ struct EventFilter: Sendable, Hashable {
             throw UsageError(
                 description: """
                     found a name of \(word.utf8.count) bytes among the events \(ShownValue.text(events)), expected names of 1 to \
-                    \(EventName.maximumBytes) with commas between them
+                    \(EventName.maximumBytes) bytes, with commas between them
                     """,
                 topic: .tail
             )

@@ -100,8 +100,8 @@ struct TraceCommand {
             let bytes = ByteCountText.text(TraceCollector.bytes)
             sentences.append(
                 """
-                it has ended early, as \(TraceCollector.capacity) spans, or \(bytes) with their names, are the most that \
-                is recorded
+                the recording has ended early: it holds at most \(TraceCollector.capacity) spans, and \
+                \(bytes) with their names
                 """
             )
         }
