@@ -10,7 +10,7 @@ struct BenchmarkBridge {
     private(set) var slowLink: SlowLink?
     private var journal: EventJournal?
 
-    /// Adds a worker that does the worker's half of the work that the arguments name.
+    /// Adds a worker that does its half of the work that the arguments name.
     mutating func add(
         _ name: String = "benchmark",
         _ arguments: [String],
@@ -50,7 +50,6 @@ struct BenchmarkBridge {
         self.journal = journal
     }
 
-    /// Starts the workers.
     func start() async throws -> BridgeHost {
         let bridge = try BridgeHost(publisher: publisher, workers: workers)
         try await bridge.start()

@@ -52,7 +52,7 @@ struct BenchmarkLaidOutReply: TitledEvent, LaidOutEvent {
     static let layout = EventLayout(Self.init(id:title:), .field("id", \.id), .field("title", \.title))
 }
 
-/// An event with a payload of 64 KiB or 1 MiB that carries its number in its first and last eight bytes.
+/// An event with a large blob, whose first and last eight bytes are the event's number.
 struct BenchmarkBlob: DomainEvent {
     let id: Int64
     let title: String
@@ -96,7 +96,7 @@ enum Title {
     static func of(_ id: Int64) -> String { all[Int(truncatingIfNeeded: id) & 15] }
 }
 
-/// The stamps in a blob.
+/// The event's number in the first and the last eight bytes of a blob.
 enum Stamp {
     static func set(_ id: Int64, in blob: inout Data) {
         blob.withUnsafeMutableBytes { bytes in

@@ -28,7 +28,7 @@ enum BenchmarkInvocation {
         case "stopped":
             guard let options = StoppedOptions(rest) else {
                 throw BenchmarkUsageError(
-                    "stopped takes --seconds, --outbox, --hard-limit and --bytes, each with 1 to 100000"
+                    "found \(ShownValue.text(rest.joined(separator: " "))) after stopped, expected --seconds, --outbox, --hard-limit or --bytes, each with 1 to 100000"
                 )
             }
             self = .stopped(options)
@@ -53,9 +53,7 @@ enum BenchmarkInvocation {
         var numbers: [Int64] = []
         for word in rest where word != "--layout" {
             guard let number = Int64(word), number > 0, number <= 1_000_000_000_000 else {
-                throw BenchmarkUsageError(
-                    "found \(ShownValue.text(word)) after \(name), expected a number from 1 to 10^12"
-                )
+                throw BenchmarkUsageError("found \(ShownValue.text(word)) after \(name), expected 1 to 10^12")
             }
             numbers.append(number)
         }
@@ -63,7 +61,7 @@ enum BenchmarkInvocation {
         let work: BenchmarkWork?
         if name.hasSuffix("W3") {
             guard let bytes = numbersLeft.popFirst(), (16...1 << 30).contains(bytes) else {
-                throw BenchmarkUsageError("\(name) needs the size of its payloads: 16 to \(1 << 30) bytes")
+                throw BenchmarkUsageError("found no size of payloads after \(name), expected 16 to \(1 << 30) bytes")
             }
             work =
                 name == "W3"
@@ -72,9 +70,11 @@ enum BenchmarkInvocation {
         } else {
             work = .named(name, options: hasLayout ? ["--layout"] : [])
         }
-        guard numbersLeft.count <= 1 else { throw BenchmarkUsageError("found \(numbers.count) numbers after \(name)") }
+        if let further = numbersLeft.dropFirst().first {
+            throw BenchmarkUsageError("found the further number \(further) after \(name), expected nothing more")
+        }
         guard let work, !(hasLayout && name.hasSuffix("W3")) else {
-            return .unsupported("\(name) has no form for events with a layout; W1 and W2 have")
+            return .unsupported("found --layout with \(name), expected it with W1 or W2 only")
         }
         return .work(work, count: numbersLeft.first ?? work.count)
     }

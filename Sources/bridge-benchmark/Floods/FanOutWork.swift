@@ -19,7 +19,6 @@ enum FanOutWork {
         Report.flood(name, .codable, count * Int64(workers), nanoseconds: reports.nanoseconds)
     }
 
-    /// The reports of the workers.
     private final class Reports: @unchecked Sendable {
         // Sendable: guarded by `lock`.
         let all = Finish()

@@ -3,7 +3,6 @@ import DomainEvents
 
 /// W2: workers send events to the host as fast as they can; all events are acknowledged, and none is lost.
 enum FloodWork {
-    /// The measured figures.
     struct Outcome {
         let count: Int64
         let nanoseconds: UInt64

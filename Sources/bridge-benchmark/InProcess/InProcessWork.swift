@@ -6,8 +6,8 @@ import Synchronization
 
 /// W5: in one process, without a bridge.
 ///
-/// A handler compares the event's title, if there is one, with the expected title, as those of the compared programs
-/// do. At the end the sum of the numbers is checked.
+/// A handler compares the event's title, if there is one, with the expected title, as the handlers of the compared
+/// programs do. At the end the sum of the numbers is checked.
 enum InProcessWork {
     /// Runs off the main actor, on which every wake-up would pass through the main queue.
     ///

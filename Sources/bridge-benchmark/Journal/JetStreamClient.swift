@@ -6,7 +6,7 @@ import Glibc
 import Darwin
 #endif
 
-/// A connection to a nats-server, with only the part of the text protocol that storing events with confirmations needs.
+/// A connection to a nats-server; it speaks only the part of the text protocol that stores and confirms events.
 ///
 /// Only one thread at a time may use it.
 final class JetStreamClient {
@@ -81,7 +81,7 @@ final class JetStreamClient {
             case "MSG":
                 guard let count = words.last.flatMap({ Int($0) }), (0...1 << 20).contains(count),
                     let caller = words[1].split(separator: ".").last.flatMap({ Int($0) })
-                else { throw JetStreamError("found the message \(words.joined(separator: " "))") }
+                else { throw JetStreamError("found \(words.joined(separator: " ")), expected a message to a caller") }
                 while input.count - taken < count + 2 { try receive() }
                 let text = String(decoding: input[taken..<taken + count], as: UTF8.self)
                 taken += count + 2
@@ -130,7 +130,7 @@ final class JetStreamClient {
         defer { freeaddrinfo(found) }
         var next = found
         while let address = next?.pointee, address.ai_protocol != CInt(IPPROTO_TCP) { next = address.ai_next }
-        guard let address = next?.pointee else { throw JetStreamError("port \(port) is none of TCP") }
+        guard let address = next?.pointee else { throw JetStreamError("port \(port) has no TCP address") }
         let descriptor = FileDescriptor(
             owning: try SystemError.check("making a socket") {
                 systemSocket(address.ai_family, address.ai_socktype, address.ai_protocol)

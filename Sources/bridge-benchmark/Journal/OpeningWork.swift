@@ -3,7 +3,7 @@ import DomainEvents
 import FoundationEssentials
 import Journal
 
-/// Compares opening a large journal with opening one that has only a last segment with the same events.
+/// Opens a large journal, and for comparison a journal that has only an equal last segment.
 ///
 /// The difference is what the older segments cost. The journal was written a moment ago, so the system has its files in
 /// memory as far as there is room.
@@ -40,7 +40,7 @@ enum OpeningWork {
         let time = MonotonicClock.now() - begin
         let (recovery, status) = (journal.recovery, journal.status)
         guard recovery.wasClosed, recovery.gaps.isEmpty, recovery.lastPosition >= lastEvents else {
-            Report.fail("found \(recovery) in the journal")
+            Report.fail("found \(recovery), expected a closed journal without gaps")
         }
         // This opening has begun an empty segment. Without events in it, the next round's opening would take no time.
         try await addSegment(lastEvents, to: journal)

@@ -17,7 +17,7 @@ enum ReadingWork {
                 try await measure(count) {
                     var number: Int64 = 0
                     for try await step in journal.events(of: BenchmarkRecord.self, after: 0, follows: false) {
-                        guard case .event(let entry) = step else { Report.fail("found \(step) in the journal") }
+                        guard case .event(let entry) = step else { Report.fail("found \(step), expected an event") }
                         entry.event.check(number)
                         number += 1
                     }
@@ -30,7 +30,7 @@ enum ReadingWork {
                     for try await step in journal.records(after: 0, follows: false) {
                         guard case .event(let record) = step, record.payload.count == BenchmarkRecord.payloadBytes
                         else {
-                            Report.fail("found \(step) in the journal")
+                            Report.fail("found \(step), expected \(BenchmarkRecord.payloadBytes) bytes of an event")
                         }
                         number += 1
                     }

@@ -20,7 +20,6 @@ final class StoppedWork: Sendable {
         case burns
     }
 
-    /// The measured figures.
     struct Outcome {
         let options: StoppedOptions
         var rounds = 0
@@ -194,7 +193,7 @@ final class StoppedWork: Sendable {
 
     private static func memory() -> Int {
         guard let bytes = CurrentProcess.residentBytes() else {
-            Report.fail("the system does not say how much memory there is")
+            Report.fail("the system does not say how much memory this process takes")
         }
         return bytes
     }

@@ -38,7 +38,7 @@ enum MeasurementFile {
             throw MeasurementError("\(path) cannot be read: \(error)")
         }
         guard bytes.count <= greatestSize else {
-            throw MeasurementError("\(path) has more than \(greatestSize) bytes, and is no file of measurements")
+            throw MeasurementError("found more than \(greatestSize) bytes in \(path), expected measurements")
         }
         return String(decoding: bytes, as: UTF8.self)
     }

@@ -54,7 +54,7 @@ struct SuiteOptions: Equatable {
         }
         if let name = only.first(where: { name in !BenchmarkWork.all.contains { $0.isNamed(name) } }) {
             let question = NearestName.question(for: name, among: BenchmarkWork.all.map(\.name))
-            throw BenchmarkUsageError("no work's name begins with \(ShownValue.text(name))\(question)")
+            throw BenchmarkUsageError("found \(ShownValue.text(name)) after --only, expected names of works\(question)")
         }
     }
 
