@@ -1,7 +1,7 @@
 import DomainEvents
 import JournalFormat
 
-/// What is owed to whom, computed from a journal's records: the events, and the notes of what became of them.
+/// Which events are owed to which receivers, computed from a journal's events and the notes of what became of them.
 ///
 /// A pure value. The journal of a running host keeps one, so it removes no segment with an owed event. A journal that
 /// is opened makes one from its records, for the host that starts next.
@@ -68,8 +68,8 @@ struct CustodyLedger: Sendable {
 
     /// Called where events cannot be read.
     ///
-    /// These may include events that an earlier event has caused. So later notes end no debts of earlier events, which
-    /// come again. Notes after the next start of a host count: that host took up all debts that it found.
+    /// These may include events that an earlier event has caused. So later notes end no debts of earlier events: those
+    /// events come again. Notes after the next start of a host count: that host took up all debts that it found.
     mutating func eventsAreMissing() { changeAll { $0.isDoubtful = true } }
 
     mutating func noted(_ note: CustodyNote) {

@@ -8,13 +8,13 @@ extension EventJournal {
     /// position; the projection then reads the other events at its own pace. Call it on a thread that may wait for the
     /// disk.
     /// - Parameters:
-    ///   - fresh: the state before the first event, used if there is no file or its revision is lower.
+    ///   - fresh: the state before the first event, used if there is no file or the file's revision is lower.
     ///   - path: the file; its directory must exist. Files of the same name with `.lock` and `.unfinished` at the
     ///     end lie beside it. Only this user may read these files.
     ///   - saving: how often the state is saved.
-    /// - Throws: ``JournalError`` if the file is damaged, in use, of a later revision, of another projection or
-    ///   journal, or ahead of the journal, if the journal has another event at the file's position, or if the operating
-    ///   system refused something. Without the file, the call builds the state from the journal again.
+    /// - Throws: ``JournalError`` if the file is damaged, in use, of a later revision, or of another projection or
+    ///   journal; if it is ahead of the journal, or the journal has another event at the file's position; or if the
+    ///   operating system refused something. Without the file, the call builds the state from the journal again.
     public func project<State: Projection>(
         _ fresh: State,
         keptIn path: String,
@@ -38,7 +38,7 @@ extension EventJournal {
         saving: ProjectionSaving
     ) throws(JournalError) -> RunningProjection<State> {
         let rules = ProjectionRules<State>()
-        precondition(!rules.names.isEmpty, "the projection \(State.projectionName) is of no events")
+        precondition(!rules.names.isEmpty, "the projection \(State.projectionName) names no events")
         let saved = try file.read(State.self, journal: core.identity)
         if let saved { try check(saved.head, file) }
         let head = ProjectionFile.Head(
@@ -61,7 +61,7 @@ extension EventJournal {
         guard head.position <= reached else {
             throw file.error(
                 .positionAhead,
-                "it has come to position \(head.position), and the journal \(core.path) to \(reached): one is older"
+                "it is at position \(head.position), and the journal \(core.path) at \(reached): one is an older copy"
             )
         }
         for position in Set([head.position, head.last?.position ?? head.position]).sorted() where position > 0 {

@@ -12,9 +12,9 @@ import JournalFormat
 /// }
 /// ```
 ///
-/// - A recorded event is in the journal before a subscriber gets it, here or in another process, and, outside
-///   transactions, before `publish` returns. In a host, this also holds for the events of workers.
-/// - If one `publish` returns before another begins, outside transactions, their events lie there in that order.
+/// - A recorded event is in the journal before a subscriber gets it, here or in another process. Outside transactions,
+///   it is there before `publish` returns, too. In a host, this also holds for the events of workers.
+/// - If one `publish` returns before another begins, both outside transactions, the journal has their events in order.
 /// - A reader gets every event once and in order: from any position on, and then each new event as it comes. Where
 ///   events are missing, the reader gets a gap.
 /// - `publish` does not wait for the disk, with one exception: if events come faster than the file system makes

@@ -73,8 +73,8 @@ extension JournalCore {
         return JournalError(
             failure.code,
             """
-            \(failure.description), though its oldest segments were removed: \(removed), with \
-            \(custody.eventsWithoutFile) events that were owed
+            \(failure.description), though it has removed \(removed) of its oldest segments, with \
+            \(custody.eventsWithoutFile) owed events
             """
         )
     }

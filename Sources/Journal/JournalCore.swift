@@ -26,7 +26,7 @@ final class JournalCore: @unchecked Sendable {
     @exclusivity(unchecked) var spare: SegmentWriter?
     /// The last bookmark of each worker, up to the last accepted event.
     @exclusivity(unchecked) var bookmarks: BookmarkTable
-    /// What is owed to whom, up to the last accepted event and note, including notes that are not written yet.
+    /// Which events are owed to which receivers, up to the last accepted event and note, even if the note is unwritten.
     var custody: CustodyLedger
     /// The notes that wait for the next segment, or for room in the file system.
     var unwritten = WaitingNotes()

@@ -36,7 +36,7 @@ final class JournalCursor: @unchecked Sendable {
     private(set) var bookmarks = BookmarkTable()
     /// Whether the bookmarks began with those of a segment's record of bookmarks.
     private(set) var hasTable = false
-    /// What is owed to whom, up to the last event and note that was read; nil if that is not gathered.
+    /// Which events are owed to which receivers, up to the last event and note that was read; nil if not gathered.
     var custody: CustodyLedger?
     /// Whether the last segment that was read has notes.
     private(set) var hasNotes = false
@@ -64,7 +64,7 @@ final class JournalCursor: @unchecked Sendable {
     private static let portionBytes = 1 << 20
 
     /// - Parameter skipsUnreadable: whether bytes that the disk cannot read count as damage. A host that opens its
-    ///   journal goes on behind the last record that it finds, so for it they are an error.
+    ///   journal goes on behind the last record that it finds, so for such a host these bytes are an error.
     init(
         _ storage: any JournalStorage,
         at path: String,
@@ -161,7 +161,7 @@ final class JournalCursor: @unchecked Sendable {
 
     private func lost(before segment: SegmentCatalog.Segment) -> JournalGap.Reason {
         let name = SegmentCatalog.fileName(of: segment.number - 1)
-        return .unreadable(file: name, why: "it ends before its last event")
+        return .unreadable(file: name, why: "its last events are missing")
     }
 
     /// Adds a gap for all events before the position `next`; the gap has no positions if `next` is nil.

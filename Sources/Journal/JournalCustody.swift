@@ -3,14 +3,14 @@ import DomainEvents
 import JournalFormat
 import Locks
 
-/// Reads what is owed to whom when a journal is opened.
+/// Reads which events are owed to which receivers when a journal is opened.
 enum CustodyRecovery {
     /// Reads a journal's events and notes, beginning with the oldest event that a head says is owed.
     ///
     /// - Parameters:
     ///   - catalog: all segments.
-    ///   - safe: the head of the catalog's safe segment. A power cut may have taken notes before a later head, so what
-    ///     that head says is owed does not count.
+    ///   - safe: the head of the catalog's safe segment. What a later head says is owed does not count: a power cut may
+    ///     have taken notes before that head.
     ///   - fromSafe: a cursor that has gathered what the segments say, from the safe one on.
     static func read(
         _ storage: any JournalStorage,
@@ -20,7 +20,7 @@ enum CustodyRecovery {
         fromSafe: JournalCursor
     ) throws(JournalError) -> CustodyLedger {
         if safe.owedFrom == 0, let read = fromSafe.custody { return read }
-        // Segments with owed events go if the user trims the journal, or opens it on a full disk.
+        // Segments with owed events are removed if the user trims the journal, or opens it on a full disk.
         let begin = max(safe.owedFrom, catalog.firstPosition ?? 1)
         let cursor = JournalCursor(
             storage,

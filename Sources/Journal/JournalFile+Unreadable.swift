@@ -2,12 +2,12 @@ import BridgePlatform
 
 /// A reading that goes on where the disk cannot read.
 extension JournalFile {
-    /// In steps of how many bytes the reading goes on: the system reads whole pages.
+    /// How many bytes one step of the reading takes at most: the system reads whole pages.
     private static var blockBytes: Int { 4_096 }
 
     /// Stands in the place of each byte that the disk cannot read.
     ///
-    /// No record begins with such bytes, and other than zeros they are not taken for room that is not used yet.
+    /// No record begins with such bytes. Unlike zeros, they are not taken for room that is not used yet.
     private static var unreadByte: UInt8 { 0xFF }
 
     /// Copies what lies at `offset`, and puts 0xFF in the place of bytes that the disk cannot read.

@@ -16,7 +16,7 @@ struct JournalOpening {
     let recovery: JournalRecovery
     /// The last bookmark of each worker.
     let bookmarks: BookmarkTable
-    /// What is owed to whom.
+    /// Which events are owed to which receivers.
     let custody: CustodyLedger
 
     /// The bound for numbers and positions in files; with it, the numbers that follow them cannot overflow.
@@ -48,7 +48,7 @@ struct JournalOpening {
         else { throw Self.damaged(last, at: path) }
         let (cursor, gaps) = try JournalCursor.gathering(storage, at: path, catalog, from: head)
         guard let ending = cursor.ending, cursor.position < Self.highest else {
-            throw JournalError(.damaged, "the journal \(path): \(last.fileName): its positions leave no room")
+            throw JournalError(.damaged, "the journal \(path): \(last.fileName): its positions are too high")
         }
         let isEmpty = cursor.position < (last.head?.firstPosition ?? cursor.reached) && !cursor.hasNotes
         // The segment may have held events, whose positions no later event may get.
@@ -97,7 +97,7 @@ struct JournalOpening {
         JournalError(
             .damaged,
             """
-            the journal \(path): \(segment.fileName): \(segment.mistake ?? "its number leaves no room"); move the file \
+            the journal \(path): \(segment.fileName): \(segment.mistake ?? "its number is too high"); move the file \
             elsewhere to go on without its events
             """
         )

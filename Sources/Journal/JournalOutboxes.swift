@@ -2,7 +2,7 @@ import DomainEvents
 import JournalFormat
 import Locks
 
-/// What a host needs that keeps its workers' outboxes beside the journal.
+/// Serves a host that keeps its workers' outboxes beside the journal.
 extension JournalCore {
     /// The directory for the outboxes; nil if the journal is closed, or if its files are not kept in a directory whose
     /// file system writes in place.
@@ -47,14 +47,14 @@ extension JournalCore {
         guard first - 1 <= position else {
             throw JournalError(
                 .damaged,
-                "the journal \(path) no longer keeps positions before \(first), where its events may have been recorded"
+                "the journal \(path) no longer keeps positions before \(first), where events of the outbox may have been"
             )
         }
         return nil
     }
 
     private func lacks(_ gap: JournalGap) -> JournalError {
-        JournalError(.damaged, "the journal \(path) may lack records of its events: \(gap)")
+        JournalError(.damaged, "the journal \(path) may lack records of the outbox's events: \(gap)")
     }
 
     /// The last of the events that has a record in the segment, or behind it up to the next segment with a head; and a

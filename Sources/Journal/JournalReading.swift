@@ -69,8 +69,8 @@ final class JournalReading {
             throw JournalError(
                 .positionAhead,
                 """
-                the journal \(core.path) has come to position \(state.accepted.position), and its reader asks for what \
-                follows position \(cursor.position): one of the two is older than the other
+                the journal \(core.path) is at position \(state.accepted.position), and its reader asks for events \
+                after position \(cursor.position): one of the two is older than the other
                 """
             )
         }

@@ -4,7 +4,7 @@ package import BridgePlatform
 package protocol JournalStorage: AnyObject, Sendable {
     /// Whether a mapped page that was written once can be written again, however full the file system is.
     var writesInPlace: Bool { get }
-    /// Whether it is a directory in which a host may keep its workers' outboxes, too.
+    /// Whether this is a directory in which a host may keep its workers' outboxes, too.
     var keepsOutboxes: Bool { get }
 
     func names() throws(SystemError) -> [String]
@@ -37,7 +37,7 @@ extension StorageFile: JournalFile {}
 final class DirectoryStorage: JournalStorage {
     private let directory: StorageDirectory
     let writesInPlace: Bool
-    // A store into a mapped page could elsewhere find no room, and end the worker.
+    // On other file systems, a store into a mapped page could find no room, and end the worker.
     var keepsOutboxes: Bool { writesInPlace }
 
     init(_ directory: StorageDirectory) {

@@ -92,10 +92,10 @@ final class ProjectionFile: Sendable {
         do {
             head = try content.withUnsafeBytes { try decoder.decode(DecodedHead.self, from: $0) }.head
         } catch {
-            throw damaged("what it says about its state cannot be read: \(CBORError.sentence(of: error))")
+            throw damaged("its description of the state cannot be read: \(CBORError.sentence(of: error))")
         }
         guard head.projection == State.projectionName else {
-            throw foreign("it has a state of \(head.projection), and this is \(State.projectionName)")
+            throw foreign("it has a state of \(head.projection), expected one of \(State.projectionName)")
         }
         guard head.journal == journal else { throw foreign("it has a state that follows from another journal") }
         guard head.revision <= State.revision else {
@@ -161,7 +161,7 @@ final class ProjectionFile: Sendable {
             )
         }
         guard body.count <= Self.mostBytes - Self.headBytes else {
-            throw JournalError(.notRecordable, "the projection \(path) is not saved, as it has \(body.count) bytes")
+            throw JournalError(.notRecordable, "the projection \(path) is not saved, as its file would exceed 1 GiB")
         }
         let checksum = body.withUnsafeBytes { Checksum.crc32c($0) }
         let numbers = [Self.version, checksum].flatMap { withUnsafeBytes(of: $0.littleEndian, Array.init) }

@@ -44,7 +44,7 @@ package struct BookmarkTable: Sendable, Hashable {
     /// The length of the table's record, in bytes; 0 if the table is empty, as it then has no record.
     package var recordBytes: Int { isEmpty ? 0 : RecordLayout.headBytes + entryBytes }
 
-    /// How many bytes after the beginning of the table's record the next record begins.
+    /// The distance from the beginning of the table's record to the next record, in bytes.
     package var stride: Int { RecordLayout.next(after: recordBytes) }
 
     /// The stride of a table with these workers and one more, if each bookmark has the greatest length.

@@ -1,6 +1,6 @@
 package import DomainEvents
 
-/// The size of an event's record, computed before the record is written, and which optional parts the record has.
+/// The size of an event's record and its optional parts, computed before the record is written.
 ///
 /// This value holds no reference, as counting one would cost time for each event. The caller therefore passes the event
 /// to ``write(_:position:name:context:owed:into:seed:at:)`` as well.
@@ -76,7 +76,7 @@ package struct EventRecord: BitwiseCopyable {
             }
         }
         guard payloadBytes <= Int(RecordLayout.lengthMask) - size else {
-            throw Mistake(text: "its payload has \(payloadBytes) bytes")
+            throw Mistake(text: "its payload has \(payloadBytes) bytes; \(Int(RecordLayout.lengthMask) - size) fit")
         }
         self.flags = flags
         byteCount = size + payloadBytes
@@ -103,14 +103,14 @@ package struct EventRecord: BitwiseCopyable {
         bookmark.worker == context.id.origin ? "" : bookmark.worker
     }
 
-    /// How many bytes after the beginning of this record the next record begins.
+    /// The distance from the beginning of this record to the next record, in bytes.
     package var stride: Int { RecordLayout.next(after: byteCount) }
 
     /// Writes the whole record except the length.
     ///
     /// - Parameters:
     ///   - position: the event's place among all events of the journal, from 1.
-    ///   - name: the name that was passed to `init`, like `context`, `owed` and the length of `payload`.
+    ///   - name: the same as in `init`, like `context`, `owed` and the length of `payload`.
     ///   - target: the record's ``byteCount`` bytes.
     ///   - offset: where the record begins in its segment.
     /// - Returns: The value of the length field, which the caller stores last.

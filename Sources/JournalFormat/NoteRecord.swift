@@ -119,7 +119,7 @@ package struct NoteRecord {
         RecordLayout.headBytes + name.utf8.count + id.origin.utf8.count + body.count
     }
 
-    /// How many bytes after the beginning of this record the next record begins.
+    /// The distance from the beginning of this record to the next record, in bytes.
     package var stride: Int { RecordLayout.next(after: byteCount) }
 
     /// Writes the whole record except the length; returns the value of the length field, which the caller stores last.

@@ -62,7 +62,7 @@ enum RecordLayout {
         var isNote: Bool { rawValue >= Self.settled.rawValue }
     }
 
-    /// How many bytes after the beginning of a record of this length the next record begins.
+    /// The distance from the beginning of a record of this length to the next record, in bytes.
     static func next(after byteCount: Int) -> Int { (byteCount + 7) & ~7 }
 
     /// Stores the checksum, and returns the value of the length field.

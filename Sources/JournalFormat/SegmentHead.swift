@@ -84,7 +84,7 @@ package struct SegmentHead: Sendable, Hashable {
         guard bytes.count >= byteCount else {
             // After a power cut, the bytes of a file may be missing or zero.
             if bytes.isZero { return .unused }
-            return .unreadable("it has \(bytes.count) bytes, which is less than a head")
+            return .unreadable("it has \(bytes.count) bytes, fewer than a head")
         }
         let mark = bytes.number(at: 0, as: UInt64.self)
         // The mark is stored last: without it, the segment was not begun, or its head is lost.

@@ -148,7 +148,7 @@ struct CustodyRoomTests {
             _ = try FaultTests.journal(on: storage, whenFull: .removeOldest)
         } throws: { error in
             guard let error = error as? JournalError else { return false }
-            return error.code == .full && error.description.contains("segments were removed: 2, with 1")
+            return error.code == .full && error.description.contains("it has removed 2 of its oldest segments, with 1")
         }
         let owed = try await Self.owed(scratch)
         // Two segments' worth is removed at the most, in segments that are a little shorter.

@@ -101,7 +101,7 @@ struct ProjectionFileTests {
             static var events: [ProjectedEvent<Other>] { [.on(Counted.self) { _, _ in }] }
             mutating func eventsAreMissing(_ gap: JournalGap) {}
         }
-        #expect(try await refusal(Other(), bytes).hasSuffix("it has a state of Account, and this is Other"))
+        #expect(try await refusal(Other(), bytes).hasSuffix("it has a state of Account, expected one of Other"))
         var version = bytes
         version[8] = 2
         #expect(try await refusal(Account(), version).contains("it is of version 2 of the format"))
