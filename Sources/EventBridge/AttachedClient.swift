@@ -9,7 +9,7 @@ import Supervision
 
 /// One process that has connected to the control socket, from its first byte to its end.
 ///
-/// A client is a peer that the host has not started and that nothing waits for.
+/// A client is a peer that the host has not started, and for which no publisher waits.
 final class AttachedClient: HostSession, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 

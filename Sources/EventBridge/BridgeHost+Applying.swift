@@ -14,7 +14,7 @@ extension BridgeHost {
     ///
     /// Events flow all the while. From one moment on, removed workers get no new events of their specifications, and
     /// the bridge keeps events for the new workers: each event goes either to the old workers or to the new ones.
-    /// Removed workers have `limit` to finish the events on their way to them and from them. All of them go down
+    /// Removed workers have `limit` to finish the events that are on their way to or from them. All of them go down
     /// together, each by its own shutdown sequence, and events that they leave become dead letters. Then the new
     /// workers start; in the order of starts they come after all others. Last, the changed workers are replaced, one
     /// after the other.

@@ -146,7 +146,7 @@ final class ControlService: @unchecked Sendable {
     private func signal(_ command: WorkerSignalRequested) {
         guard let indices = indices(of: command.worker) else { return }
         guard let signal = SignalNumber(command.signal) else {
-            return answer("there is no signal \(command.signal) that has a name")
+            return answer("found the signal \(command.signal), expected one that has a name")
         }
         var (sent, down): ([String], [String]) = ([], [])
         for index in indices {

@@ -88,7 +88,7 @@ public struct ControlSocket: Sendable, Hashable {
         }
         for (name, policy) in overflow.sorted(by: { $0.key < $1.key }) where policy == .wait || policy == .fail {
             mistakes.append(
-                "control: overflow: \(name): expected a policy that drops events, as nothing waits for a client"
+                "control: overflow: \(name): expected a policy that drops events, as no publisher waits for a client"
             )
         }
         return mistakes

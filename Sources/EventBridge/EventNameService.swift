@@ -6,7 +6,7 @@ import EventRouting
 ///
 /// The answer comes from the router's tables and the specifications, so the service adds no cost to an event.
 final class EventNameService: Sendable {
-    /// The number of bytes of names at which an answer takes no further name.
+    /// An answer that has this many bytes of names takes no further name.
     private static let mostBytes = 256 << 10
 
     private let core: HostCore

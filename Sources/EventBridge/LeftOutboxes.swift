@@ -62,7 +62,7 @@ struct LeftOutboxes {
     private func recover(_ stem: String, register name: String) throws(SystemError) {
         let file = try directory.open(name)
         let count = try file.byteCount()
-        // A host that was killed before its first line, or one that has just begun.
+        // The host was killed before its first line, or has just begun.
         if count == 0 { return }
         let register: OutboxRegister
         do throws(OutboxRegister.Mistake) {
@@ -135,7 +135,7 @@ struct LeftOutboxes {
         }
         guard let left = LeftOutbox(memory) else { return nil }
         guard register.boot == OperatingSystem.bootIdentity ?? "" else {
-            return "the machine has been started since, and the journal may lack events that had an effect"
+            return "the machine was restarted since, so the journal may lack events that have taken effect"
         }
         guard let worker = host.indices(of: outbox.worker).first.map(host.worker),
             worker.peer.peerName == outbox.worker

@@ -14,7 +14,7 @@ final class OutboxFiles: @unchecked Sendable {
     private let router: EventRouter
     private let say: @Sendable (String) -> Void
 
-    /// Held while the register is made; no name is told under it but the first ones.
+    /// Held while the register is made, and while the names that are known by then are written into it.
     private let beginning = Lock()
     private var place: Place?
 
@@ -80,7 +80,7 @@ final class OutboxFiles: @unchecked Sendable {
             lock.withLock { _ = kept.insert(incarnation) }
             return file
         } catch {
-            // Where no room can be kept, the guide says that outboxes are not kept either.
+            // The file system cannot reserve room. The guide says that outboxes are not kept there.
             if error.isUnsupported { return nil }
             sayOnce("what worker \"\(worker)\" publishes does not outlive a kill of host and worker: \(error)")
             return nil
@@ -124,7 +124,7 @@ final class OutboxFiles: @unchecked Sendable {
         if isFirst { say(text) }
     }
 
-    /// Removes the file of a start that has ended, and whose outbox was read.
+    /// Removes the file of a start whose outbox was read, or whose process did not begin.
     func remove(_ incarnation: UInt64) {
         guard lock.withLock({ kept.remove(incarnation) }) != nil, let place = beginning.withLock({ place }) else {
             return

@@ -20,7 +20,7 @@ struct OutboxRegister {
 
     /// The source of the host's own events.
     let host: EventSource
-    /// When the machine had been started; empty if that is not known.
+    /// Which start of the machine the host ran in; empty if that is not known.
     let boot: String
     private(set) var names: [UInt64: String] = [:]
     /// In the order in which they were made.
@@ -79,7 +79,7 @@ struct OutboxRegister {
             {
                 outboxes.append(Outbox(worker: worker, incarnation: incarnation, position: position))
             } else {
-                throw Mistake(text: "line \(index + 1) is of no known form")
+                throw Mistake(text: "line \(index + 1) is neither a name nor an outbox")
             }
         }
     }

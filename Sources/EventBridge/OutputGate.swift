@@ -3,7 +3,7 @@ import DomainEvents
 import EventRouting
 import Locks
 
-/// Passes on what a worker prints in all of its starts, as far as its rate allows, and reports what it leaves out.
+/// Passes on what a worker prints in all of its starts, within a rate, and reports what was left out.
 final class OutputGate: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 

@@ -7,7 +7,7 @@ import DomainEvents
 /// The thread that reads the sender's link answers each question. The number of lines that the host keeps of a worker,
 /// and the number of members of a pool, bound the cost of an answer.
 final class OutputService: Sendable {
-    /// The number of bytes of text at which an answer takes no further line.
+    /// An answer that has this many bytes of text takes no further line.
     private static let mostBytes = 256 << 10
 
     private let core: HostCore

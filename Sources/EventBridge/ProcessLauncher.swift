@@ -159,7 +159,7 @@ final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
             let path = try Self.path(of: location)
             if CurrentProcess.isExecutableFile(path) { return path }
             throw LaunchFailure(
-                reason: .spawnFailed("no executable file \(path), the guard", errno: CurrentProcess.noSuchFile)
+                reason: .spawnFailed("the guard \(path) is no executable file", errno: CurrentProcess.noSuchFile)
             )
         case .automatic:
             let path = try CurrentProcess.executableDirectory() + "/bridge-guard"

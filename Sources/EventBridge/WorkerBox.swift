@@ -220,7 +220,7 @@ extension WorkerBox {
         return child.missingFromBox
     }
 
-    /// Adds to the reason for a process's end the limit of this box that the process had reached, if none is named yet.
+    /// Adds the limit of this box that a process had reached to the reason for its end, if the reason names no limit.
     func explanation(of reason: ExitReason, _ usage: ResourceUsage?) -> ExitReason {
         guard let usage, reason.exceededLimit == nil, !reason.isNormal else { return reason }
         switch reason {

@@ -44,8 +44,8 @@ package struct LaunchOrder: Sendable {
     package let output: @Sendable (_ line: LinePipe.Line, _ isError: Bool) -> Void
     /// Called when the worker's process of this number has ended and the processes that it had left behind were killed.
     package let leftBehind: @Sendable (_ worker: Int32, _ found: [MarkedProcesses.Found]) -> Void
-    /// Makes the memory for the worker's outbox beside the host's journal; nil if it is kept nowhere: then the launcher
-    /// makes memory that no file outlives.
+    /// Makes the memory for the worker's outbox beside the host's journal; nil if no file keeps the outbox: then the
+    /// launcher makes memory that ends with the processes.
     package var keptOutbox: @Sendable () -> MemoryFile? = { nil }
 }
 

@@ -139,7 +139,7 @@ public struct WorkerLimits: Sendable, Hashable {
         for (name, policy) in overflow.sorted(by: { $0.key < $1.key }) {
             let mistake = EventName.mistake(in: name, mayBeEverything: true)
             if let mistake { mistakes.append("overflow: \(mistake)") }
-            if policy == .latest(by: "") { mistakes.append("overflow: \(name): a field's name is not empty") }
+            if policy == .latest(by: "") { mistakes.append("overflow: \(name): found an empty name of a field") }
         }
         if let strikes, strikes < 1 { mistakes.append("an event may cause \(strikes) crashes; 1 is the least") }
         if let handlerDeadline { mistakes += handlerDeadline.mistakes(as: "the handlers' deadline", mayBeZero: false) }

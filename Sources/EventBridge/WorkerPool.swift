@@ -134,11 +134,11 @@ extension WorkerPool {
             mistakes.append("its last member's name would be \"\(longest)\", longer than 64 characters")
         }
         for (event, key) in keys.sorted(by: { $0.key < $1.key }) {
-            if key.kind == .field("") { mistakes.append("the key of \(event) is the value of a field without a name") }
+            if key.kind == .field("") { mistakes.append("the key of \(event) is a field with an empty name") }
             guard event != EventName.everything.text, !subscribes.contains(event),
                 !subscribes.contains(EventName.everything.text)
             else { continue }
-            mistakes.append("its pool says how the key of \(event) is found, but it does not subscribe to \(event)")
+            mistakes.append("its pool has a key for \(event), but the worker does not subscribe to \(event)")
         }
         return mistakes
     }

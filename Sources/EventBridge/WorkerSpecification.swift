@@ -55,7 +55,7 @@ public struct WorkerSpecification: Sendable, Hashable {
     /// The worker's name: 1 to 64 of the characters A to Z, a to z, 0 to 9, `.`, `_` and `-`, and not `host`.
     public var name: String { child.name }
 
-    /// Describes a worker by its event types; see `ChildSpecification` for the parameters that are not described here.
+    /// Describes a worker by its event types; see `ChildSpecification` for the parameters that are no properties here.
     public init(
         _ name: String,
         executable: ExecutableLocation,
@@ -150,7 +150,7 @@ public struct WorkerSpecification: Sendable, Hashable {
             }
             if specification.child.onDemand != nil, specification.subscribes.isEmpty {
                 mistakes.append(
-                    "worker \"\(specification.name)\": it is on demand, but subscribes to nothing, so that nothing would start it"
+                    "worker \"\(specification.name)\": it is on demand, but subscribes to no event that could start it"
                 )
             }
             let names =

@@ -24,7 +24,7 @@ package final class Arrival: Sendable {
         self.entrance = entrance
     }
 
-    /// The process has said who it is: it may stay.
+    /// The process has said hello and was accepted: it may stay.
     package func introduced() { entrance?.settle(.introduced(connection)) }
 
     /// The caller sends the process away; the entrance reports why.

@@ -1,4 +1,4 @@
-/// Decides how many connections that have not said who they are may stay, and how long.
+/// Decides how many connections that have said no hello may stay, and how long.
 ///
 /// Each connection has a deadline. If there are too many, the oldest one goes: the oldest silent one, if any is silent.
 /// So a peer that says hello at once gets through, however many silent peers hold connections. Pure: times come in, and
@@ -8,7 +8,7 @@ package struct ArrivalStateMachine: Sendable {
         case connected(UInt64)
         /// The connection's first bytes are there.
         case spoke(UInt64)
-        /// The peer has said who it is, and was accepted.
+        /// The peer has said hello, and was accepted.
         case introduced(UInt64)
         /// The peer has gone, or was sent away for another reason.
         case ended(UInt64)

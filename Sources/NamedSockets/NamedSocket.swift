@@ -87,8 +87,8 @@ package final class NamedSocket: ListeningSocket, @unchecked Sendable {
 
     /// Makes the socket's file anew after it was removed; connected peers stay connected.
     ///
-    /// Another file that has come there since stays, and this throws, unless the file is a socket that no process
-    /// serves. ``socket`` is another socket after this.
+    /// If another file has come there since, this leaves the file alone and throws, unless the file is a socket that no
+    /// process serves. Afterwards ``socket`` is another socket.
     package func recreate() throws(NamedSocketError) {
         let (directory, claim) = lock.withLock { (self.directory, self.claim) }
         let there = try SocketDirectory.open(directoryPath, for: user, makes: true, socket: path)
@@ -129,7 +129,7 @@ package final class NamedSocket: ListeningSocket, @unchecked Sendable {
 
     private static func absolute(_ path: String) throws(NamedSocketError) -> String {
         guard !path.isEmpty, !path.utf8.contains(0), path.last != "/" else {
-            throw .unsafePath(path, why: "that is no name of a file")
+            throw .unsafePath(path, why: "expected the path of a file")
         }
         var whole = path
         if !path.hasPrefix("/") {
@@ -143,7 +143,7 @@ package final class NamedSocket: ListeningSocket, @unchecked Sendable {
             throw .pathTooLong(whole, length: length, maximum: UnixSocket.maximumPathLength)
         }
         guard !["", ".", ".."].contains(whole.split(separator: "/").last ?? "") else {
-            throw .unsafePath(path, why: "that is no name of a file")
+            throw .unsafePath(path, why: "expected the path of a file")
         }
         return whole
     }
@@ -166,7 +166,7 @@ package final class NamedSocket: ListeningSocket, @unchecked Sendable {
             return try there.directory.status(of: name)
         }
         guard let status, status.kind == .socket, status.owner == user, status.permissions == 0o600 else {
-            throw .unsafePath(path, why: "something else came in its place while it was made")
+            throw .unsafePath(path, why: "another file took its place while it was made")
         }
         try attempt(path) { () throws(SystemError) in
             try UnixSocket.startListening(socket.rawValue, backlog: backlog)

@@ -24,7 +24,7 @@ struct SocketDirectory: Sendable {
         var walk = try Walk(to: path, user: user, makes: makes, socket: socket)
         while try walk.step() {}
         guard let directory = walk.found else {
-            throw .unsafePath(socket, why: "the directory at the top of all is no place for a socket")
+            throw .unsafePath(socket, why: "the root directory is no place for a socket")
         }
         return directory
     }
@@ -141,7 +141,7 @@ private struct Walk {
         guard status.owner == user || status.owner == Self.superuser else {
             throw .unsafePath(
                 socket,
-                why: "the directory \(place) belongs to user \(status.owner), who could put another in its place"
+                why: "user \(status.owner) owns the directory \(place), and could put another in its place"
             )
         }
         guard status.permissions & 0o022 == 0 || status.isSticky else {

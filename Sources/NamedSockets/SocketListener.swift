@@ -169,7 +169,7 @@ package final class SocketListener: Entrance, @unchecked Sendable {
                 connections[number]?.registration = registration
                 return connections[number] == nil
             }
-            // `stop` does not wait for a look, and may have ended the connection before it was registered.
+            // `look` accepts, too, and `stop` does not wait for it: the connection may have been ended already.
             if isOver { registration.cancel() }
         } catch {
             settle(.ended(number))

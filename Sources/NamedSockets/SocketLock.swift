@@ -69,7 +69,7 @@ extension FileStatus.Kind {
         case .regularFile: "a regular file"
         case .socket: "a socket"
         case .symbolicLink: "a symbolic link"
-        case .other: "neither file nor socket"
+        case .other: "a pipe or a device"
         }
     }
 }

@@ -33,7 +33,7 @@ package struct SocketReport: Sendable, Equatable, CustomStringConvertible {
         case .shortage(let error):
             "\(path) takes no connections for a moment\(count == 1 ? "" : ", \(count) times now"): \(error)"
         case .recreated: "the socket \(path) had been removed and was made again"
-        case .amiss(let reason): "something has happened to the socket's file: \(reason)"
+        case .amiss(let reason): "the socket's file is missing or was replaced: \(reason)"
         }
     }
 

@@ -120,7 +120,7 @@ struct NamedSocketTests {
         link(good + "/file", good + "/s3.lock")
         #expect(refusal(good + "/s3") == "its lock s3.lock has another hard link")
         for path in ["", "a\0b", good + "/", good + "/..", "/"] {
-            #expect(refusal(path) == "that is no name of a file")
+            #expect(refusal(path) == "expected the path of a file")
         }
         for path in ["/link", "/good/s", "/good/file", "/good/s2.lock", "/good/s3.lock"] {
             #expect(Self.isThere(top + path), "\(path) was removed")
@@ -142,7 +142,7 @@ struct NamedSocketTests {
             top + "/theirs/s":
                 "the directory \(top)/theirs belongs to user \(Self.stranger), not to user 0",
             top + "/theirs/inner/s":
-                "the directory \(top)/theirs belongs to user \(Self.stranger), who could put another in its place",
+                "user \(Self.stranger) owns the directory \(top)/theirs, and could put another in its place",
         ]
         for (path, why) in expected {
             #expect(throws: NamedSocketError.unsafePath(path, why: why)) { _ = try NamedSocket(at: path) }

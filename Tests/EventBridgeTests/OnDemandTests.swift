@@ -214,7 +214,7 @@ struct OnDemandTests {
         ])
         #expect(
             mistakes == [
-                "worker \"clerk\": it is on demand, but subscribes to nothing, so that nothing would start it"
+                "worker \"clerk\": it is on demand, but subscribes to no event that could start it"
             ]
         )
     }

@@ -324,8 +324,8 @@ struct PoolTests {
         #expect(mistakes(WorkerPool(2)) == ["worker \"pool.2\": a member of the pool \"pool\" has this name"])
         #expect(
             mistakes(WorkerPool(1, keys: ["Jobs": .field("key"), PoolJob.eventName: .field("")])) == [
-                "worker \"pool\": its pool says how the key of Jobs is found, but it does not subscribe to Jobs",
-                "worker \"pool\": the key of PoolJob is the value of a field without a name",
+                "worker \"pool\": its pool has a key for Jobs, but the worker does not subscribe to Jobs",
+                "worker \"pool\": the key of PoolJob is a field with an empty name",
             ]
         )
         let long = String(repeating: "x", count: 63)

@@ -61,7 +61,7 @@ struct StartCommandTests {
         let client = try await home.attach(EventPublisher())
         for number in [0, -1, 1_000, .min, .max] as [Int32] {
             let refused = await refusal { try await client.signal("store", number) }
-            #expect(refused?.hasSuffix("refuses: there is no signal \(number) that has a name") == true)
+            #expect(refused?.hasSuffix("refuses: found the signal \(number), expected one that has a name") == true)
         }
         let unknown = await refusal { try await client.signal("stoer", ChildSignal.terminate.number) }
         #expect(unknown?.hasSuffix("refuses: there is no worker \"stoer\"") == true)

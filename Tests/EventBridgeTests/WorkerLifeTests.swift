@@ -81,7 +81,7 @@ struct WorkerLifeTests {
             workerGuard: .program(.path(path))
         )
         let error = await #expect(throws: BridgeError.self) { try await bridge.start() }
-        #expect(error?.description.contains("no executable file \(path), the guard") == true)
+        #expect(error?.description.contains("the guard \(path) is no executable file") == true)
         await bridge.shutdown()
     }
 
