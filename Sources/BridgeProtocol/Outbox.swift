@@ -469,6 +469,7 @@ package struct Outbox: ~Copyable {
     /// A refused event is settled before it is acknowledged. It stays until it is acknowledged, because the receiver
     /// counts it against the window.
     private mutating func release() {
+        let first = firstSequence
         while firstSequence <= lastWritten {
             let record = place(of: firstSequence)
             guard record.pointee.isSettled, record.pointee.isCredited else { break }
@@ -478,6 +479,7 @@ package struct Outbox: ~Copyable {
             store.removeFirst()
             firstSequence += 1
         }
+        if firstSequence > first { store.region?.settled(through: firstSequence - 1) }
         guard isEmpty else { return }
         sources.keepNewest()
         if capacity > Self.keptRecords { makeRing(of: Self.fewRecords) }

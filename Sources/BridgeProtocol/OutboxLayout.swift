@@ -26,6 +26,8 @@ package enum OutboxLayout {
         package static let acceptedBytes = 32
         /// How many heartbeats the worker has counted here instead of sending them.
         package static let heartbeats = 40
+        /// The event up to which the worker has seen all events settled; 0 if it does not say.
+        package static let settled = 48
         /// The newest received event whose inline handlers have begun.
         package static let handlingBegun = 64
         /// The newest received event whose inline handlers have returned.

@@ -79,6 +79,9 @@ package struct OutboxRecovery: ~Copyable {
         guard state.accepted >= received else {
             throw OutboxDamage("it counts \(state.accepted) events, though \(received) had come")
         }
+        guard known != nil || state.settled <= state.accepted else {
+            throw OutboxDamage("it counts \(state.accepted) events, though event \(state.settled) is settled")
+        }
         guard state.accepted > received else { return }
         // The worker took its last chunk out of the list when all was settled.
         if known == nil, state.firstChunk == 0 { return }

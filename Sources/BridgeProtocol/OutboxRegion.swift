@@ -74,4 +74,9 @@ final class OutboxRegion {
         head.add(UInt64(frameLength), at: OutboxLayout.Field.acceptedBytes)
         head.store(sequence, at: OutboxLayout.Field.accepted)
     }
+
+    /// All events up to this one are settled, and none of them is kept.
+    func settled(through sequence: UInt64) {
+        head.store(sequence, at: OutboxLayout.Field.settled)
+    }
 }

@@ -8,6 +8,8 @@ package struct OutboxState: Sendable {
     /// The newest event whose frame is whole.
     package let accepted: UntrustedNumber
     package let acceptedBytes: UntrustedNumber
+    /// The event up to which the worker has seen all events settled; 0 if it does not say.
+    package let settled: UntrustedNumber
     private let handlingBegun: UntrustedNumber
     private let handlingFinished: UntrustedNumber
     private let open: [UInt64]
@@ -24,6 +26,7 @@ package struct OutboxState: Sendable {
         begun = UntrustedNumber(words[Field.begun / 8])
         accepted = UntrustedNumber(words[Field.accepted / 8])
         acceptedBytes = UntrustedNumber(words[Field.acceptedBytes / 8])
+        settled = UntrustedNumber(words[Field.settled / 8])
         handlingBegun = UntrustedNumber(words[Field.handlingBegun / 8])
         handlingFinished = UntrustedNumber(words[Field.handlingFinished / 8])
         open = Array(words[(Field.open / 8)...])
@@ -31,6 +34,9 @@ package struct OutboxState: Sendable {
 
     /// Whether the worker was writing a frame that never became whole.
     package var isTorn: Bool { begun > accepted }
+
+    /// Whether the worker has seen every accepted event settled.
+    package var isSettled: Bool { settled == accepted }
 
     /// The event whose inline handlers ran; nil if none ran.
     package var handledNow: UntrustedNumber? { handlingBegun == handlingFinished ? nil : handlingBegun }

@@ -17,6 +17,14 @@ package struct LeftOutbox: Sendable {
         (self.memory, self.state) = (memory, state)
     }
 
+    /// Whether the worker had seen everything settled that it had published: then no event here is to be recovered.
+    package var isSettled: Bool { state.isSettled }
+
+    /// The event up to which the worker had seen all events settled; 0 if it does not say.
+    ///
+    /// ``forEach(_:_:)`` refuses a number that cannot be true.
+    fileprivate var settled: UInt64 { state.settled.clamped(to: .max) }
+
     /// Visits what lies there, oldest first: what the worker had not seen settled, and perhaps some records before.
     fileprivate func forEach(
         _ limits: LinkLimits,
@@ -32,7 +40,7 @@ package struct LeftOutbox: Sendable {
         } catch let damage as OutboxDamage {
             // A worker with an empty outbox writes its next frame over the oldest one. Killed just then, it had
             // accepted nothing that was not settled.
-            guard isFirst, state.isTorn else { throw damage }
+            guard isFirst, state.isTorn, state.settled <= state.accepted else { throw damage }
         }
     }
 }
@@ -43,14 +51,16 @@ extension Link {
     /// The link was made for this, with the former host as its own source, and is never started. A host records the
     /// events of a link in the order of their sequences. So all events up to the last one with a record were received,
     /// and an event after that one was not recorded, and had no effect as a rule. But the former host may have handled
-    /// an event without recording it, so each event comes with an attempt of 2 or more.
+    /// an event without recording it, so each event comes with an attempt of 2 or more. Events that the worker had seen
+    /// settled do not come.
     ///
     /// - Parameters:
     ///   - peer: the worker's former start.
     ///   - recordedName: the name behind what stands for it in the frames; nil if the events are not recorded. Such
     ///     events are left out: nothing says whether they had an effect. An error ends the recovery in front of the
     ///     event.
-    ///   - newestRecord: finds which of the events, given in their order, was recorded last.
+    ///   - newestRecord: finds which of the events, given in their order, was recorded last; not called if no event
+    ///     that is to be recorded was unsettled.
     package func recover(
         _ left: LeftOutbox,
         of peer: EventSource,
@@ -66,23 +76,28 @@ extension Link {
         strand.close()
         var found = RecoveredOutbox()
         found.isTorn = left.state.isTorn
+        let settled = left.settled
         var events: [EventContext] = []
         var sequences: [EventID: UInt64] = [:]
+        var newest: UInt64 = 0
         do {
             try left.forEach(limits) { sequence, record in
-                guard case .event(let head, _) = record, try recordedName(head.name) != nil,
-                    let context = parties.received(head)
-                else { return }
+                guard case .event(let head, _) = record else { return }
+                // The search ends at the record of a settled event, too, and the journal may have removed all before
+                // that record. The name of a settled event need not be known.
+                let name: String? = try sequence > settled ? recordedName(head.name) : (try? recordedName(head.name))
+                guard name != nil, let context = parties.received(head) else { return }
                 events.append(context)
                 sequences[context.id] = sequence
+                newest = sequence
             }
         } catch {
             // The events before the damage are recovered all the same.
             found.damage = String(describing: error)
         }
         do {
-            let last = try events.isEmpty ? nil : newestRecord(events)
-            let received = last.flatMap { sequences[$0] } ?? 0
+            let last = try newest > settled ? newestRecord(events) : nil
+            let received = max(settled, last.flatMap { sequences[$0] } ?? 0)
             try left.forEach(limits) { sequence, record in
                 guard sequence > received, case .event(var head, let payload) = record,
                     let name = try recordedName(head.name)

@@ -137,6 +137,8 @@ struct LeftOutboxes {
         guard register.boot == OperatingSystem.bootIdentity ?? "" else {
             return "the machine was restarted since, so the journal may lack events that have taken effect"
         }
+        // If the machine was started since, the page may be older than the last events.
+        if left.isSettled { return nil }
         guard let worker = host.indices(of: outbox.worker).first.map(host.worker),
             worker.peer.peerName == outbox.worker
         else { return "there is no worker of that name any more" }

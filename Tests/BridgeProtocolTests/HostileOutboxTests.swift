@@ -143,6 +143,24 @@ struct HostileOutboxTests {
         #expect(error?.description == "it counts 3 events, though 5 had come")
     }
 
+    @Test("more settled events than counted ones are damage, unless the host knows by itself what had come")
+    func settlesTooMany() throws {
+        let sender = try filled()
+        for settled in [8, UInt64.max] {
+            sender.memory[Field.settled] = settled
+            let state = try #require(OutboxState(sender.memory))
+            #expect(!state.isSettled)
+            var recovery = OutboxRecovery(sender.memory, state: state, limits: LinkLimits())
+            var found: [UInt64] = []
+            let error = #expect(throws: OutboxDamage.self) {
+                try recovery.forEach(after: nil) { sequence, _ in found.append(sequence) }
+            }
+            #expect(found.isEmpty)
+            #expect(error?.description == "it counts 7 events, though event \(settled) is settled")
+            #expect(try sender.recovery(after: 5).map(\.sequence) == [6, 7])
+        }
+    }
+
     @Test("a frame larger than the limit is refused before memory is taken for it", .timeLimit(.minutes(5)))
     func frameTooLarge() throws {
         let sender = try filled()

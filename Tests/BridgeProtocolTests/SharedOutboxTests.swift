@@ -66,6 +66,7 @@ struct SharedOutboxTests {
             if Bool.random(using: &random) {
                 settled = UInt64.random(in: settled...sender.lastSequence, using: &random)
                 try sender.settle(through: settled)
+                #expect(sender.memory[OutboxLayout.Field.settled] == settled)
             }
             let received = UInt64.random(in: settled...sender.lastSequence, using: &random)
             let found = try sender.recovery(after: received)
@@ -133,6 +134,32 @@ struct SharedOutboxTests {
         var outbox = Outbox(limits: LinkLimits())
         let isShared = outbox.share(TestMemory(slots: 0)) != nil
         #expect(!isShared)
+    }
+
+    @Test("the head page says up to which event all are settled, whatever comes and goes behind it")
+    func settledMark() throws {
+        let sender = try SharedSender()
+        func page() throws -> String {
+            let isSettled = try #require(OutboxState(sender.memory)).isSettled
+            return "\(sender.memory[OutboxLayout.Field.settled])\(isSettled ? ", which is all" : "")"
+        }
+        for _ in 1...6 { sender.put() }
+        try sender.settle(through: 0)
+        #expect(try page() == "0")
+        // Event 2 is not settled, so nothing is said of the events behind it.
+        try sender.settle(through: 1, [3...4])
+        #expect(try page() == "1")
+        try sender.settle(through: 2)
+        #expect(try page() == "4")
+        // A refused event is kept until it is acknowledged.
+        try sender.refuse(5)
+        #expect(try page() == "4")
+        try sender.settle(through: 6)
+        #expect(try page() == "6, which is all")
+        sender.put(isWhole: false)
+        #expect(try page() == "6, which is all")
+        sender.put()
+        #expect(try page() == "6")
     }
 
     @Test("what had begun and was not finished is seen in the head page", .timeLimit(.minutes(5)))

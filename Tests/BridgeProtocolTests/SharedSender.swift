@@ -58,12 +58,18 @@ final class SharedSender {
         outbox.frameWasWritten(frameLength: frame.count)
     }
 
-    /// Writes everything to the stream, and lets the host handle all events up to `mark`.
-    func settle(through mark: UInt64) throws {
+    /// Writes everything to the stream, and lets the host handle all events up to `mark`, and those of `ranges`.
+    func settle(through mark: UInt64, _ ranges: [ClosedRange<UntrustedNumber>] = []) throws {
         var pieces: [UnsafeRawBufferPointer] = []
         outbox.compose(into: &pieces, maximumBytes: .max)
         outbox.composedWasWritten()
-        _ = outbox.settle(try outbox.credit(Acknowledgement(mark: mark)))
+        _ = outbox.settle(try outbox.credit(Acknowledgement(mark: mark, ranges: ranges)))
+    }
+
+    /// Lets the host refuse an event that was written to the stream.
+    func refuse(_ sequence: UInt64) throws {
+        _ = try outbox.refuse(UntrustedNumber(sequence))
+        outbox.refusalWasTold(settled: nil)
     }
 
     var lastSequence: UInt64 { outbox.lastSequence }

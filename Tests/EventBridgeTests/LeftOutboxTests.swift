@@ -25,9 +25,16 @@ private final class Notebook: IdleRecorder, @unchecked Sendable {
     private var asked: (() -> Void)?
     private let directory: String
     private let newest: UInt64?
+    private let lacksOld: Bool
 
-    /// - Parameter newest: the number of the newest event that an earlier host has recorded.
-    init(_ directory: String, newest: UInt64?) { (self.directory, self.newest) = (directory, newest) }
+    private struct Removed: Error {}
+
+    /// - Parameters:
+    ///   - newest: the number of the newest event that an earlier host has recorded, and whose record is still there.
+    ///   - lacksOld: whether `retention:` has removed older records.
+    init(_ directory: String, newest: UInt64?, lacksOld: Bool = false) {
+        (self.directory, self.newest, self.lacksOld) = (directory, newest, lacksOld)
+    }
 
     var all: [UInt64] { lock.withLock { numbers } }
 
@@ -38,7 +45,9 @@ private final class Notebook: IdleRecorder, @unchecked Sendable {
 
     func lastRecorded(of events: [EventContext], after position: UInt64) throws -> EventID? {
         lock.withLock { asked }?()
-        return events.last { $0.id.number == newest }?.id
+        if let found = events.last(where: { $0.id.number == newest }) { return found.id }
+        if lacksOld { throw Removed() }
+        return nil
     }
 
     func record(
@@ -108,7 +117,12 @@ final class LeftOutboxTests {
     }
 
     /// An outbox of one chunk, as the wire protocol describes it.
-    private static func outbox(of frames: [[UInt8]], accepted: UInt64, begun: UInt64? = nil) -> [UInt8] {
+    private static func outbox(
+        of frames: [[UInt8]],
+        accepted: UInt64,
+        begun: UInt64? = nil,
+        settled: UInt64 = 0
+    ) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: OutboxLayout.headBytes + OutboxLayout.slotBytes)
         func store(_ word: UInt64, at offset: Int) {
             bytes.withUnsafeMutableBytes { $0.storeBytes(of: word, toByteOffset: offset, as: UInt64.self) }
@@ -117,6 +131,7 @@ final class LeftOutboxTests {
         store(UInt64(OutboxLayout.headBytes), at: OutboxLayout.Field.firstChunk)
         store(begun ?? accepted, at: OutboxLayout.Field.begun)
         store(accepted, at: OutboxLayout.Field.accepted)
+        store(settled, at: OutboxLayout.Field.settled)
         store(UInt64(OutboxLayout.slotBytes), at: OutboxLayout.headBytes)
         let all = Array(frames.joined())
         let start = OutboxLayout.headBytes + OutboxLayout.chunkHeadBytes
@@ -155,9 +170,13 @@ final class LeftOutboxTests {
     private func leftNames() throws -> [String] { try files.names() }
 
     /// Starts a host beside what lies there, and ends it in order.
-    private func startHost(newest: UInt64? = nil, workers: [String] = ["a", "b"]) async throws -> Outcome {
+    private func startHost(
+        newest: UInt64? = nil,
+        lacksOld: Bool = false,
+        workers: [String] = ["a", "b"]
+    ) async throws -> Outcome {
         let publisher = EventPublisher()
-        let notebook = Notebook(path, newest: newest)
+        let notebook = Notebook(path, newest: newest, lacksOld: lacksOld)
         publisher.recording.offer(notebook)
         let recording = publisher.record(Noted.self, by: notebook, at: SubscriptionSite(file: #fileID, line: #line))
         let (got, lost) = (Collected<String>(), Collected<EventsLost>())
@@ -199,6 +218,57 @@ final class LeftOutboxTests {
         #expect(outcome.recorded == [94, 95])
         #expect(outcome.got == Self.got(94...95))
         #expect(outcome.lost.isEmpty && outcome.left.isEmpty)
+    }
+
+    @Test("J21: what the worker had seen settled does not come again, also if no record of it is left")
+    func settled() async throws {
+        let frames = (1...5).map { Self.event($0) }
+        // The newest record that is left, if any, may be that of a settled event.
+        for (settled, newest, rest) in [(3, nil, 4), (3, 2, 4), (3, 4, 5), (4, 3, 5)] as [(UInt64, UInt64?, Int)] {
+            try writeRegister()
+            try write(Self.outbox(of: frames, accepted: 5, settled: settled), to: Self.file)
+            let outcome = try await startHost(newest: newest, lacksOld: newest != nil)
+            #expect(outcome.recorded == Array(UInt64(rest)...5))
+            #expect(outcome.got == Self.got(rest...5))
+            #expect(outcome.lost.isEmpty && outcome.left.isEmpty)
+        }
+        // Its host may not have known the name of a settled event any more.
+        try writeRegister()
+        let unknown = [Self.event(1), Self.event(2, name: 99), Self.event(3)]
+        try write(Self.outbox(of: unknown, accepted: 3, settled: 2), to: Self.file)
+        let outcome = try await startHost()
+        #expect(outcome.recorded == [3] && outcome.lost.isEmpty && outcome.left.isEmpty)
+    }
+
+    @Test("J21: an outbox in which all is settled leaves nothing, whatever retention has removed from the journal")
+    func allSettled() async throws {
+        let cases: [(settled: UInt64, workers: [String])] = [
+            (5, ["a", "b"]), (5, ["b"]), (4, ["a", "b"]), (0, ["a"]),
+        ]
+        for (settled, workers) in cases {
+            try writeRegister()
+            try write(Self.outbox(of: (1...5).map { Self.event($0) }, accepted: 5, settled: settled), to: Self.file)
+            let outcome = try await startHost(lacksOld: true, workers: workers)
+            #expect(outcome.recorded.isEmpty && outcome.got.isEmpty)
+            // An event that is not settled may have had a record that is gone.
+            #expect(outcome.lost.count == (settled == 5 ? 0 : 1))
+            let unread = [Self.file + ".unread", Self.register + ".unread"].sorted()
+            #expect(outcome.left == (settled == 5 ? [] : unread))
+            for name in outcome.left { try files.remove(name) }
+        }
+    }
+
+    @Test("J21: an outbox that says that more is settled than was accepted is damaged: it is reported and kept")
+    func settlesTooMany() async throws {
+        for begun: UInt64 in [1, 2] {
+            try writeRegister()
+            try write(Self.outbox(of: [Self.event(1)], accepted: 1, begun: begun, settled: 2), to: Self.file)
+            let outcome = try await startHost()
+            #expect(outcome.recorded.isEmpty && outcome.lost.count == 1)
+            #expect(outcome.lost.first?.reason.contains("though event 2 is settled") == true)
+            #expect(outcome.left == [Self.file + ".unread", Self.register + ".unread"].sorted())
+            for name in outcome.left { try files.remove(name) }
+        }
     }
 
     @Test("J21: events that no journal records are left out, as nothing says whether they had an effect")
@@ -262,10 +332,12 @@ final class LeftOutboxTests {
 
     @Test("J21: an outbox whose worker is gone, or that is older than the machine's start, is reported and kept")
     func refused() async throws {
-        let cases: [(boot: String?, workers: [String])] = [("another", ["a", "b"]), (nil, ["b"])]
-        for (boot, workers) in cases {
+        let cases: [(boot: String?, settled: UInt64, workers: [String])] = [
+            ("another", 0, ["a", "b"]), ("another", 1, ["a", "b"]), (nil, 0, ["b"]),
+        ]
+        for (boot, settled, workers) in cases {
             try writeRegister(boot: boot)
-            try write(Self.outbox(of: [Self.event(1)], accepted: 1), to: Self.file)
+            try write(Self.outbox(of: [Self.event(1)], accepted: 1, settled: settled), to: Self.file)
             let outcome = try await startHost(workers: workers)
             #expect(outcome.recorded.isEmpty && outcome.got.isEmpty && outcome.lost.count == 1)
             #expect(outcome.left == [Self.file + ".unread", Self.register + ".unread"].sorted())
@@ -341,7 +413,7 @@ final class LeftOutboxTests {
             var bytes = Self.outbox(of: (1...20).map { Self.event($0) }, accepted: 20)
             for _ in 0...random.below(6) {
                 // Mostly in the head page and in the frames, where it matters.
-                let place = random.below(3) == 0 ? random.below(48) : OutboxLayout.headBytes + random.below(900)
+                let place = random.below(3) == 0 ? random.below(56) : OutboxLayout.headBytes + random.below(900)
                 bytes[place] = UInt8(truncatingIfNeeded: random.next())
             }
             if random.below(8) == 0 { bytes.removeLast(random.below(bytes.count)) }
