@@ -17,9 +17,15 @@ package struct OutboxState: Sendable {
     /// Copies the head page; nil if the memory is not used as an outbox: the worker then keeps its frames in its own
     /// memory.
     package init?(_ source: some OutboxSource) {
-        let words = [UInt64](unsafeUninitializedCapacity: OutboxLayout.headBytes / 8) { buffer, count in
-            count = source.copy(at: 0, into: UnsafeMutableRawBufferPointer(buffer)) / 8
-        }
+        self.init(
+            page: [UInt64](unsafeUninitializedCapacity: OutboxLayout.headBytes / 8) { buffer, count in
+                count = source.copy(at: 0, into: UnsafeMutableRawBufferPointer(buffer)) / 8
+            }
+        )
+    }
+
+    /// Takes what was copied of the head page; nil as for ``init(_:)``, or if it is not the whole page.
+    package init?(page words: [UInt64]) {
         typealias Field = OutboxLayout.Field
         guard words.count == OutboxLayout.headBytes / 8, words[Field.mark / 8] == OutboxLayout.mark else { return nil }
         firstChunk = UntrustedNumber(words[Field.firstChunk / 8])

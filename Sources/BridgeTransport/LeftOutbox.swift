@@ -12,8 +12,15 @@ package struct LeftOutbox: Sendable {
     fileprivate let state: OutboxState
 
     /// Reads the head page; nil if nothing was published into the memory, or if the worker kept its outbox elsewhere.
-    package init?(_ memory: MemoryFile) {
-        guard let state = OutboxState(memory), state.accepted > 0, state.firstChunk != 0 else { return nil }
+    ///
+    /// - Throws: Why the page cannot be read; it may have anything in it.
+    package init?(_ memory: MemoryFile) throws(SystemError) {
+        var page = [UInt64](repeating: 0, count: OutboxLayout.headBytes / 8)
+        let count = try page.withUnsafeMutableBytes { bytes in
+            Result { () throws(SystemError) in try memory.read(at: 0, into: bytes) }
+        }.get()
+        guard let state = OutboxState(page: Array(page.prefix(count / 8))), state.accepted > 0, state.firstChunk != 0
+        else { return nil }
         (self.memory, self.state) = (memory, state)
     }
 

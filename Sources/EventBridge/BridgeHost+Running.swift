@@ -80,7 +80,7 @@ extension BridgeHost {
         }
         if case .failure(let error as BridgeError) = result, error.code != .workerNotReady {
             // This call has started nothing: another call has started or shut down the bridge, or the control socket
-            // could not be made.
+            // could not be made, or what killed hosts have left could not be read.
             following.cancel()
             throw error
         }

@@ -159,16 +159,19 @@ public final class BridgeHost: Sendable {
     /// 70 s: six times the ten seconds of `handshakeTimeout`, the ends of these processes, and the back-offs between
     /// them. It takes longer if a worker asks for more time, or if back-offs are longer than `within`.
     /// - Throws: ``BridgeError`` that names the worker that did not become ready, and why; the others run on until
-    ///   ``shutdown(drainingWithin:)``. ``BridgeError`` if the control socket cannot be made: then nothing was started,
-    ///   and the caller may try again. ``BridgeError`` if the bridge was started before, or shut down before a worker
-    ///   was started. `CancellationError` if the task was cancelled. If nothing was started before the cancellation,
-    ///   the caller may try again; otherwise the started workers run on until ``shutdown(drainingWithin:)``.
+    ///   ``shutdown(drainingWithin:)``. ``BridgeError`` if the control socket cannot be made, or if the files that tell
+    ///   what killed hosts have left cannot be read: then nothing was started, and the caller may try again.
+    ///   ``BridgeError`` if the bridge was started before, or shut down before a worker was started.
+    ///   `CancellationError` if the task was cancelled. If nothing was started before the cancellation, the caller may
+    ///   try again; otherwise the started workers run on until ``shutdown(drainingWithin:)``.
     public func start() async throws {
         try Task.checkCancellation()
         guard lifecycle.begin() else { throw BridgeError(.wrongState, "the bridge has been started before") }
-        // Clients attach only after this: meanwhile their events would reach no worker.
-        core.takeUpOwed()
+        let left: LeftOutboxes?
         do {
+            left = try core.findLeftOutboxes()
+            // Clients attach only after this: meanwhile their events would reach no worker.
+            core.takeUpOwed()
             service?.open()
             try attached?.open { [weak service] in service?.report() }
         } catch {
@@ -178,7 +181,7 @@ public final class BridgeHost: Sendable {
         }
         core.startRouting()
         lifecycle.beganRunning()
-        await core.recoverLeftOutboxes()
+        await left?.recover()
         switch await core.start() {
         case .ready: return
         case .cancelled: throw CancellationError()

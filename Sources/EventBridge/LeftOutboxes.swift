@@ -14,23 +14,38 @@ import Supervision
 struct LeftOutboxes {
     private let path: String
     private let directory: StorageDirectory
+    private let registers: [Register]
     private let host: HostCore
     /// How long the workers of killed hosts may still live, and when this time is over for all of them.
     private let patience: Duration
     private let deadline: UInt64
-    private let say: (String) -> Void
+    private let say: @Sendable (String) -> Void
+
+    /// What a host that has ended has written down.
+    private struct Register {
+        let name: String
+        /// What the names of its outboxes begin with.
+        let stem: String
+        let text: [UInt8]
+        /// Keeps other hosts of this process from these files.
+        let lock: LockFile
+    }
 
     /// Why an outbox cannot be recovered, as the end of a sentence.
     private struct Problem: Error, CustomStringConvertible {
         let description: String
     }
 
-    /// - Parameter path: the directory; nothing is left if it does not exist.
+    /// Reads the registers of all hosts that have ended; nil if they have left none.
+    ///
+    /// An error changes nothing: it may pass, and a later call then finds all that is there.
+    ///
+    /// - Parameter path: the directory, which need not exist.
     init?(
         at path: String,
         for host: HostCore,
         patience: Duration = .seconds(10),
-        say: @escaping (String) -> Void = { UnwaitedOutput.sayOnStandardError($0) }
+        say: @escaping @Sendable (String) -> Void = { UnwaitedOutput.sayOnStandardError($0) }
     ) throws(SystemError) {
         do throws(SystemError) {
             directory = try StorageDirectory(at: path, makes: false)
@@ -38,47 +53,81 @@ struct LeftOutboxes {
             if error.isMissingFile { return nil }
             throw error
         }
+        var registers: [Register] = []
+        for name in try directory.names() {
+            guard let stem = OutboxRegister.stem(of: name) else { continue }
+            let lock = try directory.openLock(name)
+            // Another host of this process may have the journal, too.
+            guard try lock.tryLock(), let text = try Self.text(of: name, in: directory) else { continue }
+            registers.append(Register(name: name, stem: stem, text: text, lock: lock))
+        }
+        if registers.isEmpty { return nil }
+        self.registers = registers
         deadline = MonotonicClock.now() + patience.nanoseconds
         (self.path, self.host, self.patience, self.say) = (path, host, patience, say)
     }
 
-    /// Recovers the outboxes of all hosts that have ended; the calling thread waits until their workers have, too.
-    func recover() throws(SystemError) {
-        for name in try directory.names() {
-            guard let stem = OutboxRegister.stem(of: name) else { continue }
-            if host.isEnding { return }
+    /// The text of a register; nil if it has none: its host was killed before the first line, or has just begun, or has
+    /// removed the register.
+    private static func text(of name: String, in directory: StorageDirectory) throws(SystemError) -> [UInt8]? {
+        do throws(SystemError) {
+            let file = try directory.open(name)
+            var text = [UInt8](repeating: 0, count: try file.byteCount())
+            let count = try text.withUnsafeMutableBytes { bytes in
+                Result { () throws(SystemError) in try file.read(at: 0, into: bytes) }
+            }.get()
+            return count > 0 ? Array(text.prefix(count)) : nil
+        } catch {
+            if error.isMissingFile { return nil }
+            throw error
+        }
+    }
+
+    /// Recovers the outboxes, on a thread of its own that waits until their workers have ended.
+    func recover() async {
+        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+            let recover: @Sendable () -> Void = {
+                recoverAll()
+                continuation.resume()
+            }
             do throws(SystemError) {
-                let lock = try directory.openLock(name)
-                // Another host of this process may have the journal, too.
-                guard try lock.tryLock() else { continue }
-                defer { withExtendedLifetime(lock) {} }
-                try recover(stem, register: name)
+                try PlatformThread.start(name: "recovery", recover)
             } catch {
-                say("\(path)/\(name): outboxes of an earlier host's workers are not recovered: \(error)")
+                // The caller's thread has to wait for the files itself.
+                recover()
             }
         }
     }
 
-    private func recover(_ stem: String, register name: String) throws(SystemError) {
-        let file = try directory.open(name)
-        let count = try file.byteCount()
-        // The host was killed before its first line, or has just begun.
-        if count == 0 { return }
+    private func recoverAll() {
+        // The locks are held until the end.
+        defer { withExtendedLifetime(registers) {} }
+        for register in registers {
+            if host.isEnding { return }
+            do throws(SystemError) {
+                try recover(register)
+            } catch {
+                say("\(path)/\(register.name): outboxes of an earlier host's workers are not recovered: \(error)")
+            }
+        }
+    }
+
+    private func recover(_ found: Register) throws(SystemError) {
         let register: OutboxRegister
         do throws(OutboxRegister.Mistake) {
-            register = try OutboxRegister(text(of: file, count))
+            register = try OutboxRegister(found.text)
         } catch {
-            say("\(path)/\(name): outboxes of an earlier host's workers are not recovered: \(error.text)")
-            return try setAside(name)
+            say("\(path)/\(found.name): outboxes of an earlier host's workers are not recovered: \(error.text)")
+            return try setAside(found.name)
         }
         var isWhole = true
         for outbox in register.outboxes {
             if host.isEnding { return }
-            let file = OutboxRegister.fileName(ofOutbox: outbox.incarnation, stem: stem)
-            let found = recover(outbox, of: register, from: file)
+            let file = OutboxRegister.fileName(ofOutbox: outbox.incarnation, stem: found.stem)
+            let problem = recover(outbox, of: register, from: file)
             // The journal may have been closed meanwhile, so nothing says that all was recovered.
             if host.isEnding { return }
-            guard let problem = found else {
+            guard let problem else {
                 try directory.remove(file)
                 continue
             }
@@ -100,13 +149,7 @@ struct LeftOutboxes {
             )
         }
         // Without its register, an outbox cannot be read.
-        if isWhole { try directory.remove(name) } else { try setAside(name) }
-    }
-
-    private func text(of file: StorageFile, _ count: Int) -> [UInt8] {
-        [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-            filled = (try? file.read(at: 0, into: UnsafeMutableRawBufferPointer(buffer))) ?? 0
-        }
+        if isWhole { try directory.remove(found.name) } else { try setAside(found.name) }
     }
 
     private func setAside(_ name: String) throws(SystemError) {
@@ -121,19 +164,19 @@ struct LeftOutboxes {
         of register: OutboxRegister,
         from file: String
     ) -> String? {
-        let memory: MemoryFile
+        let left: LeftOutbox
         do throws(SystemError) {
-            guard let opened = try directory.openMemory(file) else { return nil }
+            guard let memory = try directory.openMemory(file) else { return nil }
             // The worker could make the file longer; reading it to its end might then take hours.
-            guard opened.byteCount <= MemoryFile.greatestOutboxBytes else {
-                return "it has \(opened.byteCount) bytes, and no outbox has more than \(MemoryFile.greatestOutboxBytes)"
+            guard memory.byteCount <= MemoryFile.greatestOutboxBytes else {
+                return "it has \(memory.byteCount) bytes, and no outbox has more than \(MemoryFile.greatestOutboxBytes)"
             }
-            guard try waitForEnd(of: opened) else { return "after \(patience.text) a process still had it open" }
-            memory = opened
+            guard try waitForEnd(of: memory) else { return "after \(patience.text) a process still had it open" }
+            guard let used = try LeftOutbox(memory) else { return nil }
+            left = used
         } catch {
             return error.isMissingFile ? nil : error.description
         }
-        guard let left = LeftOutbox(memory) else { return nil }
         guard register.boot == OperatingSystem.bootIdentity ?? "" else {
             return "the machine was restarted since, so the journal may lack events that have taken effect"
         }
@@ -204,27 +247,20 @@ struct LeftOutboxes {
 }
 
 extension HostCore {
-    /// Takes up what the workers of earlier hosts had published, if they were killed together with their hosts.
+    /// Finds what the workers of earlier hosts had published, if they were killed together with their hosts.
     ///
-    /// Called when events are routed, and before a worker is started.
-    func recoverLeftOutboxes() async {
-        guard let path = publisher.recording.outboxDirectory, OperatingSystem.fileExists(path) else { return }
-        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
-            let recover: @Sendable () -> Void = { [self] in
-                do throws(SystemError) {
-                    try LeftOutboxes(at: path, for: self)?.recover()
-                } catch {
-                    let what = "outboxes of an earlier host's workers are not recovered"
-                    UnwaitedOutput.sayOnStandardError("\(what): \(error)")
-                }
-                continuation.resume()
-            }
-            do throws(SystemError) {
-                try PlatformThread.start(name: "recovery", recover)
-            } catch {
-                // The caller's thread has to wait for the files itself.
-                recover()
-            }
+    /// Called before anything is started. Not inlined: the optimizer of Swift 6.3.1 crashes where an async function
+    /// lists a directory.
+    ///
+    /// - Throws: ``BridgeError`` if what is there cannot be read. The caller must start no worker then: the error may
+    ///   pass, and the events would come behind those of the worker's next start.
+    @inline(never)
+    func findLeftOutboxes() throws(BridgeError) -> LeftOutboxes? {
+        guard let path = publisher.recording.outboxDirectory else { return nil }
+        do throws(SystemError) {
+            return try LeftOutboxes(at: path, for: self)
+        } catch {
+            throw BridgeError(.system, "what an earlier host's workers have left in \(path) cannot be read: \(error)")
         }
     }
 }

@@ -90,11 +90,11 @@ struct BridgeRun {
     private func comeUp() async {
         do {
             try await bridge.start()
-        } catch let error as BridgeError where error.code == .control {
-            outcome.controlSocketIsMissing()
+        } catch let error as BridgeError where error.code == .control || error.code == .system {
+            outcome.bridgeDidNotStart()
             // Set before the ending is announced, as a bridge that did not start must not be reported as ready.
             isEnding.set()
-            endings.continuation.yield(.controlUnavailable(error.description))
+            endings.continuation.yield(.notStarted(error.description))
             return
         } catch {
             // The end of the run also makes the start fail. That failure is expected.

@@ -11,7 +11,8 @@ enum ProgramStatus: Int32, Sendable {
     case noInput = 66
     /// A worker was given up or is down, no supervisor answered, or another process has the journal open.
     case workerUnavailable = 69
-    /// The operating system refused something that the program needs, or the control socket cannot be made.
+    /// The operating system refused something that the program needs, or the control socket cannot be made, or what a
+    /// killed supervisor has left cannot be read.
     case system = 71
     /// Output cannot be written, for example because the disk is full.
     case output = 74

@@ -8,8 +8,8 @@ enum RunEnding: Sendable, Hashable {
     case badInput
     /// No worker runs or will be started again.
     case noWorkerLeft
-    /// The control socket cannot be made, for this reason; no worker was started.
-    case controlUnavailable(String)
+    /// The bridge lacks something without which it starts no worker, for this reason.
+    case notStarted(String)
 
     /// The sentence that announces the end; nil if the end needs none.
     var sentence: String? {
@@ -17,7 +17,7 @@ enum RunEnding: Sendable, Hashable {
         case .requested: "stopping: the workers finish what they have"
         case .idle, .badInput: nil
         case .noWorkerLeft: "stopping: no worker is left"
-        case .controlUnavailable(let reason): reason
+        case .notStarted(let reason): reason
         }
     }
 }

@@ -11,14 +11,15 @@ final class RunOutcome: @unchecked Sendable {
     /// The workers that the run has reported as given up, and that have not come up since.
     private var toldGivenUp: Set<String> = []
     private var hasUnhandledEvents = false
-    private var hasNoControlSocket = false
+    private var hasNotStarted = false
     private var hasUnprintedEvents = false
     private var readyWorkers: Set<String> = []
 
     /// With `--strict`: a line of the input is wrong.
     func inputWasBad() { lock.withLock { hasBadInput = true } }
 
-    func controlSocketIsMissing() { lock.withLock { hasNoControlSocket = true } }
+    /// The control socket cannot be made, or what a killed supervisor has left cannot be read.
+    func bridgeDidNotStart() { lock.withLock { hasNotStarted = true } }
 
     /// Standard output took no more events, although its reader has not gone.
     func eventsWereNotPrinted() { lock.withLock { hasUnprintedEvents = true } }
@@ -71,7 +72,7 @@ final class RunOutcome: @unchecked Sendable {
     /// The reasons are ordered so that an earlier one is more likely to have caused a later one than the reverse.
     var status: ProgramStatus {
         lock.withLock {
-            if hasNoControlSocket { return .system }
+            if hasNotStarted { return .system }
             if hasBadInput { return .badInput }
             if hasUnreadableInput { return .noInput }
             if hasWorkerGivenUp { return .workerUnavailable }

@@ -379,11 +379,11 @@ final class LeftOutboxTests {
         try writeRegister()
         try write(Self.outbox(of: [Self.event(1), Self.event(2)], accepted: 2), to: Self.file)
         notebook.whenAsked { core.router.closeIntake() }
-        try LeftOutboxes(at: path, for: core)?.recover()
+        try await LeftOutboxes(at: path, for: core)?.recover()
         #expect(try files.names() == [Self.register, Self.file].sorted())
         // From now on it does not begin any more.
         let before = notebook.all
-        try LeftOutboxes(at: path, for: core)?.recover()
+        try await LeftOutboxes(at: path, for: core)?.recover()
         #expect(notebook.all == before)
         await bridge.shutdown()
         withExtendedLifetime(recording) {}
@@ -450,7 +450,23 @@ final class LeftOutboxTests {
         }
     }
 
-    @Test("A register that cannot be read is kept under another name, and the host starts")
+    @Test("J21: while a register cannot be read, no worker is started, and nothing is set aside")
+    func unreadableRegister() async throws {
+        try writeRegister()
+        try write(Self.outbox(of: [Self.event(1)], accepted: 1), to: Self.file)
+        // Stands for an error that passes: a directory cannot be opened as a file.
+        let other = "00000000000000ac.host"
+        _ = try StorageDirectory(at: path + "/" + other, makes: true)
+        let error = await #expect(throws: BridgeError.self) { try await self.startHost() }
+        #expect(error?.code == .system && error?.description.contains(other) == true)
+        #expect(try files.names() == [Self.register, Self.file, other].sorted())
+        try files.rename(other, to: "elsewhere")
+        let outcome = try await startHost()
+        #expect(outcome.recorded == [1] && outcome.got == Self.got(1...1))
+        #expect(outcome.lost.isEmpty && outcome.left == ["elsewhere"])
+    }
+
+    @Test("A register whose text is damaged is kept under another name, and the host starts")
     func brokenRegister() async throws {
         try write(Array("outboxes 1\nhosts\n".utf8), to: Self.register)
         let outcome = try await startHost()
