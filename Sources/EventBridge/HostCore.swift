@@ -358,6 +358,7 @@ final class HostCore: @unchecked Sendable {
             return workers.flatMap(\.starts.all)
         }
         for incarnation in starts { incarnation.abandon() }
+        outboxes.leave()
         poller.stop()
     }
 

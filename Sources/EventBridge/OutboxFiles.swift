@@ -21,6 +21,9 @@ final class OutboxFiles: @unchecked Sendable {
     /// Held while a line is appended: a few bytes, once for each name and each start of a worker.
     private let lock = Lock()
     private var length = 0
+    /// Tells other hosts that this one has not ended.
+    private var registerLock: LockFile?
+    private var hasEnded = false
     /// The starts whose outboxes have a file.
     private var kept: Set<UInt64> = []
     /// Why the register lacks something that was to be written; nil as long as it lacks nothing.
@@ -32,17 +35,18 @@ final class OutboxFiles: @unchecked Sendable {
         let directory: StorageDirectory
         let stem: String
         let register: StorageFile
-        /// Tells other hosts that this one lives.
-        private let registerLock: LockFile
 
         init(at path: String) throws(SystemError) {
             directory = try StorageDirectory(at: path, makes: true)
             let number = Randomness.next()
             stem = OutboxRegister.hexadecimal(number)
-            let name = OutboxRegister.fileName(stem: stem)
-            register = try directory.create(name)
-            registerLock = try directory.openLock(name)
-            try registerLock.take()
+            register = try directory.create(OutboxRegister.fileName(stem: stem))
+        }
+
+        func lockRegister() throws(SystemError) -> LockFile {
+            let lock = try directory.openLock(OutboxRegister.fileName(stem: stem))
+            try lock.take()
+            return lock
         }
 
         func fileName(_ incarnation: UInt64) -> String {
@@ -64,7 +68,7 @@ final class OutboxFiles: @unchecked Sendable {
     /// Makes the file for the outbox of a worker's start; nil without a journal, or if the file cannot be made: then
     /// what the worker has published and the host has not recorded is gone if both are killed.
     func make(for worker: String, _ incarnation: UInt64, _ limits: LinkLimits) -> MemoryFile? {
-        guard let path = publisher.recording.outboxDirectory else { return nil }
+        guard let path = publisher.recording.outboxDirectory, !lock.withLock({ hasEnded }) else { return nil }
         do throws(SystemError) {
             let place = try begun(at: path)
             let position = publisher.recording.report?.lastPosition ?? 0
@@ -77,8 +81,14 @@ final class OutboxFiles: @unchecked Sendable {
                 place.fileName(incarnation),
                 byteCount: MemoryFile.outboxBytes(limits)
             )
-            lock.withLock { _ = kept.insert(incarnation) }
-            return file
+            let isKept = lock.withLock {
+                if !hasEnded { kept.insert(incarnation) }
+                return !hasEnded
+            }
+            if isKept { return file }
+            // The next host may have read the register before this outbox was in it.
+            try place.directory.remove(place.fileName(incarnation))
+            return nil
         } catch {
             // The file system cannot reserve room. The guide says that outboxes are not kept there.
             if error.isUnsupported { return nil }
@@ -91,6 +101,8 @@ final class OutboxFiles: @unchecked Sendable {
         try beginning.withLock { () throws(SystemError) -> Place in
             if let place { return place }
             let made = try Place(at: path)
+            let held = try made.lockRegister()
+            lock.withLock { if !hasEnded { registerLock = held } }
             let head = OutboxRegister.head(of: publisher.source, boot: OperatingSystem.bootIdentity ?? "")
             append(head, in: made)
             // From now on each name is in the register before a worker learns its number.
@@ -134,7 +146,21 @@ final class OutboxFiles: @unchecked Sendable {
 
     /// Removes the register, unless it has an outbox that was not read; called when all workers have ended.
     func finish() {
-        guard lock.withLock({ kept.isEmpty }) else { return }
-        beginning.withLock { place }?.removeRegister()
+        if lock.withLock({ kept.isEmpty }) { beginning.withLock { place }?.removeRegister() }
+        leave()
+    }
+
+    /// Leaves the files to the next host, which may be one of this process; from now on none is made.
+    ///
+    /// Called when the workers have ended or were killed. The next host waits for the end of each process and of each
+    /// thread that has an outbox open.
+    func leave() {
+        let held = lock.withLock {
+            hasEnded = true
+            defer { registerLock = nil }
+            return registerLock
+        }
+        // The file is closed without the lock of this object.
+        withExtendedLifetime(held) {}
     }
 }

@@ -368,6 +368,27 @@ final class LeftOutboxTests {
         withExtendedLifetime(lock) {}
     }
 
+    @Test("J21: a host that is released without a shutdown leaves its files at once to the next host of its process")
+    func abandoned() async throws {
+        let publisher = EventPublisher()
+        let notebook = Notebook(path, newest: nil)
+        publisher.recording.offer(notebook)
+        let bridge = try await BridgeHost.inMemory(publisher, workers: [InMemoryWorker("a") { _ in [] }])
+        let outboxes = bridge.core.outboxes
+        _ = outboxes.make(for: "a", 8, LinkLimits())
+        let made = try leftNames()
+        #expect(made.contains { $0.hasSuffix(".host") })
+        // While the host lives, others leave its files alone.
+        #expect(try await startHost().left == made)
+        bridge.abandon()
+        // A start that was under way makes no file any more.
+        let isKept = outboxes.make(for: "a", 9, LinkLimits()) != nil
+        #expect(!isKept)
+        let outcome = try await startHost()
+        #expect(outcome.lost.isEmpty && outcome.left.isEmpty)
+        withExtendedLifetime((notebook, bridge)) {}
+    }
+
     @Test("J21: a host that ends during the recovery leaves the files to the next host")
     func ending() async throws {
         let publisher = EventPublisher()
