@@ -91,18 +91,8 @@ package class AnyEventChannel: @unchecked Sendable {
         return lent.takeUnretainedValue()
     }
 
-    /// Calls `body` with the present list, if a forwarder is the only receiver; counts no reference.
-    ///
-    /// - Returns: What `body` returns; nil if `body` was not called: then the caller uses ``currentSubscribers()``.
-    func withOneForwarder<R>(_ body: (SubscriberList) -> R) -> R? {
-        let slot = DeliveryThread.unmanaged._withUnsafeGuaranteedRef { $0.slot }
-        guard !slot.pointee.isBorrowing, let lent = lendList(to: slot) else { return nil }
-        defer { takeBack(lent, from: slot) }
-        return lent._withUnsafeGuaranteedRef { $0.isForwardedAlone ? body($0) : nil }
-    }
-
     /// The present list, which is not released as long as the slot names it; nil if nothing gets the events.
-    private func lendList(to slot: UnsafeMutablePointer<DeliverySlot>) -> Unmanaged<SubscriberList>? {
+    func lendList(to slot: UnsafeMutablePointer<DeliverySlot>) -> Unmanaged<SubscriberList>? {
         var address = current.load(ordering: .sequentiallyConsistent)
         while let pointer = UnsafeRawPointer(bitPattern: address) {
             slot.pointee.setBorrowed(address)
@@ -116,7 +106,7 @@ package class AnyEventChannel: @unchecked Sendable {
         return nil
     }
 
-    private func takeBack(_ lent: Unmanaged<SubscriberList>, from slot: UnsafeMutablePointer<DeliverySlot>) {
+    func takeBack(_ lent: Unmanaged<SubscriberList>, from slot: UnsafeMutablePointer<DeliverySlot>) {
         slot.pointee.setBorrowed(0)
         if current.load(ordering: .sequentiallyConsistent) != UInt(bitPattern: lent.toOpaque()) { sweep() }
     }

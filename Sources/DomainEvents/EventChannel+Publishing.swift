@@ -136,13 +136,14 @@ extension EventChannel {
     @usableFromInline
     func publishFully(_ event: E, from publisher: EventPublisher, causedBy cause: EventContext?) {
         if cause == nil, !EventContext.isCurrent {
-            if forwardAlone(event, from: publisher, ifFull: .drop) != nil { return }
+            if forwardAlone(event, ifFull: .drop, as: { publisher.makeFreshContext() }) != nil { return }
             guard let subscribers = currentSubscribers() else { return }
             let context = publisher.makeContext(causedBy: nil)
             _ = publish(event, context: context, to: subscribers, from: publisher, ifFull: .drop)
         } else if isReached {
             let context = cause.map { publisher.makeContext(causedBy: $0) } ?? publisher.makeContext()
-            if forwardAlone(event, context, ifFull: .drop) != nil { return }
+            let sent = context.withBorrowed { context in forwardAlone(event, ifFull: .drop, as: { context }) }
+            if sent != nil { return }
             guard let subscribers = currentSubscribers() else { return }
             _ = publish(event, context: context, to: subscribers, from: publisher, ifFull: .drop)
         }
@@ -150,25 +151,23 @@ extension EventChannel {
 
     // MARK: - One forwarder, and nothing else
 
-    /// Publishes an event without a cause that only one forwarder gets; most events for other processes are like this.
+    /// Publishes an event that only one forwarder gets; most events for other processes are like this.
     ///
-    /// - Returns: The outcome and the event's number; nil if the event was not published: it has other receivers or
-    ///   none, or this thread is using another list.
-    func forwardAlone(
-        _ event: E,
-        from publisher: EventPublisher,
-        ifFull: FullOutboxAction
-    ) -> (outcome: Forwarded, number: UInt64)? {
-        withOneForwarder { list in
-            let context = publisher.makeFreshContext()
-            return (list.forwardAlone(event, context, ifFull: ifFull), context.number)
+    /// This counts no reference to the list of receivers: the thread's slot names the list during the call.
+    ///
+    /// - Parameter context: makes the event's context; called only if the event is published.
+    /// - Returns: The outcome; nil if the event was not published: it has other receivers or none, or this thread is
+    ///   using another list. Then the caller uses ``currentSubscribers()``.
+    func forwardAlone(_ event: E, ifFull: FullOutboxAction, as context: () -> BorrowedContext) -> Forwarded? {
+        let slot = DeliveryThread.unmanaged._withUnsafeGuaranteedRef { $0.slot }
+        guard !slot.pointee.isBorrowing, let lent = lendList(to: slot) else { return nil }
+        defer { takeBack(lent, from: slot) }
+        return lent._withUnsafeGuaranteedRef { list -> Forwarded? in
+            if list.onlyForwarder == nil { return nil }
+            let context = context()
+            var atOnce: HeldEvents?
+            // A constant for the forwarder would count a reference to it.
+            return list.onlyForwarder?.forward(event, context: context, ifFull: ifFull, receipts: nil, held: &atOnce)
         }
-    }
-
-    /// Publishes an event that only a forwarder gets.
-    ///
-    /// - Returns: The outcome; nil if the event was not published, for the same reasons.
-    func forwardAlone(_ event: E, _ context: EventContext, ifFull: FullOutboxAction) -> Forwarded? {
-        withOneForwarder { list in context.withBorrowed { list.forwardAlone(event, $0, ifFull: ifFull) } }
     }
 }

@@ -102,9 +102,13 @@ extension EventPublisher {
 
     private func sendNow<E: DomainEvent>(_ event: E, to channel: EventChannel<E>) throws(DeliveryError) -> EventID? {
         if EventContext.isCurrent { return try sendInHandler(event, to: channel) }
-        if let sent = channel.forwardAlone(event, from: self, ifFull: .wait) {
-            return try id(of: sent.number, if: sent.outcome)
+        var number: UInt64 = 0
+        let sent = channel.forwardAlone(event, ifFull: .wait) {
+            let context = makeFreshContext()
+            number = context.number
+            return context
         }
+        if let sent { return try id(of: number, if: sent) }
         guard let subscribers = channel.currentSubscribers() else {
             let context = makeContext(causedBy: nil)
             try refuseAfterShutdown(channel.name, context)
@@ -128,9 +132,8 @@ extension EventPublisher {
         to channel: EventChannel<E>
     ) throws(DeliveryError) -> EventID? {
         let context = makeContext()
-        if let outcome = channel.forwardAlone(event, context, ifFull: .fail) {
-            return try id(of: context.id.number, if: outcome)
-        }
+        let sent = context.withBorrowed { context in channel.forwardAlone(event, ifFull: .fail) { context } }
+        if let sent { return try id(of: context.id.number, if: sent) }
         guard let subscribers = channel.currentSubscribers() else {
             try refuseAfterShutdown(channel.name, context)
             return context.id

@@ -12,7 +12,7 @@ package final class SubscriberList: @unchecked Sendable {
     let deferred: [DeferredSubscriber]
     let forwarders: [any EventForwarder]
     /// The only receiver, if it is a forwarder; nil otherwise.
-    private let onlyForwarder: (any EventForwarder)?
+    let onlyForwarder: (any EventForwarder)?
     /// Other publishers that get these events too.
     let links: [PublisherLink]
 
@@ -96,16 +96,6 @@ package final class SubscriberList: @unchecked Sendable {
             forwarders: forwarders ?? self.forwarders,
             links: links ?? self.links
         )
-    }
-
-    /// Whether a forwarder is the only receiver.
-    var isForwardedAlone: Bool { onlyForwarder != nil }
-
-    /// Hands an event to the forwarder that is the only receiver.
-    func forwardAlone<E: DomainEvent>(_ event: E, _ context: BorrowedContext, ifFull: FullOutboxAction) -> Forwarded {
-        var atOnce: HeldEvents?
-        // A constant for the forwarder would count a reference to it.
-        return onlyForwarder?.forward(event, context: context, ifFull: ifFull, receipts: nil, held: &atOnce) ?? .taken
     }
 
     /// Puts an event that no caller waits for into the strands of this publisher's subscribers.
