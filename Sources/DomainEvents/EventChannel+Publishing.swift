@@ -6,52 +6,49 @@ extension EventChannel {
     /// Publishes an event; its context is made only if needed, as when one of its handlers on this thread asks for it.
     @inlinable
     func publish(_ event: E, from publisher: EventPublisher) {
-        let address = current.load(ordering: .relaxed)
+        let first = current.load(ordering: .relaxed)
         // Nothing gets the events: a relaxed load shows every subscription that this thread can know of.
-        if address == 0 { return }
+        if first == 0 { return }
         DeliveryThread.unmanaged._withUnsafeGuaranteedRef { thread in
             if thread.isDelivering { return publishFully(event, from: publisher, causedBy: nil) }
-            publish(event, to: address, from: publisher, on: thread)
-        }
-    }
-
-    @inlinable
-    func publish(_ event: E, to address: UInt, from publisher: EventPublisher, on thread: DeliveryThread) {
-        let slot = thread.slot
-        var address = address
-        while true {
-            slot.pointee.setSubscribers(address)
-            let now = current.load(ordering: .sequentiallyConsistent)
-            if now == address { break }
-            // Another thread may have kept the replaced list because this slot named it for a moment.
-            slot.pointee.setSubscribers(0)
-            sweep()
-            address = now
-        }
-        guard let pointer = UnsafeRawPointer(bitPattern: address) else {
-            slot.pointee.setSubscribers(0)
-            return
-        }
-        // The slot named the list while it was current, so it is not released before the slot is empty again.
-        Unmanaged<SubscriberList>.fromOpaque(pointer)._withUnsafeGuaranteedRef { subscribers in
-            if subscribers.isPlain {
-                thread.isDelivering = true
-                thread.publisher = .passUnretained(publisher)
-                call(subscribers, event, on: thread, from: publisher)
-                leave(address, slot)
-                thread.finish()
-                // The thread's object pointed to the publisher without holding it.
-                withExtendedLifetime(publisher) {}
-            } else if subscribers.isLocal {
-                thread.isDelivering = true
-                withUnsafePointer(to: event) { subscribers.post(RawEvent(reading: $0), from: publisher, on: thread) }
-                call(subscribers, event, on: thread, from: publisher)
-                leave(address, slot)
-                thread.finish()
-                withExtendedLifetime(publisher) {}
-            } else {
-                leave(address, slot)
-                publishFully(event, from: publisher, causedBy: nil)
+            let slot = thread.slot
+            var address = first
+            while true {
+                slot.pointee.setSubscribers(address)
+                let now = current.load(ordering: .sequentiallyConsistent)
+                if now == address { break }
+                // Another thread may have kept the replaced list because this slot named it for a moment.
+                slot.pointee.setSubscribers(0)
+                sweep()
+                address = now
+            }
+            guard let pointer = UnsafeRawPointer(bitPattern: address) else {
+                slot.pointee.setSubscribers(0)
+                return
+            }
+            // The slot named the list while it was current, so it is not released before the slot is empty again.
+            Unmanaged<SubscriberList>.fromOpaque(pointer)._withUnsafeGuaranteedRef { subscribers in
+                if subscribers.isPlain {
+                    thread.isDelivering = true
+                    thread.publisher = .passUnretained(publisher)
+                    call(subscribers, event, on: thread, from: publisher)
+                    leave(address, slot)
+                    thread.finish()
+                    // The thread's object pointed to the publisher without holding it.
+                    withExtendedLifetime(publisher) {}
+                } else if subscribers.isLocal {
+                    thread.isDelivering = true
+                    withUnsafePointer(to: event) {
+                        subscribers.post(RawEvent(reading: $0), from: publisher, on: thread)
+                    }
+                    call(subscribers, event, on: thread, from: publisher)
+                    leave(address, slot)
+                    thread.finish()
+                    withExtendedLifetime(publisher) {}
+                } else {
+                    leave(address, slot)
+                    publishFully(event, from: publisher, causedBy: nil)
+                }
             }
         }
     }
