@@ -206,13 +206,14 @@ extension Peer {
     ///
     /// An event that is not taken counts as never offered.
     ///
-    /// - Parameter ifThereIsRoom: whether the outbox refuses the event once waiting has begun.
-    /// - Returns: The outcome; nil if the peer is leaving, and events of this name go to other peers now.
+    /// - Parameter ifFull: with `wait` the outbox refuses the event once waiting has begun.
+    /// - Returns: The outcome; nil if the peer is leaving, and events of this name go to other peers now. With `drop`
+    ///   nil means that the event was not taken: the method for several peers reports such a loss.
     func send(
         _ context: BorrowedContext,
         name: Topic,
         payload: UnsafeRawBufferPointer,
-        ifThereIsRoom: Bool
+        ifFull: FullOutboxAction
     ) -> Forwarded? {
         func send(over link: Link) -> Enqueued {
             link.send(
@@ -220,33 +221,33 @@ extension Peer {
                 name: name.name,
                 number: name.number,
                 payload: payload,
-                ifThereIsRoom: ifThereIsRoom
+                ifThereIsRoom: ifFull == .wait
             )
         }
         if let onlyLink {
-            return onlyLink._withUnsafeGuaranteedRef { forwarded(send(over: $0), name.name) }
+            return onlyLink._withUnsafeGuaranteedRef { forwarded(send(over: $0), name.name, ifFull) }
         }
         while true {
             switch taker(of: name.name) {
             case .left: return nil
-            case .closed(let reason): return .failed(unavailable(name.name, reason))
+            case .closed(let reason): return ifFull == .drop ? nil : .failed(unavailable(name.name, reason))
             case .link(let link):
                 let outcome = send(over: link)
                 if isRenewed, case .ended = outcome {
                     renew(after: link)
                 } else {
-                    return forwarded(outcome, name.name)
+                    return forwarded(outcome, name.name, ifFull)
                 }
             }
         }
     }
 
-    private func forwarded(_ outcome: Enqueued, _ name: String) -> Forwarded? {
+    private func forwarded(_ outcome: Enqueued, _ name: String, _ ifFull: FullOutboxAction) -> Forwarded? {
         switch outcome {
         case .accepted: .taken
         case .crowded: .awaitsRoom
         case .left: nil
-        default: .failed(refusal(of: name, outcome))
+        default: ifFull == .drop ? nil : .failed(refusal(of: name, outcome))
         }
     }
 

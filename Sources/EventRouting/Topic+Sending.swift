@@ -45,7 +45,7 @@ extension Topic {
     ) -> Forwarded {
         if receipts == nil, held == nil, let alone = Fanout.sole(among: targets, attached) {
             let sent = context.withBorrowed {
-                alone.send($0, name: self, payload: payload, ifThereIsRoom: ifThereIsRoom)
+                alone.send($0, name: self, payload: payload, ifFull: ifThereIsRoom ? .wait : .fail)
             }
             if let sent { return sent }
             return sendToThoseWhoStay(

@@ -53,7 +53,9 @@ final class TopicForwarder: EventForwarder {
         defer { encoded.giveBack() }
         var triesAlone = true
         if receipts == nil, held == nil, refusal == nil, router.tap == nil, let sole = fanout.sole {
-            let sent = sole._withUnsafeGuaranteedRef { send(encoded.bytes, context, ifFull, to: $0) }
+            let sent = sole._withUnsafeGuaranteedRef { sole in
+                sole.send(context, name: topic, payload: encoded.bytes, ifFull: ifFull)
+            }
             if let sent { return sent }
             triesAlone = false
         }
@@ -69,20 +71,6 @@ final class TopicForwarder: EventForwarder {
             triesAlone: triesAlone,
             held: &held
         )
-    }
-
-    /// Puts an event into the outbox of the only peer that gets it.
-    ///
-    /// - Returns: The outcome; nil if the caller has to use the method for several peers, which also reports losses.
-    private func send(
-        _ payload: UnsafeRawBufferPointer,
-        _ context: BorrowedContext,
-        _ ifFull: FullOutboxAction,
-        to sole: Peer
-    ) -> Forwarded? {
-        let sent = sole.send(context, name: topic, payload: payload, ifThereIsRoom: ifFull == .wait)
-        if ifFull == .drop { if case .taken? = sent { return sent } else { return nil } }
-        return sent
     }
 
     /// - Parameter triesAlone: whether the method for one peer may be tried; false if that method has just failed.
@@ -114,7 +102,7 @@ final class TopicForwarder: EventForwarder {
             )
         case .drop:
             if triesAlone, receipts == nil, held == nil, let alone = Fanout.sole(among: targets, attached),
-                let sent = context.withBorrowed({ send(payload, $0, ifFull, to: alone) })
+                let sent = context.withBorrowed({ alone.send($0, name: topic, payload: payload, ifFull: ifFull) })
             {
                 return sent
             }
