@@ -4,7 +4,8 @@ package import Glibc
 package import Darwin
 #endif
 
-/// The hot path: each function makes one system call, repeats it if a signal interrupts it, and allocates nothing.
+/// The hot path: each function makes one system call, repeats it if a signal interrupts it, and allocates nothing
+/// unless the list of a write's pieces is too long for the stack.
 ///
 /// Nothing here gives the kernel a control buffer, so the kernel closes descriptors that a peer passes along, instead
 /// of installing them in this process.
@@ -26,6 +27,17 @@ extension UnixSocket {
         withUnsafeTemporaryAllocation(of: iovec.self, capacity: 2) { vectors in
             vectors.initializeElement(at: 0, to: iovec(reading: first))
             vectors.initializeElement(at: 1, to: iovec(reading: second))
+            return send(socket, vectors: UnsafeBufferPointer(vectors))
+        }
+    }
+
+    /// Sends what fits now of several pieces in a row, in one call that takes the first 1,024 of them.
+    package static func send(_ socket: CInt, pieces: [UnsafeRawBufferPointer]) -> IOOutcome {
+        if pieces.count == 1 { return send(socket, pieces[0]) }
+        return withUnsafeTemporaryAllocation(of: iovec.self, capacity: pieces.count) { vectors in
+            for (index, piece) in pieces.enumerated() {
+                vectors.initializeElement(at: index, to: iovec(reading: piece))
+            }
             return send(socket, vectors: UnsafeBufferPointer(vectors))
         }
     }

@@ -82,6 +82,12 @@ package enum UnixSocket {
         shutdown(socket, CInt(SHUT_WR)) == 0
     }
 
+    /// Lets nothing more arrive: what has arrived can still be received, and then comes the end.
+    @discardableResult
+    package static func shutdownRead(_ socket: CInt) -> Bool {
+        shutdown(socket, CInt(SHUT_RD)) == 0
+    }
+
     /// Ends the connection in both directions and wakes the threads that wait in it; the number stays taken.
     ///
     /// - Returns: `false` when the connection had ended already.
