@@ -45,7 +45,7 @@ package final class TypedKeyFinder<E: DomainEvent>: EventKeyFinder {
     package func place(of payload: UnsafeRawBufferPointer) -> KeyPlace? {
         // The receiver of the event reports why it cannot be decoded.
         let scratch = PayloadScratch.current.takeUnretainedValue()
-        guard let event = try? scratch.decode(payload, by: coder) else { return nil }
+        guard let event = try? coder.decode(payload, with: scratch.decoder) else { return nil }
         return place(ofEvent: event)
     }
 }

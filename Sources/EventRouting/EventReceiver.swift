@@ -175,7 +175,7 @@ final class TypedReceiver<Event: DomainEvent>: ChannelReceiver<Event>, @unchecke
     }
 
     override func decode(_ payload: UnsafeRawBufferPointer, in scratch: PayloadScratch) throws -> Event {
-        try scratch.decode(payload, by: coder)
+        try coder.decode(payload, with: scratch.decoder)
     }
 }
 

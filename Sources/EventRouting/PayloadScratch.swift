@@ -5,14 +5,13 @@ import Locks
 
 /// A thread's encoder, decoder and buffer, kept from one event to the next.
 ///
-/// Encoding and decoding run user code, which may publish. A call that finds the scratch in use makes a temporary
-/// scratch.
+/// Encoding and decoding run user code, which may publish. A call that finds the encoder and the buffer in use makes a
+/// temporary scratch. A decoder in use makes a temporary decoder itself.
 final class PayloadScratch {
     private let encoder = CBOREncoder()
-    private let decoder = CBORDecoder()
+    let decoder = CBORDecoder()
     private let buffer = CBORBuffer(minimumCapacity: 1_024)
     @exclusivity(unchecked) private var isEncoding = false
-    @exclusivity(unchecked) private var isDecoding = false
 
     /// The size in bytes of the largest buffer that is kept for the next event.
     private static let keptBytes = 4 << 20
@@ -64,15 +63,5 @@ final class PayloadScratch {
     private func endEncoding() {
         buffer.removeAll(keepingCapacity: buffer.capacity <= Self.keptBytes)
         isEncoding = false
-    }
-
-    /// Decodes an event from its payload.
-    ///
-    /// - Throws: `CBORError`.
-    func decode<E: DomainEvent>(_ payload: UnsafeRawBufferPointer, by coder: PayloadCoder<E>) throws -> E {
-        guard !isDecoding else { return try coder.decode(payload, with: CBORDecoder()) }
-        isDecoding = true
-        defer { isDecoding = false }
-        return try coder.decode(payload, with: decoder)
     }
 }
