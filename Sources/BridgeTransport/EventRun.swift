@@ -61,7 +61,7 @@ package struct EventRun {
     }
 
     /// Whether the calling thread still reads: if not, another thread has taken over the events behind the one in hand.
-    var isMine: Bool { !strand.isLost(turn) }
+    package var isMine: Bool { !strand.isLost(turn) }
 
     /// How many bytes the frames behind the one in hand have; 0 if another thread has taken them over.
     var bytesBehind: Int { isMine ? reader?._withUnsafeGuaranteedRef { $0.restBytes } ?? 0 : 0 }

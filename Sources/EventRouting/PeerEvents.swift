@@ -7,7 +7,7 @@ package import DomainEvents
 ///
 /// From the handshake on, each link has such an object, which takes only what the peer's identity and rights allow.
 package final class PeerEvents: LinkEventSink, @unchecked Sendable {
-    // Sendable: `last` and `foreignSources` belong to the thread that reads the link; the rest is constant.
+    // Sendable: `last`, `kept` and `foreignSources` belong to the thread that reads the link; the rest is constant.
     let router: EventRouter
     let peer: Peer
     // These two belong to the router. They are here as well because a reference that is taken from another object is
@@ -27,6 +27,12 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
     ///
     /// Only on the thread that reads the link.
     @exclusivity(unchecked) private(set) var last: EventID?
+    /// The receivers that the last run's events had, for the next run: if they are still the present ones, they are
+    /// found without a lock.
+    ///
+    /// Nil during a run, and if other peers were among them: they would be kept until the next run, and may be gone by
+    /// then. Only on the thread that reads the link.
+    @exclusivity(unchecked) private var kept: Fanout?
 
     /// - Parameters:
     ///   - publishable: the names of the events that the peer may publish; nil for any.
@@ -177,7 +183,10 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
             return forbidden(run, over: link, text)
         }
         link.tookInHand(name: topic.number)
-        var fanout = topic.fanout
+        var fanout: Fanout
+        if let former = kept.take(), topic.isCurrent(former) { fanout = former } else { fanout = topic.fanout }
+        // If the handlers were slow, another thread reads by now.
+        defer { if run.isMine, fanout.pooled == nil, !fanout.isWanted(otherThan: peer) { kept = fanout } }
         while true {
             if let outcome = receiveHere(&run, of: topic, to: fanout) {
                 if case .handled = outcome { return .handled }

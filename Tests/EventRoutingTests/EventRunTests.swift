@@ -36,6 +36,22 @@ struct EventRunTests {
         #expect([first, second].map(\.statistics.waiting) == [3, 2])
     }
 
+    @Test("though the link's last run had other receivers")
+    func lastRun() throws {
+        let events = PeerEvents(of: sender, to: bench.router)
+        let reader = bench.peer("reader", wants: [Self.name])
+        func receive(_ sequence: UInt64) throws {
+            try bench.receive(sequence, .text(Self.name), payload: [0xA0], from: sender, by: events)
+        }
+        try receive(1)
+        try receive(2)
+        bench.router.add(reader)
+        try receive(3)
+        bench.router.exchange(adding: [], leaving: [reader])
+        try receive(4)
+        #expect(reader.statistics.waiting == 1)
+    }
+
     @Test("though events of another name come between them")
     func names() throws {
         let (first, second) = (bench.peer("first", wants: [Self.name]), bench.peer("second", wants: ["ParcelSent"]))

@@ -55,14 +55,17 @@ final class RoutingBench: Sendable {
 
     /// Routes an event that a peer brings: a run of one.
     ///
-    /// - Parameter publishable: the names of the events that the peer may publish; nil for any.
+    /// - Parameters:
+    ///   - publishable: the names of the events that the peer may publish; nil for any.
+    ///   - events: takes the event; nil for an object that takes no other event.
     @discardableResult
     func receive(
         _ sequence: UInt64,
         _ name: WireName,
         payload: [UInt8],
         from sender: Peer,
-        publishable: Set<EventName>? = nil
+        publishable: Set<EventName>? = nil,
+        by events: PeerEvents? = nil
     ) throws -> EventDisposition {
         let head = EventHead(sequence: sequence, id: .sender(number: sequence), nanosecondsSinceEpoch: 1, name: name)
         let context = EventContext(
@@ -70,6 +73,7 @@ final class RoutingBench: Sendable {
             nanosecondsSinceEpoch: 1
         )
         let link = sender.link
+        let events = events ?? PeerEvents(of: sender, to: router, publishable: publishable)
         return try payload.withUnsafeBytes { payload in
             try withUnsafePointer(to: context) { context in
                 var run = EventRun(
@@ -79,7 +83,7 @@ final class RoutingBench: Sendable {
                     payload: payload,
                     strand: link.strand
                 )
-                return try PeerEvents(of: sender, to: router, publishable: publishable).link(link, received: &run)
+                return try events.link(link, received: &run)
             }
         }
     }
