@@ -229,7 +229,16 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
         var crowded: [Peer] = []
         let outcome = fanout.deliverHere(payload, context: context, strand: run.strand) { held in
             if fanout.isWanted(otherThan: peer) {
-                var passed = passOn(topic, payload, context, wantsReceipt: wantsReceipt, to: fanout, held: &held)
+                var passed = topic.send(
+                    payload,
+                    context: context,
+                    except: peer,
+                    wantsReceipt: wantsReceipt,
+                    to: fanout.targets(of: payload, except: peer),
+                    attached: fanout.attached,
+                    held: &held,
+                    by: router
+                )
                 if !passed.crowded.isEmpty, link.wasReadToEnd { swap(&crowded, &passed.crowded) }
                 sent = passed
             }
@@ -254,27 +263,6 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
         // not wait.
         for target in crowded { router.recoveryGate.wait(peer, for: target) }
         return settled(outcome, topic, run, context, sent, over: link)
-    }
-
-    /// Passes an event on to the other peers that want it.
-    private func passOn(
-        _ topic: Topic,
-        _ payload: UnsafeRawBufferPointer,
-        _ context: EventContext,
-        wantsReceipt: Bool,
-        to fanout: Fanout,
-        held: inout HeldEvents?
-    ) -> Topic.Sent {
-        topic.send(
-            payload,
-            context: context,
-            except: peer,
-            wantsReceipt: wantsReceipt,
-            to: fanout.targets(of: payload, except: peer),
-            attached: fanout.attached,
-            held: &held,
-            by: router
-        )
     }
 
     private func settlement(
