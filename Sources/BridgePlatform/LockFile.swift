@@ -8,7 +8,7 @@ package import Darwin
 
 /// A file that at most one process holds locked, with that process's number in it.
 ///
-/// The lock ends with the descriptor, and so with the process, however the process dies.
+/// The lock ends with this object or with the process, however the process dies.
 package final class LockFile: Sendable {
     private let descriptor: FileDescriptor
     private let name: String
@@ -17,6 +17,14 @@ package final class LockFile: Sendable {
         self.descriptor = descriptor
         self.name = name
     }
+
+    deinit { unlock() }
+
+    /// Ends the lock now.
+    ///
+    /// Closing the file would not be enough: a process that is being started has copies of all descriptors until its
+    /// program begins.
+    package func unlock() { _ = cbp_file_unlock(descriptor.rawValue) }
 
     package func status() throws(SystemError) -> FileStatus {
         var status = stat()

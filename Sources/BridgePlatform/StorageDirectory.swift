@@ -168,11 +168,14 @@ package final class StorageDirectory: Sendable {
         try SystemError.check("synchronizing the directory") { fsync(descriptor.rawValue) }
     }
 
-    /// Opens a file to lock it, and makes the file if it is missing.
-    package func openLock(_ name: String) throws(SystemError) -> LockFile {
+    /// Opens a file to lock it.
+    ///
+    /// - Parameter makes: whether a missing file is made.
+    package func openLock(_ name: String, makes: Bool = true) throws(SystemError) -> LockFile {
+        // O_NONBLOCK, because another process may have put a pipe there, whose opening would wait.
+        let flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | (makes ? O_CREAT : 0)
         let number = try SystemError.check("opening the lock file \(name)") {
-            // O_NONBLOCK, because another process may have put a pipe there, whose opening would wait.
-            openat(descriptor.rawValue, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600)
+            openat(descriptor.rawValue, name, flags, 0o600)
         }
         return LockFile(FileDescriptor(owning: number), name: name)
     }

@@ -243,6 +243,10 @@ int cbp_file_try_lock(int descriptor) {
     return flock(descriptor, LOCK_EX | LOCK_NB);
 }
 
+int cbp_file_unlock(int descriptor) {
+    return flock(descriptor, LOCK_UN);
+}
+
 int cbp_terminal_width(int descriptor) {
     struct winsize size;
     return ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;

@@ -56,7 +56,14 @@ struct LeftOutboxes {
         var registers: [Register] = []
         for name in try directory.names() {
             guard let stem = OutboxRegister.stem(of: name) else { continue }
-            let lock = try directory.openLock(name)
+            let lock: LockFile
+            do throws(SystemError) {
+                lock = try directory.openLock(name, makes: false)
+            } catch {
+                // Its host has just ended, and has removed it.
+                if error.isMissingFile { continue }
+                throw error
+            }
             // Another host of this process may have the journal, too.
             guard try lock.tryLock(), let text = try Self.text(of: name, in: directory) else { continue }
             registers.append(Register(name: name, stem: stem, text: text, lock: lock))
@@ -100,8 +107,8 @@ struct LeftOutboxes {
     }
 
     private func recoverAll() {
-        // The locks are held until the end.
-        defer { withExtendedLifetime(registers) {} }
+        // The locks are held until the end, and no longer: the caller may keep this value.
+        defer { for register in registers { register.lock.unlock() } }
         for register in registers {
             if host.isEnding { return }
             do throws(SystemError) {

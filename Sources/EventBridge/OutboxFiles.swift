@@ -160,7 +160,6 @@ final class OutboxFiles: @unchecked Sendable {
             defer { registerLock = nil }
             return registerLock
         }
-        // The file is closed without the lock of this object.
-        withExtendedLifetime(held) {}
+        held?.unlock()
     }
 }

@@ -46,6 +46,8 @@ int cbp_peer_credentials(int descriptor, int32_t *_Nonnull pid, uint32_t *_Nonnu
 int cbp_directory_open(int directory, const char *_Nonnull name);
 /// Takes the lock of an open file for as long as the file is open; EWOULDBLOCK if another holder has it.
 int cbp_file_try_lock(int descriptor);
+/// Ends the lock of an open file, even if another process has a copy of the descriptor.
+int cbp_file_unlock(int descriptor);
 
 /// Columns of the terminal; 0 if the descriptor leads to none, or the terminal does not know.
 int cbp_terminal_width(int descriptor);
