@@ -61,6 +61,7 @@ package final class FrameTarget: FuzzTarget {
                     guard let (head, offset) = read, head.isPlain, head.id == id, head.name == .number(run.name),
                         head.sequence == event.sequence, head.nanosecondsSinceEpoch == event.nanosecondsSinceEpoch,
                         head.settledBelow?.asWritten == event.settledBelow,
+                        head.cause == event.causes.cause?.wireID, head.root == event.causes.root?.wireID,
                         event.payloadOffset == FrameDecoder.headBytes + offset
                     else { throw BrokenInvariant(description: "in a run \(event), but \(String(describing: read))") }
                 }

@@ -64,16 +64,7 @@ extension ControlMessage {
             writer.unsigned(milliseconds)
             writer.text(reason)
         case .acknowledge(let acknowledgement, let incarnation):
-            begin(.acknowledge, acknowledgement.unwanted > 0 ? 5 : 4)
-            writer.unsigned(incarnation)
-            writer.unsigned(acknowledgement.mark)
-            writer.unsigned(acknowledgement.after)
-            writer.arrayHead(acknowledgement.ranges.count * 2)
-            for range in acknowledgement.ranges {
-                writer.unsigned(range.lowerBound)
-                writer.unsigned(range.upperBound)
-            }
-            if acknowledgement.unwanted > 0 { writer.unsigned(acknowledgement.unwanted) }
+            acknowledgement.encodeBody(incarnation: incarnation, writer)
         case .refuse(let refusal):
             begin(.refuse, 3)
             writer.unsigned(refusal.sequence)
@@ -163,7 +154,7 @@ extension ControlMessage {
         case .interest: .interest(try decodeInterest(&reader, limits: limits))
         case .ready: .ready
         case .moreTime: .moreTime(milliseconds: try reader.readNumber(), reason: try reader.readText())
-        case .acknowledge: try decodeAcknowledgement(&reader, &rest)
+        case .acknowledge: try Acknowledgement.decodeRest(&reader, &rest)
         case .refuse:
             .refuse(
                 Refusal(
@@ -312,27 +303,6 @@ extension ControlMessage {
             receipt.passedOnTo.append(process)
         }
         return receipt
-    }
-
-    /// - Parameter rest: how many elements the frame has beyond those that every acknowledgement has.
-    private static func decodeAcknowledgement(_ reader: inout CBORReader, _ rest: inout Int) throws -> ControlMessage {
-        let incarnation = try reader.readUnsigned()
-        var acknowledgement = Acknowledgement(mark: try reader.readUnsigned(), after: try reader.readUnsigned())
-        guard let count = try reader.readArrayHead(), count % 2 == 0, count / 2 <= Acknowledgement.maximumRanges else {
-            throw LinkViolation("an acknowledgement has at most \(Acknowledgement.maximumRanges) ranges of two numbers")
-        }
-        acknowledgement.ranges.reserveCapacity(count / 2)
-        for _ in 0..<(count / 2) {
-            let first = try reader.readNumber()
-            let last = try reader.readNumber()
-            guard first <= last else { throw LinkViolation("\(first) to \(last) is no range") }
-            acknowledgement.ranges.append(first...last)
-        }
-        if rest > 0, reader.nextMajorType == .unsigned {
-            acknowledgement.unwanted = try reader.readNumber()
-            rest -= 1
-        }
-        return .acknowledge(acknowledgement, incarnation: incarnation)
     }
 
     /// The kind of a frame, read without decoding the rest; nil if no known frame begins like this frame.

@@ -17,6 +17,8 @@ extension EventFrame {
                 nanosecondsSinceEpoch: event.nanosecondsSinceEpoch,
                 name: .number(name)
             )
+            head.cause = event.causes.cause?.wireID
+            head.root = event.causes.root?.wireID
             if let settledBelow = event.settledBelow { head.settledBelow = UntrustedNumber(settledBelow) }
             return (head, event.payloadOffset - FrameDecoder.headBytes)
         }
@@ -133,22 +135,19 @@ extension EventFrame {
             id = number
         }
         guard let time = number(in: body, at: &position), let name = number(in: body, at: &position) else { return nil }
+        var causes = NearCauses()
         var settledBelow: UInt64?
         if body[position] == 0xF6 {
             position &+= 1
         } else {
-            // 12 bytes hold the option's head and key, a number of at most nine bytes, and a byte of payload.
-            guard body.count &- position >= 12,
-                UInt16(bigEndian: body.loadUnaligned(fromByteOffset: position, as: UInt16.self)) == onlySettledBelow
-            else { return nil }
-            position &+= 2
-            settledBelow = number(in: body, at: &position)
-            guard settledBelow != nil else { return nil }
+            guard let options = nearOptions(in: body, at: &position) else { return nil }
+            (causes, settledBelow) = options
         }
         let event = ArrivedEvent(
             sequence: sequence,
             number: id,
             nanosecondsSinceEpoch: time,
+            causes: causes,
             settledBelow: settledBelow,
             start: start,
             frameLength: FrameDecoder.headBytes &+ body.count,
@@ -157,12 +156,49 @@ extension EventFrame {
         return (event, name)
     }
 
+    /// Reads the options of a ``PlainHead`` that has some, and moves `position` behind them; nil for all other options,
+    /// and if only few bytes follow an option.
+    private static func nearOptions(
+        in body: UnsafeRawBufferPointer,
+        at position: inout Int
+    ) -> (causes: NearCauses, settledBelow: UInt64?)? {
+        let count = body[position] &- 0xA0
+        guard 1...3 ~= count else { return nil }
+        position &+= 1
+        var causes = NearCauses()
+        var settledBelow: UInt64?
+        var previous: UInt8 = 0
+        for _ in 0..<count {
+            // An option's key, its number of at most nine bytes, and a byte of the next option or of payload.
+            guard body.count &- position >= 11 else { return nil }
+            let key = body[position]
+            guard key > previous else { return nil }
+            previous = key
+            position &+= 1
+            let isOfReceiver = body[position] & 0xE0 == 0x20
+            guard let number = number(in: body, at: &position, ofType: isOfReceiver ? 0x20 : 0) else { return nil }
+            switch (UInt64(key), isOfReceiver) {
+            case (Option.cause, _): causes.cause = isOfReceiver ? .receiver(number) : .sender(number)
+            case (Option.root, _): causes.root = isOfReceiver ? .receiver(number) : .sender(number)
+            case (Option.settledBelow, false): settledBelow = number
+            default: return nil
+            }
+        }
+        return (causes, settledBelow)
+    }
+
     /// Reads the number at `position`, and moves `position` behind it; nil if something else begins there.
     ///
     /// The caller has checked that nine bytes are left.
+    ///
+    /// - Parameter type: the upper three bits of the first byte.
     @inline(__always)
-    static func number(in body: UnsafeRawBufferPointer, at position: inout Int) -> UInt64? {
-        let initial = body[position]
+    static func number(
+        in body: UnsafeRawBufferPointer,
+        at position: inout Int,
+        ofType type: UInt8 = 0
+    ) -> UInt64? {
+        let initial = body[position] &- type
         position &+= 1
         switch initial {
         case 0..<24: return UInt64(initial)

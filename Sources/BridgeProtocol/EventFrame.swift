@@ -37,12 +37,13 @@ package struct EventHead: Sendable, Hashable {
     /// The worker's bookmark, which the host keeps with the event; sent only to a host that keeps bookmarks.
     package var bookmark: [UInt8]?
 
-    /// Whether the event may be part of a run: the events of a run differ only in sequence, number, time, settled mark
-    /// and payload.
+    /// Whether the event may be part of a run: the events of a run differ only in sequence, number, time, settled mark,
+    /// payload, and causes of the two processes that the link connects.
     package var isPlain: Bool {
         guard case .number = name else { return false }
-        return attempt == 1 && cause == nil && root == nil && traceparent == nil && !wantsReceipt && !isReplay
-            && bookmark == nil
+        if case .other = cause { return false }
+        if case .other = root { return false }
+        return attempt == 1 && traceparent == nil && !wantsReceipt && !isReplay && bookmark == nil
     }
 
     package init(sequence: UInt64, id: WireID, nanosecondsSinceEpoch: UInt64, name: WireName) {
@@ -143,8 +144,8 @@ package enum EventFrame {
         }
     }
 
-    /// The head of most events that have no cause: it has a number for the name, and no option but
-    /// ``EventHead/settledBelow``.
+    /// The head of most events: it has a number for the name, and no options but causes of the two processes that the
+    /// link connects and ``EventHead/settledBelow``.
     package struct PlainHead {
         private let sequence: UInt64
         /// The spelling of the event's source; empty if this side offers the event.
@@ -152,6 +153,7 @@ package enum EventFrame {
         private let number: UInt64
         private let time: UInt64
         private let name: UInt64
+        private let causes: NearCauses
         private let settledBelow: UInt64?
 
         /// How many bytes the head has.
@@ -165,6 +167,7 @@ package enum EventFrame {
             number: UInt64,
             nanosecondsSinceEpoch: UInt64,
             name: UInt64,
+            causes: NearCauses,
             settledBelow: UInt64?
         ) {
             self.sequence = sequence
@@ -172,10 +175,14 @@ package enum EventFrame {
             self.number = number
             time = nanosecondsSinceEpoch
             self.name = name
+            self.causes = causes
             self.settledBelow = settledBelow
             let id = source.isEmpty && number == sequence ? 1 : source.count + Self.length(of: number)
-            // One byte begins the options, and the key of the only option takes another.
-            let options = settledBelow.map { 2 + Self.length(of: $0) } ?? 1
+            // One byte begins the options, and the key of each option takes another.
+            var options = 1
+            if let cause = causes.cause { options += 1 + Self.length(of: cause) }
+            if let root = causes.root { options += 1 + Self.length(of: root) }
+            if let settledBelow { options += 1 + Self.length(of: settledBelow) }
             // Besides the four numbers, the head has the frame's length, the array's head and the kind.
             length =
                 FrameDecoder.headBytes + 2 + Self.length(of: sequence) + id + Self.length(of: nanosecondsSinceEpoch)
@@ -187,6 +194,12 @@ package enum EventFrame {
             if number <= UInt64(UInt8.max) { return 2 }
             if number <= UInt64(UInt16.max) { return 3 }
             return number <= UInt64(UInt32.max) ? 5 : 9
+        }
+
+        private static func length(of id: NearID) -> Int {
+            switch id {
+            case .sender(let number), .receiver(let number): length(of: number)
+            }
         }
 
         /// Writes the head to `start`, where there is room for ``length`` bytes and the payload.
@@ -209,17 +222,24 @@ package enum EventFrame {
             }
             next += CBORWriter.storeHead(0, time, at: next)
             next += CBORWriter.storeHead(0, name, at: next)
-            if let settledBelow {
-                next.storeBytes(of: EventFrame.onlySettledBelow.bigEndian, as: UInt16.self)
-                _ = CBORWriter.storeHead(0, settledBelow, at: next + 2)
-            } else {
-                next.storeBytes(of: 0xF6, as: UInt8.self)
+            if causes.cause == nil, settledBelow == nil { return next.storeBytes(of: 0xF6, as: UInt8.self) }
+            let options = (causes.cause == nil ? 0 : 1) + (causes.root == nil ? 0 : 1) + (settledBelow == nil ? 0 : 1)
+            next.storeBytes(of: 0xA0 | UInt8(options), as: UInt8.self)
+            next += 1
+            if let cause = causes.cause { next += Self.store(Option.cause, cause, at: next) }
+            if let root = causes.root { next += Self.store(Option.root, root, at: next) }
+            if let settledBelow { _ = Self.store(Option.settledBelow, .sender(settledBelow), at: next) }
+        }
+
+        /// Writes an option; returns how many bytes it has.
+        private static func store(_ key: UInt64, _ value: NearID, at next: UnsafeMutableRawPointer) -> Int {
+            next.storeBytes(of: UInt8(key), as: UInt8.self)
+            switch value {
+            case .sender(let number): return 1 + CBORWriter.storeHead(0, number, at: next + 1)
+            case .receiver(let number): return 1 + CBORWriter.storeHead(0x20, number, at: next + 1)
             }
         }
     }
-
-    /// The head of a map of one option, and that option's key.
-    static let onlySettledBelow = UInt16(0xA1) << 8 | UInt16(Option.settledBelow)
 
     static func encode(_ id: WireID, _ writer: CBORWriter) {
         switch id {

@@ -24,6 +24,12 @@ package struct LinkParties: Sendable {
         self.ownIncarnation = ownIncarnation
     }
 
+    /// The sources of both sides' events, once the handshake is done: from then on the link keeps them.
+    @inline(__always)
+    package var established: (peer: Unmanaged<EventSource>, own: Unmanaged<EventSource>)? {
+        peer.map { (.passUnretained($0), .passUnretained(own)) }
+    }
+
     /// The incarnation that the peer's acknowledgements must carry; 0 before the handshake.
     package var peerIncarnation: UInt64 { peer?.incarnation ?? 0 }
 
@@ -51,6 +57,16 @@ package struct LinkParties: Sendable {
     /// The gap in a frame that this side has written.
     package func written(_ gap: GapFrame, name: String) -> Gap {
         Gap(gap, name: name, sender: own, receiver: peer ?? own)
+    }
+
+    /// An identity as a head in place spells it; nil for an event of a third process.
+    @inline(__always)
+    func near(_ id: BorrowedID) -> NearID? {
+        id.source._withUnsafeGuaranteedRef { source in
+            if source === own { return .sender(id.number) }
+            if let peer, source === peer || source == peer { return .receiver(id.number) }
+            return source == own ? .sender(id.number) : nil
+        }
     }
 
     // MARK: - What the peer writes

@@ -24,6 +24,8 @@ package struct EventRun {
     package private(set) var context: BorrowedContext
 
     private let source: Unmanaged<EventSource>
+    /// Whose events the frames of this run mean with a number alone: the side that sends them, and this side.
+    private let parties: (sender: Unmanaged<EventSource>, receiver: Unmanaged<EventSource>)
     /// The reader that has the events, and outlives the run; nil for one event with a head of its own.
     private let reader: Unmanaged<FrameReader>?
     /// The turn to read in which the run began.
@@ -31,11 +33,24 @@ package struct EventRun {
 
     /// The events that `reader` has; none of them is in hand yet.
     ///
-    /// - Parameter source: the origin of the events, which the caller keeps as long as the run is used.
-    init(of reader: FrameReader, from source: Unmanaged<EventSource>, strand: LinkStrand, turn: Int) {
+    /// The caller keeps the sources as long as the run is used.
+    ///
+    /// - Parameters:
+    ///   - source: the origin of the events.
+    ///   - peer: the side that sends the frames.
+    ///   - own: this side.
+    init(
+        of reader: FrameReader,
+        from source: Unmanaged<EventSource>,
+        peer: Unmanaged<EventSource>,
+        own: Unmanaged<EventSource>,
+        strand: LinkStrand,
+        turn: Int
+    ) {
         name = .number(reader.runName)
         (isOfPeer, wantsReceipt, hasBookmark) = (reader.runSource == nil, false, false)
         context = BorrowedContext(source: source, number: 0, nanosecondsSinceEpoch: 0, settledBelow: nil)
+        parties = (peer, own)
         (self.source, self.reader, self.strand, self.turn) = (source, .passUnretained(reader), strand, turn)
     }
 
@@ -56,6 +71,7 @@ package struct EventRun {
         (wantsReceipt, hasBookmark) = (head.wantsReceipt, head.bookmark != nil)
         self.context = BorrowedContext(context)
         source = .passUnretained(context.pointee.id.source)
+        parties = (source, source)
         (self.sequence, self.payload, self.strand) = (sequence, payload, strand)
         (reader, turn) = (nil, strand.turn)
     }
@@ -73,16 +89,25 @@ package struct EventRun {
             reader.takeNext().map { (event: $0, payload: reader.payload(of: $0)) }
         }
         guard let (event, payload) = next else { return false }
-        sequence = event.sequence.asWritten
+        sequence = event.pointee.sequence.asWritten
         self.payload = payload
         context = BorrowedContext(
             source: source,
-            number: event.number,
-            nanosecondsSinceEpoch: event.nanosecondsSinceEpoch,
-            settledBelow: event.settledBelow
+            number: event.pointee.number,
+            nanosecondsSinceEpoch: event.pointee.nanosecondsSinceEpoch,
+            settledBelow: event.pointee.settledBelow,
+            cause: event.pointee.causes.cause.map(borrowed),
+            root: event.pointee.causes.root.map(borrowed)
         )
         strand.eventArrived(sequence)
         return true
+    }
+
+    private func borrowed(_ id: NearID) -> BorrowedID {
+        switch id {
+        case .sender(let number): BorrowedID(source: parties.sender, number: number)
+        case .receiver(let number): BorrowedID(source: parties.receiver, number: number)
+        }
     }
 
     /// Gives the event in hand another context, which has to stay in place as long as ``context`` is read.

@@ -80,19 +80,20 @@ final class FrameReader: @unchecked Sendable {
     /// How many bytes the frames of the events that are not in hand yet have.
     var restBytes: Int { events[count - 1].end - inHand.end }
 
-    /// Takes the run's next event in hand; nil if there is none.
-    func takeNext() -> ArrivedEvent? {
-        guard taken < count else { return nil }
-        let event = events[taken]
+    /// Takes the run's next event in hand, and returns where it lies until the next run; nil if there is none.
+    func takeNext() -> UnsafePointer<ArrivedEvent>? {
+        guard taken < count, let first = events.baseAddress else { return nil }
+        let event = UnsafePointer(first + taken)
         taken &+= 1
-        length = origin &+ event.end
+        length = origin &+ event.pointee.end
         return event
     }
 
-    func payload(of event: ArrivedEvent) -> UnsafeRawBufferPointer {
-        let start = origin &+ event.start
+    @inline(__always)
+    func payload(of event: UnsafePointer<ArrivedEvent>) -> UnsafeRawBufferPointer {
+        let start = origin &+ event.pointee.start
         return UnsafeRawBufferPointer(
-            rebasing: buffer.readable[start &+ event.payloadOffset..<start &+ event.frameLength]
+            rebasing: buffer.readable[start &+ event.pointee.payloadOffset..<start &+ event.pointee.frameLength]
         )
     }
 

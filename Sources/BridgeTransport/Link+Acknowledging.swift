@@ -63,6 +63,7 @@ extension Link {
         at now: UInt64
     ) throws(LinkViolation) {
         let (woken, mayWrite) = try lock.withLock { () throws(LinkViolation) -> ([@Sendable () -> Void], Bool) in
+            try receiving.messageReceived(.acknowledge, eventsSent: sending.outbox.lastComposed, now: now)
             // A dead incarnation sent this acknowledgement: it says nothing about the present incarnation.
             guard incarnation == parties.peerIncarnation else { return ([], false) }
             let checked = try sending.credit(acknowledgement, at: now)

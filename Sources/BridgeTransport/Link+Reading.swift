@@ -201,17 +201,24 @@ extension Link {
         case FrameKind.gap.rawValue:
             try gapReceived(try GapFrame(decoding: body, limits: limits), frameLength: frame.count)
             return nil
+        case FrameKind.acknowledge.rawValue:
+            let (acknowledgement, incarnation) = try Acknowledgement.decode(body, limits: limits)
+            try acknowledged(acknowledgement, incarnation: incarnation, at: MonotonicClock.now())
+            return nil
         default: break
         }
         let decoded = try ControlMessage(decoding: body, limits: limits)
         let now = MonotonicClock.now()
+        if case .acknowledge(let acknowledgement, let incarnation)? = decoded {
+            // It has 24 elements or more, as a later version may write it: `kind(of:)` does not read such a head.
+            try acknowledged(acknowledgement, incarnation: incarnation, at: now)
+            return nil
+        }
         try lock.withLock { () throws(LinkViolation) in
             try receiving.messageReceived(decoded?.kind, eventsSent: sending.outbox.lastComposed, now: now)
         }
         guard let message = decoded else { return nil }
         switch message {
-        case .acknowledge(let acknowledgement, let incarnation):
-            try acknowledged(acknowledgement, incarnation: incarnation, at: now)
         case .refuse(let refusal):
             try refused(refusal, at: now)
         case .receipt(let receipt):
@@ -255,11 +262,19 @@ extension Link {
     /// Hands to the sink those events of a run that are not in hand yet.
     private func handleRun(of reader: FrameReader, _ turn: Int) throws {
         // Without a source or a sink the link is being torn down, and the events stay unacknowledged.
-        guard let source = reader.runSource ?? parties.peer, let sink = sinks.events else {
+        guard let sink = sinks.events, let (peer, own) = parties.established else {
             while reader.takeNext() != nil {}
             return
         }
-        var run = EventRun(of: reader, from: .passUnretained(source), strand: strand, turn: turn)
+        let source = reader.runSource
+        var run = EventRun(
+            of: reader,
+            from: source.map { .passUnretained($0) } ?? peer,
+            peer: peer,
+            own: own,
+            strand: strand,
+            turn: turn
+        )
         // The reader keeps the source only until its next run, which another thread may take meanwhile.
         try withExtendedLifetime(source) {
             while run.takeNext() { try handle(&run, with: sink) }

@@ -235,7 +235,7 @@ extension Link {
             isHeldBack: sending.holdsBack
         )
         if let acknowledgement = receiving.batchLeaves(leaving) {
-            batch.queue(.acknowledge(acknowledgement, incarnation: parties.ownIncarnation))
+            batch.queue(acknowledgement, incarnation: parties.ownIncarnation)
         }
     }
 

@@ -1,31 +1,39 @@
 /// What is known about an event, in a form that costs no references to copy.
 ///
-/// Nearly always this is a few numbers, and a context is made of them only for code that needs one: the handler of an
-/// event from another process, or a journal, a trace or an error of an event that leaves this process. The code that
-/// makes this value keeps alive what the value refers to, as long as the value is used.
+/// Nearly always this is a few numbers and uncounted sources. A context is made of them only for code that needs one:
+/// the handler of an event from another process, or a journal, a trace or an error of an event that leaves this
+/// process. The code that makes this value keeps alive what the value refers to, as long as the value is used.
 @usableFromInline
 package struct BorrowedContext: BitwiseCopyable {
     /// The event's origin.
     package let source: Unmanaged<EventSource>
     package let number: UInt64
     package let nanosecondsSinceEpoch: UInt64
+    /// As in ``EventContext/cause``.
+    package let cause: BorrowedID?
+    /// The first event of the chain of causes; may be nil if that is the cause or the event itself.
+    package let knownRoot: BorrowedID?
     private let settledBelow: UInt64?
-    /// The whole context, for an event with causes, a trace or an earlier attempt; nil if the numbers are enough.
+    /// The whole context, for an event with a trace, a bookmark or an earlier attempt; nil if the rest is enough.
     package let full: UnsafePointer<EventContext>?
 
-    /// An event without causes, sent for the first time.
+    /// An event that has no trace and no bookmark, and is sent for the first time.
     ///
-    /// - Parameter source: the event's origin, which the caller keeps as long as this value is used.
+    /// The caller keeps the sources as long as this value is used.
     package init(
         source: Unmanaged<EventSource>,
         number: UInt64,
         nanosecondsSinceEpoch: UInt64,
-        settledBelow: UInt64? = nil
+        settledBelow: UInt64? = nil,
+        cause: BorrowedID? = nil,
+        root: BorrowedID? = nil
     ) {
         self.source = source
         self.number = number
         self.nanosecondsSinceEpoch = nanosecondsSinceEpoch
         self.settledBelow = settledBelow
+        self.cause = cause
+        knownRoot = root
         full = nil
     }
 
@@ -34,6 +42,8 @@ package struct BorrowedContext: BitwiseCopyable {
         source = .passUnretained(context.pointee.id.source)
         number = context.pointee.id.number
         nanosecondsSinceEpoch = context.pointee.nanosecondsSinceEpoch
+        cause = context.pointee.cause.map { BorrowedID($0) }
+        knownRoot = context.pointee.knownRoot.map { BorrowedID($0) }
         settledBelow = nil
         full = context
     }
@@ -41,10 +51,21 @@ package struct BorrowedContext: BitwiseCopyable {
     /// The context itself.
     package var context: EventContext {
         full?.pointee
-            ?? EventContext(id: id, nanosecondsSinceEpoch: nanosecondsSinceEpoch, settledBelow: settledBelow)
+            ?? EventContext(
+                id: id,
+                nanosecondsSinceEpoch: nanosecondsSinceEpoch,
+                cause: cause?.id,
+                root: knownRoot?.id,
+                settledBelow: settledBelow
+            )
     }
 
-    package var id: EventID { EventID(source: source.takeUnretainedValue(), number: number) }
+    package var id: EventID { borrowedID.id }
+
+    package var borrowedID: BorrowedID { BorrowedID(source: source, number: number) }
+
+    /// As in ``EventContext/root``.
+    package var root: BorrowedID { knownRoot ?? cause ?? borrowedID }
 
     /// As in ``EventContext/attempt``.
     package var attempt: UInt64 { full.map { UInt64(clamping: $0.pointee.attempt) } ?? 1 }
@@ -58,8 +79,8 @@ package struct BorrowedContext: BitwiseCopyable {
     /// The event's bookmark; nil in most events.
     package var bookmark: WorkerBookmark? { full.flatMap { $0.pointee.bookmark } }
 
-    /// Whether nothing caused the event.
-    package var hasNoCause: Bool { full.map { $0.pointee.cause == nil } ?? true }
+    /// As in ``EventContext/traceparent``.
+    package var traceparent: Traceparent? { full.flatMap { $0.pointee.traceparent } }
 }
 
 extension EventContext {

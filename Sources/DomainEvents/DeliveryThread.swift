@@ -74,6 +74,22 @@ package final class DeliveryThread {
         return context
     }
 
+    /// The event in hand as the cause of an event that its handler publishes; nil if that event inherits a trace.
+    ///
+    /// Valid as long as the event is in hand.
+    var causeInHand: BorrowedContext? {
+        if context == nil, let borrowed { return borrowed.pointee.traceparent == nil ? borrowed.pointee : nil }
+        guard let context = resolvedContext(), context.traceparent == nil else { return nil }
+        // The thread's object holds the context, and with it the sources.
+        return BorrowedContext(
+            source: .passUnretained(context.id.source),
+            number: context.id.number,
+            nanosecondsSinceEpoch: context.nanosecondsSinceEpoch,
+            cause: context.cause.map { BorrowedID($0) },
+            root: context.knownRoot.map { BorrowedID($0) }
+        )
+    }
+
     func deferDelivery(_ delivery: DeferredPublish) {
         deferred.append(delivery)
         slot.pointee.hasDeferred = true

@@ -10,7 +10,7 @@ extension EventChannel {
         // Nothing gets the events: a relaxed load shows every subscription that this thread can know of.
         if first == 0 { return }
         DeliveryThread.unmanaged._withUnsafeGuaranteedRef { thread in
-            if thread.isDelivering { return publishFully(event, from: publisher, causedBy: nil) }
+            if thread.isDelivering { return publishFully(event, from: publisher, causedBy: nil, on: thread) }
             let slot = thread.slot
             var address = first
             while true {
@@ -47,7 +47,7 @@ extension EventChannel {
                     withExtendedLifetime(publisher) {}
                 } else {
                     leave(address, slot)
-                    publishFully(event, from: publisher, causedBy: nil)
+                    publishFully(event, from: publisher, causedBy: nil, on: thread)
                 }
             }
         }
@@ -131,19 +131,17 @@ extension EventChannel {
     /// Publishes an event in every other case: for other processes or other publishers, with a given cause, or while
     /// another event is in hand.
     @usableFromInline
-    func publishFully(_ event: E, from publisher: EventPublisher, causedBy cause: EventContext?) {
-        if cause == nil, !EventContext.isCurrent {
-            if forwardAlone(event, ifFull: .drop, as: { publisher.makeFreshContext() }) != nil { return }
-            guard let subscribers = currentSubscribers() else { return }
-            let context = publisher.makeContext(causedBy: nil)
-            _ = publish(event, context: context, to: subscribers, from: publisher, ifFull: .drop)
-        } else if isReached {
-            let context = cause.map { publisher.makeContext(causedBy: $0) } ?? publisher.makeContext()
-            let sent = context.withBorrowed { context in forwardAlone(event, ifFull: .drop, as: { context }) }
-            if sent != nil { return }
-            guard let subscribers = currentSubscribers() else { return }
-            _ = publish(event, context: context, to: subscribers, from: publisher, ifFull: .drop)
-        }
+    func publishFully(
+        _ event: E,
+        from publisher: EventPublisher,
+        causedBy cause: EventContext?,
+        on thread: DeliveryThread
+    ) {
+        guard isReached else { return }
+        if forwardAlone(event, causedBy: cause, from: publisher, ifFull: .drop, on: thread) != nil { return }
+        guard let subscribers = currentSubscribers() else { return }
+        let context = cause.map { publisher.makeContext(causedBy: $0) } ?? publisher.makeContext()
+        _ = publish(event, context: context, to: subscribers, from: publisher, ifFull: .drop)
     }
 
     // MARK: - One forwarder, and nothing else
@@ -152,19 +150,26 @@ extension EventChannel {
     ///
     /// This counts no reference to the list of receivers: the thread's slot names the list during the call.
     ///
-    /// - Parameter context: makes the event's context; called only if the event is published.
-    /// - Returns: The outcome; nil if the event was not published: it has other receivers or none, or this thread is
-    ///   using another list. Then the caller uses ``currentSubscribers()``.
-    func forwardAlone(_ event: E, ifFull: FullOutboxAction, as context: () -> BorrowedContext) -> Forwarded? {
-        let slot = DeliveryThread.unmanaged._withUnsafeGuaranteedRef { $0.slot }
+    /// - Parameter cause: the event's cause; nil for the event that the calling code handles, if it does.
+    /// - Returns: The outcome and the event's number; nil if the event was not published: it has other receivers or
+    ///   none, or this thread is using another list. Then the caller uses ``currentSubscribers()``.
+    func forwardAlone(
+        _ event: E,
+        causedBy cause: EventContext? = nil,
+        from publisher: EventPublisher,
+        ifFull: FullOutboxAction,
+        on thread: DeliveryThread
+    ) -> (outcome: Forwarded, number: UInt64)? {
+        let slot = thread.slot
         guard !slot.pointee.isBorrowing, let lent = lendList(to: slot) else { return nil }
         defer { takeBack(lent, from: slot) }
-        return lent._withUnsafeGuaranteedRef { list -> Forwarded? in
+        return lent._withUnsafeGuaranteedRef { list -> (outcome: Forwarded, number: UInt64)? in
             if list.onlyForwarder == nil { return nil }
-            let context = context()
-            var atOnce: HeldEvents?
-            // A constant for the forwarder would count a reference to it.
-            return list.onlyForwarder?.forward(event, context: context, ifFull: ifFull, receipts: nil, held: &atOnce)
+            guard cause == nil, let context = publisher.makeBorrowedContext(on: thread) else {
+                let context = cause.map { publisher.makeContext(causedBy: $0) } ?? publisher.makeContext()
+                return (context.withBorrowed { list.forwardAlone(event, $0, ifFull: ifFull) }, context.id.number)
+            }
+            return (list.forwardAlone(event, context, ifFull: ifFull), context.number)
         }
     }
 }

@@ -101,14 +101,12 @@ extension EventPublisher {
     }
 
     private func sendNow<E: DomainEvent>(_ event: E, to channel: EventChannel<E>) throws(DeliveryError) -> EventID? {
-        if EventContext.isCurrent { return try sendInHandler(event, to: channel) }
-        var number: UInt64 = 0
-        let sent = channel.forwardAlone(event, ifFull: .wait) {
-            let context = makeFreshContext()
-            number = context.number
-            return context
+        let isInHandler = EventContext.isCurrent
+        let sent = DeliveryThread.unmanaged._withUnsafeGuaranteedRef {
+            channel.forwardAlone(event, from: self, ifFull: isInHandler ? .fail : .wait, on: $0)
         }
-        if let sent { return try id(of: number, if: sent) }
+        if let sent { return try id(of: sent.number, if: sent.outcome) }
+        if isInHandler { return try sendInHandler(event, to: channel) }
         guard let subscribers = channel.currentSubscribers() else {
             let context = makeContext(causedBy: nil)
             try refuseAfterShutdown(channel.name, context)
@@ -132,8 +130,6 @@ extension EventPublisher {
         to channel: EventChannel<E>
     ) throws(DeliveryError) -> EventID? {
         let context = makeContext()
-        let sent = context.withBorrowed { context in channel.forwardAlone(event, ifFull: .fail) { context } }
-        if let sent { return try id(of: context.id.number, if: sent) }
         guard let subscribers = channel.currentSubscribers() else {
             try refuseAfterShutdown(channel.name, context)
             return context.id

@@ -22,7 +22,7 @@ extension EventPublisher {
         if openTransactions.load(ordering: .relaxed) != 0 {
             return publishInTransaction(event, to: channel, causedBy: cause)
         }
-        channel.publishFully(event, from: self, causedBy: cause)
+        channel.publishFully(event, from: self, causedBy: cause, on: .current)
     }
 
     /// Publishes an event without a type, with its own place in a distributed trace.

@@ -136,7 +136,7 @@ public final class EventPublisher: @unchecked Sendable {
     /// Publishes an event with another event as its cause; for threads, queues and tasks that a handler started.
     public func publish<E: DomainEvent>(_ event: E, causedBy cause: EventContext) {
         if openTransactions.load(ordering: .relaxed) != 0 { return publishInTransaction(event, causedBy: cause) }
-        channel(of: E.self).publishFully(event, from: self, causedBy: cause)
+        channel(of: E.self).publishFully(event, from: self, causedBy: cause, on: .current)
     }
 
     /// Publishes an event with its own place in a distributed trace, instead of the place of the event being handled.
@@ -167,7 +167,7 @@ public final class EventPublisher: @unchecked Sendable {
     func publishInTransaction<E: DomainEvent>(_ event: E, to channel: EventChannel<E>, causedBy cause: EventContext?) {
         guard let transaction = Transaction.current(of: self) else {
             guard let cause else { return channel.publish(event, from: self) }
-            return channel.publishFully(event, from: self, causedBy: cause)
+            return channel.publishFully(event, from: self, causedBy: cause, on: .current)
         }
         let context = makeContext(causedBy: cause ?? EventContext.current)
         let publish = { [self] in
@@ -192,15 +192,35 @@ public final class EventPublisher: @unchecked Sendable {
             error: "\(error)",
             handler: site.description
         )
-        channel(of: HandlerFailed.self).publishFully(failure, from: self, causedBy: context)
+        channel(of: HandlerFailed.self).publishFully(failure, from: self, causedBy: context, on: .current)
     }
 
     /// Makes the context of an event that the calling code publishes: its cause is the event that this code handles.
     func makeContext() -> EventContext { makeContext(causedBy: EventContext.current) }
 
-    /// Makes the context of an event that nothing caused; valid as long as this publisher lives.
-    func makeFreshContext() -> BorrowedContext {
-        BorrowedContext(source: .passUnretained(source), number: nextNumber(), nanosecondsSinceEpoch: WallTime.now())
+    /// Makes the context of an event that the calling code publishes, without a reference to anything; nil, and no
+    /// number is taken, if the event inherits a trace or if the calling code is an asynchronous handler.
+    ///
+    /// Valid as long as this publisher lives, and the event that the calling code handles is in hand.
+    ///
+    /// - Parameter thread: the calling thread's.
+    @inline(__always)
+    func makeBorrowedContext(on thread: DeliveryThread) -> BorrowedContext? {
+        if thread.isDelivering { return makeCausedContext(on: thread) }
+        if EventContext.handledByTask != nil { return nil }
+        let source = Unmanaged.passUnretained(source)
+        return BorrowedContext(source: source, number: nextNumber(), nanosecondsSinceEpoch: WallTime.now())
+    }
+
+    private func makeCausedContext(on thread: DeliveryThread) -> BorrowedContext? {
+        guard let cause = thread.causeInHand else { return nil }
+        return BorrowedContext(
+            source: .passUnretained(source),
+            number: nextNumber(),
+            nanosecondsSinceEpoch: WallTime.now(),
+            cause: cause.borrowedID,
+            root: cause.root
+        )
     }
 
     private func makeID() -> EventID { EventID(source: source, number: nextNumber()) }

@@ -98,6 +98,14 @@ package final class SubscriberList: @unchecked Sendable {
         )
     }
 
+    /// Hands an event to the forwarder that is the only receiver.
+    @inline(__always)
+    func forwardAlone<E: DomainEvent>(_ event: E, _ context: BorrowedContext, ifFull: FullOutboxAction) -> Forwarded {
+        var atOnce: HeldEvents?
+        // A constant for the forwarder would count a reference to it.
+        return onlyForwarder?.forward(event, context: context, ifFull: ifFull, receipts: nil, held: &atOnce) ?? .taken
+    }
+
     /// Puts an event that no caller waits for into the strands of this publisher's subscribers.
     @usableFromInline
     func post(_ event: RawEvent, from publisher: EventPublisher, on thread: DeliveryThread) {

@@ -123,7 +123,7 @@ package final class EventRouter: @unchecked Sendable {
 
     /// The error for an event of this process that the router does not take; nil if the router takes the event.
     func refusal(of topic: Topic, _ context: BorrowedContext) -> DeliveryError? {
-        hasClosedIntake && context.hasNoCause ? shutdownError(of: topic.name).identified(by: context.id) : nil
+        hasClosedIntake && context.cause == nil ? shutdownError(of: topic.name).identified(by: context.id) : nil
     }
 
     func shutdownError(of name: String) -> DeliveryError {

@@ -118,7 +118,8 @@ extension JournalCore {
         _ position: UInt64,
         to writer: SegmentWriter
     ) throws(JournalError) -> Bool {
-        guard context.full == nil, owed.isEmpty, let records = line.plainRecords(of: context.source),
+        guard context.full == nil, context.cause == nil, context.knownRoot == nil, owed.isEmpty,
+            let records = line.plainRecords(of: context.source),
             let record = records.record(forPayload: payload.count), writer.hasRoom(forStride: record.stride),
             record.stride <= longestStride(besideBookmarkOf: nil)
         else { return false }

@@ -34,21 +34,19 @@ package struct EventRecord: BitwiseCopyable {
         try Self.check(name.utf8.count)
         try Self.check(originBytes)
         var size = RecordLayout.headBytes + name.utf8.count + originBytes
-        if let full = context.full?.pointee {
-            if let cause = full.cause {
-                try Self.check(cause.origin.utf8.count)
-                flags |= RecordLayout.hasCause
-                size += RecordLayout.identityBytes + cause.origin.utf8.count
-            }
-            if full.traceparent != nil {
-                flags |= RecordLayout.hasTraceparent
-                size += RecordLayout.traceparentBytes
-            }
-            if let root = Self.spelledRoot(full) {
-                try Self.check(root.origin.utf8.count)
-                flags |= RecordLayout.hasRoot
-                size += RecordLayout.identityBytes + root.origin.utf8.count
-            }
+        if let cause = context.cause?.id {
+            try Self.check(cause.origin.utf8.count)
+            flags |= RecordLayout.hasCause
+            size += RecordLayout.identityBytes + cause.origin.utf8.count
+        }
+        if context.traceparent != nil {
+            flags |= RecordLayout.hasTraceparent
+            size += RecordLayout.traceparentBytes
+        }
+        if let root = Self.spelledRoot(context) {
+            try Self.check(root.origin.utf8.count)
+            flags |= RecordLayout.hasRoot
+            size += RecordLayout.identityBytes + root.origin.utf8.count
         }
         if let bookmark = context.bookmark {
             try Self.check(bookmark.worker.utf8.count)
@@ -94,8 +92,8 @@ package struct EventRecord: BitwiseCopyable {
     }
 
     /// The root that the record states; nil if the root follows from the cause or the event's identity.
-    private static func spelledRoot(_ context: EventContext) -> EventID? {
-        context.root == context.cause ?? context.id ? nil : context.root
+    private static func spelledRoot(_ context: BorrowedContext) -> EventID? {
+        context.root == context.cause ?? context.borrowedID ? nil : context.root.id
     }
 
     /// The name of the bookmark's worker that the record states; empty if it is the event's origin.
@@ -135,11 +133,9 @@ package struct EventRecord: BitwiseCopyable {
             time: context.nanosecondsSinceEpoch,
             into: target
         )
-        if let full = context.full?.pointee {
-            if let cause = full.cause { writer.append(cause) }
-            if let root = Self.spelledRoot(full) { writer.append(root) }
-            if let traceparent = full.traceparent { writer.append(traceparent.description) }
-        }
+        if let cause = context.cause { writer.append(cause.id) }
+        if let root = Self.spelledRoot(context) { writer.append(root) }
+        if let traceparent = context.traceparent { writer.append(traceparent.description) }
         if let bookmark = context.bookmark {
             writer.append(bookmark.bookmark.bytes, of: Self.spelled(bookmark, context))
         }

@@ -37,7 +37,7 @@ package final class PlainRecords: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - position: the event's place among all events of the journal, from 1.
-    ///   - context: the context of an event of this source, without a full context.
+    ///   - context: the context of an event of this source, without a cause, a root and a full context.
     ///   - target: the bytes of the record, as many as ``record(forPayload:)`` says.
     ///   - offset: where the record begins in its segment.
     /// - Returns: The value of the length field, which the caller stores last.

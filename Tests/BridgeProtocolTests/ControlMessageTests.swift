@@ -241,6 +241,38 @@ struct ControlMessageTests {
         #expect(refusal(triple, limits: limits) == "a wanted name is a pair of number and name")
     }
 
+    @Test("both ways of reading an acknowledgement say the same, wherever its bytes end")
+    func acknowledgementForms() throws {
+        let numbers: [UInt64] = [0, 23, 24, 255, 256, 65_535, 65_536, 1 << 32 - 1, 1 << 32, .max]
+        let ranges: [[ClosedRange<UntrustedNumber>]] = [[], [9...11]]
+        for (index, number) in numbers.enumerated() {
+            for (ranges, unwanted) in zip(ranges + ranges, [0, 0, number, number]) {
+                let other = numbers[(index + 3) % numbers.count]
+                let said = Acknowledgement(mark: number, ranges: ranges, after: other, unwanted: unwanted)
+                let buffer = CBORBuffer()
+                said.encode(incarnation: other ^ number, into: buffer)
+                #expect(buffer.copied() == frame(.acknowledge(said, incarnation: other ^ number)))
+                let body = bodyOf(buffer.copied())
+                // What lies behind the frame would make it whole.
+                let read = try body.withUnsafeBytes { bytes in
+                    for length in 0..<body.count {
+                        let part = UnsafeRawBufferPointer(rebasing: bytes[..<length])
+                        #expect(throws: (any Error).self) { try Acknowledgement.decode(part, limits: LinkLimits()) }
+                    }
+                    return try Acknowledgement.decode(bytes, limits: LinkLimits())
+                }
+                #expect(read.acknowledgement == said && read.incarnation == other ^ number)
+                #expect(throws: (any Error).self) {
+                    try (body + [0x01]).withUnsafeBytes { try Acknowledgement.decode($0, limits: LinkLimits()) }
+                }
+            }
+        }
+        // Later versions may add elements: these are ignored.
+        let later: [UInt8] = [0x87, UInt8(FrameKind.acknowledge.rawValue), 0x01, 0x02, 0x03, 0x80, 0x04, 0xF6]
+        let read = try later.withUnsafeBytes { try Acknowledgement.decode($0, limits: LinkLimits()) }
+        #expect(read.acknowledgement == Acknowledgement(mark: 2, after: 3, unwanted: 4) && read.incarnation == 1)
+    }
+
     @Test("an acknowledgement with more than 64 ranges, half a range or a range upside down is refused")
     func acknowledgementLimits() {
         func acknowledgement(_ numbers: [UInt64]) -> [UInt8] {

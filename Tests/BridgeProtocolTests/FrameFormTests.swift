@@ -24,6 +24,7 @@ struct FrameFormTests {
                             number: number,
                             nanosecondsSinceEpoch: number ^ name,
                             name: name,
+                            causes: NearCauses(),
                             settledBelow: settledBelow
                         )
                         let written = [UInt8](unsafeUninitializedCapacity: plain.length) { buffer, count in
@@ -47,6 +48,41 @@ struct FrameFormTests {
         }
     }
 
+    @Test("so it does for causes that are events of the two processes", arguments: [nil, 1, .max] as [UInt64?])
+    func plainCauses(settledBelow: UInt64?) throws {
+        let ids = [nil] + Self.numbers.flatMap { [NearID.sender($0), .receiver($0)] }.map(Optional.some)
+        for cause in ids {
+            for root in ids where cause != nil || root == nil {
+                let plain = EventFrame.PlainHead(
+                    sequence: 300,
+                    source: UnsafeRawBufferPointer(start: nil, count: 0),
+                    number: 70_000,
+                    nanosecondsSinceEpoch: 1 << 60,
+                    name: 5,
+                    causes: NearCauses(cause: cause, root: root),
+                    settledBelow: settledBelow
+                )
+                let written = [UInt8](unsafeUninitializedCapacity: plain.length) { buffer, count in
+                    if let start = buffer.baseAddress { plain.encode(at: start, payloadBytes: 1_000) }
+                    count = plain.length
+                }
+                var head = EventHead(
+                    sequence: 300,
+                    id: .sender(number: 70_000),
+                    nanosecondsSinceEpoch: 1 << 60,
+                    name: .number(5)
+                )
+                (head.cause, head.root) = (cause?.wireID, root?.wireID)
+                head.settledBelow = settledBelow.map { UntrustedNumber($0) }
+                #expect(head.isPlain)
+                let buffer = CBORBuffer()
+                EventFrame.encodeHead(head, payloadBytes: 1_000, into: buffer)
+                #expect(written == buffer.copied())
+                try checkReading(written, head, SpelledSources())
+            }
+        }
+    }
+
     private static func id(of source: EventSource?, _ number: UInt64) -> WireID {
         guard let source else { return .sender(number: number) }
         return .other(origin: source.origin, incarnation: source.incarnation, number: number)
@@ -60,6 +96,7 @@ struct FrameFormTests {
             #expect(read.payload.count == payload)
             #expect(read.head.sequence == head.sequence && read.head.settledBelow == head.settledBelow)
             #expect(read.head.id == head.id && read.head.name == head.name)
+            #expect(read.head.cause == head.cause && read.head.root == head.root)
             #expect(read.head.nanosecondsSinceEpoch == head.nanosecondsSinceEpoch)
             let run = decodeRun(body, others)
             guard payload == 60 else { continue }
@@ -67,6 +104,7 @@ struct FrameFormTests {
             #expect(event.sequence == head.sequence && event.settledBelow == head.settledBelow?.asWritten)
             #expect(head.nanosecondsSinceEpoch == event.nanosecondsSinceEpoch && head.name == .number(run.name))
             #expect(head.id == Self.id(of: run.source, event.number))
+            #expect(event.causes.cause?.wireID == head.cause && event.causes.root?.wireID == head.root)
             #expect(event.payloadOffset == written.count)
         }
     }
@@ -118,7 +156,7 @@ struct FrameFormTests {
             nanosecondsSinceEpoch: .max,
             name: .number(.max)
         )
-        head.settledBelow = .max
+        (head.cause, head.root, head.settledBelow) = (.receiver(number: .max), .sender(number: .max), .max)
         let whole = bodyOf(frame(head, payload: [UInt8](repeating: 0xF4, count: 60)))
         let payloadOffset = whole.count - 60
         for length in 1...whole.count {
@@ -162,6 +200,16 @@ struct FrameFormTests {
         let payload = [UInt8](repeating: 0xF4, count: 60)
         #expect(try decodeEvent(head + [0xA1, 0x01, 0x02] + payload).head.attempt == 2)
         #expect(try decodeEvent(head + [0xA1, 0x05, 0x09] + payload).head.settledBelow == 9)
+        #expect(try decodeEvent(head + [0xA2, 0x02, 0x22, 0x06, 0x01] + payload).head.wantsReceipt)
+        let third: [UInt8] = [0x83, 0x61, 0x61, 0x07, 0x09]
+        let caused = try decodeEvent(head + [0xA1, 0x02] + third + payload).head
+        #expect(caused.cause == .other(origin: "a", incarnation: 7, number: 9) && !caused.isPlain)
+        // A root without a cause, options in the wrong order, one twice, a negative mark, and a text as a cause.
+        #expect(try decodeEvent(head + [0xA1, 0x03, 0x09] + payload).head.root == .sender(number: 9))
+        for options in [[0x03, 0x01, 0x02, 0x01], [0x02, 0x01, 0x02, 0x01], [0x02, 0x01, 0x05, 0x20]] as [[UInt8]] {
+            #expect(throws: (any Error).self) { try decodeEvent(head + [0xA2] + options + payload) }
+        }
+        #expect(throws: (any Error).self) { try decodeEvent(head + [0xA1, 0x02, 0x60] + payload) }
         // No number, and one that ends beyond the frame.
         #expect(throws: (any Error).self) { try decodeEvent(head + [0xA1, 0x05, 0x60] + payload) }
         #expect(throws: (any Error).self) { try decodeEvent(head + [0xA1, 0x05, 0x1B, 0x00]) }

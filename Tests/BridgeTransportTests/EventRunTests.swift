@@ -10,14 +10,16 @@ import Testing
 struct EventRunTests {
     private static let source = EventSource(origin: "sender", incarnation: 7)
     private static let third = EventSource(origin: "third", incarnation: 8)
+    private static let receiver = EventSource(origin: "receiver", incarnation: 9)
 
-    /// A frame with a head that is plain unless it has a cause.
+    /// A frame with a head that is plain unless its cause is an event of a third process.
     private static func frame(
         _ sequence: UInt64,
         name: UInt64 = 5,
         payload: [UInt8] = Array(repeating: 0, count: 40),
         isOfThird: Bool = false,
-        cause: WireID? = nil
+        cause: WireID? = nil,
+        root: WireID? = nil
     ) -> [UInt8] {
         var head = EventHead(
             sequence: sequence,
@@ -27,7 +29,7 @@ struct EventRunTests {
             nanosecondsSinceEpoch: 1,
             name: .number(name)
         )
-        head.cause = cause
+        (head.cause, head.root) = (cause, root)
         head.settledBelow = sequence % 2 == 0 ? UntrustedNumber(sequence) : nil
         let buffer = CBORBuffer()
         EventFrame.encodeHead(head, payloadBytes: payload.count, into: buffer)
@@ -42,13 +44,26 @@ struct EventRunTests {
         return reader
     }
 
+    private static func run(of reader: FrameReader, from source: EventSource, _ strand: LinkStrand) -> EventRun {
+        EventRun(
+            of: reader,
+            from: .passUnretained(source),
+            peer: .passUnretained(Self.source),
+            own: .passUnretained(receiver),
+            strand: strand,
+            turn: strand.turn
+        )
+    }
+
     @Test("has the plain events of one name, up to the first frame that is something else, or not whole")
     func extent() {
         let plain = Self.frame(1) + Self.frame(2)
+        let otherCause = WireID.other(origin: "third", incarnation: 8, number: 1)
         let cases: [(bytes: [UInt8], count: Int)] = [
             ([], 0), (Array(plain.dropLast()), 1), (plain, 2), (Self.frame(1, name: 4) + plain, 1),
-            (plain + Self.frame(3, name: 4), 2), (plain + Self.frame(3, cause: .sender(number: 1)), 2),
-            (Self.frame(3, cause: .sender(number: 1)) + plain, 0), (plain + [0, 0, 0, 1, 0], 2),
+            (plain + Self.frame(3, name: 4), 2), (plain + Self.frame(3, cause: otherCause), 2),
+            (Self.frame(3, cause: otherCause) + plain, 0), (plain + Self.frame(3, cause: .receiver(number: 1)), 3),
+            (plain + [0, 0, 0, 1, 0], 2),
             // A frame that is too long, or empty, is an error when the events before it are handled.
             (plain + Self.frame(3, payload: Array(repeating: 0, count: 2_000)), 2), (plain + [0, 0, 0, 0], 2),
             ((1...100).flatMap { Self.frame($0) }, 64),
@@ -63,7 +78,7 @@ struct EventRunTests {
         let reader = Self.reader((1...3).flatMap { Self.frame($0, payload: Array(repeating: UInt8($0), count: 40)) })
         _ = reader.takeRun()
         let strand = LinkStrand()
-        var run = EventRun(of: reader, from: .passUnretained(Self.source), strand: strand, turn: 0)
+        var run = Self.run(of: reader, from: Self.source, strand)
         #expect(run.name == .number(5) && run.isOfPeer && !run.wantsReceipt)
         for sequence in 1...UInt64(3) {
             let isTaken = sequence == 1 ? run.takeNext() : run.handledTakesNext()
@@ -84,6 +99,30 @@ struct EventRunTests {
         #expect(reader.buffer.readable.isEmpty && !reader.hasRest)
     }
 
+    @Test("says what caused each event, also of a third process", arguments: [false, true])
+    func causes(isOfThird: Bool) throws {
+        let ids: [(wire: WireID?, id: EventID?)] = [
+            (nil, nil), (.sender(number: 3), EventID(source: Self.source, number: 3)),
+            (.receiver(number: 4), EventID(source: Self.receiver, number: 4)),
+        ]
+        let pairs = ids.flatMap { cause in ids.map { (cause, root: $0) } }
+        let cases = pairs.filter { $0.0.id != nil || $0.root.id == nil }
+        let frames = zip(UInt64(1)..., cases).flatMap { sequence, causes in
+            Self.frame(sequence, isOfThird: isOfThird, cause: causes.0.wire, root: causes.root.wire)
+        }
+        let reader = Self.reader(frames, limit: 10_000)
+        reader.takeRuns(of: Self.third)
+        #expect(reader.takeRun().count == cases.count)
+        var run = Self.run(of: reader, from: isOfThird ? Self.third : Self.source, LinkStrand())
+        for (index, (cause, root)) in cases.enumerated() {
+            let isTaken = index == 0 ? run.takeNext() : run.handledTakesNext()
+            #expect(isTaken)
+            let context = run.context.context
+            #expect(context.cause == cause.id)
+            #expect(context.root == root.id ?? cause.id ?? context.id)
+        }
+    }
+
     @Test("has events that the peer passes on, once the reader knows the process that has published them")
     func ofThirdProcess() throws {
         let reader = Self.reader(Self.frame(1, isOfThird: true) + Self.frame(2, isOfThird: true) + Self.frame(3))
@@ -91,7 +130,7 @@ struct EventRunTests {
         reader.takeRuns(of: Self.third)
         #expect(reader.takeRun().count == 2)
         let source = try #require(reader.runSource)
-        var run = EventRun(of: reader, from: .passUnretained(source), strand: LinkStrand(), turn: 0)
+        var run = Self.run(of: reader, from: source, LinkStrand())
         #expect(!run.isOfPeer)
         var isTaken = run.takeNext()
         #expect(isTaken)
@@ -119,7 +158,7 @@ struct EventRunTests {
         let source = reader.runSource ?? Self.source
         #expect((source == Self.third) == isOfThird)
         let strand = LinkStrand()
-        var run = EventRun(of: reader, from: .passUnretained(source), strand: strand, turn: strand.turn)
+        var run = Self.run(of: reader, from: source, strand)
         var isTaken = run.takeNext()
         while isTaken, run.sequence < UInt64(inHand) { isTaken = run.handledTakesNext() }
         #expect(isTaken)
@@ -137,7 +176,8 @@ struct EventRunTests {
         #expect(reader.hasRest == (inHand < 4))
         #expect(reader.inHand.sequence == UInt64(inHand))
         #expect(reader.runSource == (isOfThird ? Self.third : nil))
-        var rest = EventRun(of: reader, from: .passUnretained(source), strand: strand, turn: turn)
+        #expect(turn == strand.turn)
+        var rest = Self.run(of: reader, from: source, strand)
         #expect(rest.isOfPeer != isOfThird)
         var next = UInt64(inHand)
         while rest.takeNext() {

@@ -1,6 +1,7 @@
 import BridgePlatform
 import BridgeProtocol
 import BridgeTransport
+import CBOR
 import DomainEvents
 import Locks
 import TestSupport
@@ -275,6 +276,29 @@ struct LinkViolationTests {
         #expect(fixture.delegate.events.wait { $0.count == 1 })
         #expect(fixture.delegate.events.value.first?.payload == large)
         #expect(fixture.delegate.messages.value.last == message)
+        fixture.shutDown()
+    }
+
+    @Test("an acknowledgement counts in each form that the protocol allows", arguments: [0, 1, 19, 200])
+    func acknowledgementForms(further: Int) throws {
+        let fixture = try Fixture()
+        fixture.link.publish(1, from: LinkPair.hostSource)
+        _ = fixture.peer.receive()
+        // What a later version may add: nulls behind the elements of today.
+        let buffer = CBORBuffer()
+        let start = buffer.appendHole(FrameDecoder.headBytes)
+        let writer = CBORWriter(buffer)
+        writer.arrayHead(5 + further)
+        for number in [FrameKind.acknowledge.rawValue, Self.incarnation, 1, 0] { writer.unsigned(number) }
+        writer.arrayHead(0)
+        for _ in 0..<further { writer.null() }
+        let body = buffer.count - start - FrameDecoder.headBytes
+        buffer.patch(at: start, withBigEndian: UInt32(body))
+        fixture.peer.send(Array(buffer.bytes))
+        // The peer's event shows that everything before it was read.
+        fixture.peer.send(event: 1)
+        fixture.delegate.events.wait { $0.count == 1 }
+        #expect(fixture.link.outboxDepth.events == 0)
         fixture.shutDown()
     }
 

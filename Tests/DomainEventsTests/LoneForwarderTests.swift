@@ -92,4 +92,26 @@ struct LoneForwarderTests {
         #expect(seen.all.map(\.id.number) == seen.all.map(\.id.number).sorted())
         #expect(seen.all.allSatisfy { $0.attempt == 1 && $0.nanosecondsSinceEpoch > 0 })
     }
+
+    /// Whatever form the context of the event in hand has, and whether the handler has asked for it or not.
+    @Test(arguments: [false, true], [nil, Traceparent("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")])
+    func inheritsFromTheEventInHand(_ asks: Bool, _ trace: Traceparent?) throws {
+        let (publisher, seen, inHand) = (publisher, Collected<EventContext>(), Collected<EventContext>())
+        publisher.setForwarding(of: Sent.eventName, by: owner, to: Calling { seen.add($0) })
+        let subscription = publisher.subscribe(to: Nested.self) { _ in
+            if asks, let context = EventContext.current { inHand.add(context) }
+            publisher.publish(Sent())
+            publisher.publish(Sent(number: 1))
+            if !asks, let context = EventContext.current { inHand.add(context) }
+        }
+        if let trace { publisher.publish(Nested(), traceparent: trace) } else { publisher.publish(Nested()) }
+        let first = try #require(inHand.all.first)
+        publisher.publish(Nested(), causedBy: first)
+        withExtendedLifetime(subscription) {}
+        let causes = inHand.all.flatMap { [$0, $0] }
+        #expect(seen.all.count == 4 && seen.all.map(\.cause) == causes.map(\.id))
+        #expect(seen.all.map(\.root) == Array(repeating: first.id, count: 4))
+        #expect(seen.all.allSatisfy { $0.traceparent == trace })
+        #expect(Set(seen.all.map(\.id)).count == 4)
+    }
 }

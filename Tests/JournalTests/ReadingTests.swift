@@ -137,6 +137,42 @@ struct ReadingTests {
         await journal.close()
     }
 
+    @Test("A record has the cause and the root of its event, in whichever form the event came", .timeLimit(.minutes(1)))
+    func causes() async throws {
+        let scratch = try ScratchJournal()
+        let journal = try scratch.open()
+        let (own, other) = (EventSource(origin: "a", incarnation: 1), EventSource(origin: "b", incarnation: 2))
+        let ids: [EventID?] = [nil, EventID(source: own, number: 1), EventID(source: other, number: 2)]
+        let cases = ids.flatMap { cause in ids.map { (cause: cause, root: $0) } }
+        let line = JournalLine("Counted", of: journal.core)
+        for (number, (cause, root)) in zip(UInt64(10)..., cases) {
+            func borrowed(_ id: EventID?) -> BorrowedID? {
+                id.map { BorrowedID(source: .passUnretained($0.source), number: $0.number) }
+            }
+            let context = BorrowedContext(
+                source: .passUnretained(own),
+                number: number,
+                nanosecondsSinceEpoch: 1,
+                cause: borrowed(cause),
+                root: borrowed(root)
+            )
+            let isRecorded = withUnsafeTemporaryAllocation(byteCount: 100, alignment: 1) { payload in
+                payload.initializeMemory(as: UInt8.self, repeating: 0xF6)
+                return line.recordAtOnce(UnsafeRawBufferPointer(payload), context: context)
+            }
+            #expect(isRecorded)
+        }
+        withExtendedLifetime((own, other, ids)) {}
+        var found: [EventContext] = []
+        for try await case .event(let record) in journal.records(after: 0, follows: false) {
+            found.append(record.context)
+        }
+        #expect(found.map(\.cause) == cases.map(\.cause))
+        let roots = zip(found, cases).map { context, causes in causes.root ?? causes.cause ?? context.id }
+        #expect(found.map(\.root) == roots)
+        await journal.close()
+    }
+
     @Test("J12: a wall clock that is set back a year changes no order and no position", .timeLimit(.minutes(1)))
     func clockSetBack() async throws {
         let scratch = try ScratchJournal()

@@ -6,6 +6,7 @@ package struct ArrivedEvent: BitwiseCopyable, Sendable {
     package let sequence: UntrustedNumber
     package let number: UInt64
     package let nanosecondsSinceEpoch: UInt64
+    package let causes: NearCauses
     package let settledBelow: UInt64?
     /// Where the frame begins, counted from the beginning of the run.
     package let start: Int
@@ -20,6 +21,7 @@ package struct ArrivedEvent: BitwiseCopyable, Sendable {
         sequence: UInt64,
         number: UInt64,
         nanosecondsSinceEpoch: UInt64,
+        causes: NearCauses,
         settledBelow: UInt64?,
         start: Int,
         frameLength: Int,
@@ -28,6 +30,7 @@ package struct ArrivedEvent: BitwiseCopyable, Sendable {
         self.sequence = UntrustedNumber(sequence)
         self.number = number
         self.nanosecondsSinceEpoch = nanosecondsSinceEpoch
+        self.causes = causes
         self.settledBelow = settledBelow
         self.start = start
         self.frameLength = frameLength
@@ -38,6 +41,7 @@ package struct ArrivedEvent: BitwiseCopyable, Sendable {
     package init(sequence: UntrustedNumber, frameLength: Int) {
         self.sequence = sequence
         self.frameLength = frameLength
-        (number, nanosecondsSinceEpoch, settledBelow, start, payloadOffset) = (0, 0, nil, 0, 0)
+        (number, nanosecondsSinceEpoch, causes, settledBelow) = (0, 0, NearCauses(), nil)
+        (start, payloadOffset) = (0, 0)
     }
 }

@@ -7,7 +7,7 @@ extension SendState {
 
     /// Encodes an event into the outbox.
     ///
-    /// Most events have no cause and a number for their name: their head is written in place.
+    /// Most events have a number for their name, and only causes of the two processes: their head is written in place.
     ///
     /// - Parameter number: this process's number for the name; 0 if it has none.
     /// - Returns: False if the memory that is shared with the host has no room for the event.
@@ -31,13 +31,16 @@ extension SendState {
         let isFirst = attempt == 1
         let settledBelow = mayComeAgain || !isFirst ? nil : settledMark(before: context)
         let isPlain = isFirst && !wantsReceipt && strikes == nil && isPlain(context)
-        if isPlain, let peerNumber, let spelling = source._withUnsafeGuaranteedRef({ spelling(of: $0) }) {
+        if isPlain, let peerNumber, let causes = nearCauses(of: context),
+            let spelling = source._withUnsafeGuaranteedRef({ spelling(of: $0) })
+        {
             let head = EventFrame.PlainHead(
                 sequence: outbox.lastSequence &+ 1,
                 source: spelling,
                 number: context.number,
                 nanosecondsSinceEpoch: context.nanosecondsSinceEpoch,
                 name: peerNumber,
+                causes: causes,
                 settledBelow: settledBelow
             )
             let length = head.length + payload.count
@@ -67,11 +70,18 @@ extension SendState {
         return true
     }
 
-    /// Whether the event's head only has to say which event it is, and when it was published.
+    /// Whether the event's head only has to say which event it is, when it was published, and what caused it.
     private func isPlain(_ context: BorrowedContext) -> Bool {
         guard let full = context.full else { return true }
-        return full.pointee.cause == nil && full.pointee.traceparent == nil
-            && (full.pointee.bookmark == nil || !writesBookmarks)
+        return full.pointee.traceparent == nil && (full.pointee.bookmark == nil || !writesBookmarks)
+    }
+
+    /// The event's causes as a head in place spells them; nil if one of them is an event of a third process.
+    private func nearCauses(of context: BorrowedContext) -> NearCauses? {
+        guard let cause = context.cause else { return NearCauses() }
+        guard let near = parties.near(cause) else { return nil }
+        guard let root = context.knownRoot, root != cause else { return NearCauses(cause: near) }
+        return parties.near(root).map { NearCauses(cause: near, root: $0) }
     }
 
     /// The bytes that spell the source in a frame's head; empty if the source is this side, and nil if the head of the
@@ -102,12 +112,12 @@ extension SendState {
         )
         head.attempt = UntrustedNumber(attempt)
         head.wantsReceipt = wantsReceipt
+        if let cause = context.cause {
+            head.cause = parties.written(cause.id)
+            if context.root != cause { head.root = parties.written(context.root.id) }
+        }
         if let full = context.full {
             head.isReplay = full.pointee.isReplay
-            if let cause = full.pointee.cause {
-                head.cause = parties.written(cause)
-                if full.pointee.root != cause { head.root = parties.written(full.pointee.root) }
-            }
             head.traceparent = full.pointee.traceparent?.description
             if writesBookmarks { head.bookmark = full.pointee.bookmark?.bookmark.bytes }
         }

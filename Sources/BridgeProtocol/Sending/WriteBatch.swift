@@ -30,6 +30,11 @@ package struct WriteBatch: ~Copyable {
         return control.count + announcements.count
     }
 
+    /// Queues an acknowledgement, which `incarnation` makes, for the next batch.
+    package mutating func queue(_ acknowledgement: Acknowledgement, incarnation: UInt64) {
+        acknowledgement.encode(incarnation: incarnation, into: control)
+    }
+
     /// Whether control frames wait for the next batch.
     package var isControlWaiting: Bool { !control.isEmpty }
 

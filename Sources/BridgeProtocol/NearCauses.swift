@@ -1,0 +1,25 @@
+/// An event of one of the two processes that a link connects, as a frame's number spells it.
+package enum NearID: BitwiseCopyable, Sendable, Equatable {
+    /// Offered by the side that sends the frame.
+    case sender(UInt64)
+    /// Offered by the side that receives the frame.
+    case receiver(UInt64)
+
+    /// The identity as a general head has it.
+    package var wireID: WireID {
+        switch self {
+        case .sender(let number): .sender(number: number)
+        case .receiver(let number): .receiver(number: number)
+        }
+    }
+}
+
+/// What caused an event, if the events that did are those of the two processes that a link connects.
+package struct NearCauses: BitwiseCopyable, Sendable, Equatable {
+    package var cause: NearID?
+    /// The first event of the chain of causes; nil if it is the cause, or if there is none.
+    package var root: NearID?
+
+    /// - Parameter root: in a head that this side writes, only with a cause.
+    package init(cause: NearID? = nil, root: NearID? = nil) { (self.cause, self.root) = (cause, root) }
+}
