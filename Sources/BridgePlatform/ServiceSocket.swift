@@ -18,7 +18,8 @@ package struct ServiceSocket: Sendable, Hashable {
     private static let sendTimeout: CInt = 1_000
 
     /// - Parameter name: the value of `NOTIFY_SOCKET`; nil if there is none.
-    /// - Returns: nil if no manager asks for the state, or its address is of a kind that is not supported (`vsock:`).
+    /// - Returns: nil if no manager asks for the state, or its address is of a kind that is not supported (`vsock:`) or
+    ///   longer than a socket's path may be.
     package init?(name: String?) {
         guard let name, name.hasPrefix("/") || name.hasPrefix("@"), name.utf8.count > 1,
             name.utf8.count <= UnixSocket.maximumPathLength
@@ -26,7 +27,9 @@ package struct ServiceSocket: Sendable, Hashable {
         self.name = name
     }
 
-    /// Sends assignments, one a line, as one message of at most ``longestMessage`` bytes; waits a second at most.
+    /// Sends assignments, one a line, as one message; waits a second at most.
+    ///
+    /// The caller keeps the message within ``longestMessage``.
     package func send(_ state: String) throws(SystemError) {
         let bytes = Array(state.utf8)
         _ = try SystemError.check("telling the service manager at \(name)") {

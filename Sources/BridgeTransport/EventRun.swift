@@ -24,7 +24,8 @@ package struct EventRun {
     package private(set) var context: BorrowedContext
 
     private let source: Unmanaged<EventSource>
-    /// Whose events the frames of this run mean with a number alone: the side that sends them, and this side.
+    /// The two sides of the link: a frame of this run names a cause by its number and by which of the two sides
+    /// published it.
     private let parties: (sender: Unmanaged<EventSource>, receiver: Unmanaged<EventSource>)
     /// The reader that has the events, and outlives the run; nil for one event with a head of its own.
     private let reader: Unmanaged<FrameReader>?

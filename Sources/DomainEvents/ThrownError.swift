@@ -1,4 +1,6 @@
-/// The error of a handler, and where that handler was subscribed; the first of an event's errors, with the later ones.
+/// The error of a handler, and where that handler was subscribed.
+///
+/// The first error of an event also holds the later ones.
 package final class ThrownError: Sendable, CustomStringConvertible {
     // This is a class, so that the usual result, without an error, takes one word.
 
@@ -42,7 +44,7 @@ package final class ThrownError: Sendable, CustomStringConvertible {
         self.later = later
     }
 
-    /// The event's error after a later one: this error, marked with `lacksRecord` if either is, and the later one.
+    /// This error with `next` and its later errors added; it has `lacksRecord` if this error or `next` has it.
     func followed(by next: ThrownError) -> ThrownError {
         ThrownError(
             error,

@@ -17,8 +17,8 @@ public struct WorkerLimits: Sendable, Hashable {
     /// What becomes of events for which the outbox has no room, by event name; `*` stands for all names that are not
     /// listed.
     ///
-    /// Names that are not listed have `OverflowPolicy.wait`. The policies are for events to the worker, from the host
-    /// and from other workers. The worker's own outbox, which outlives it, always waits.
+    /// Without `*`, names that are not listed have `OverflowPolicy.wait`. The policies are for events to the worker,
+    /// from the host and from other workers. The worker's own outbox, which outlives it, always waits.
     public var overflow: [String: OverflowPolicy]
 
     /// The largest frame in either direction; 16 MiB by default.

@@ -33,7 +33,8 @@ final class TopicForwarder: EventForwarder {
     ) -> Forwarded {
         let refusal = router.refusal(of: topic, context)
         // During the shutdown the bridge's reports about itself still go to attached peers, for which the shutdown does
-        // not wait. Without a cause they go to no worker, because a worker could no longer handle them all.
+        // not wait. A report whose context has no cause goes to no worker, because a worker could no longer handle all
+        // such reports.
         if let refusal, !router.isSelfReport(topic.name) { return refused(refusal, context, ifFull) }
         let start = trace.start(of: topic)
         defer { if start != 0 { trace.recorder.note(.publish, of: topic.name, context.context, from: start) } }

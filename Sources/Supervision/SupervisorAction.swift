@@ -8,7 +8,8 @@ package enum SupervisorAction: Hashable, Sendable {
     /// Start a process beside a child's present one, by the specification of this request; answered as `spawn` is.
     case spawnSuccessor(index: Int, start: Int, request: Int)
     case signalSuccessor(index: Int, ChildSignal)
-    /// Use the specification of this request from now on: for later starts, and for the choice of events to keep.
+    /// Use the specification of this request from now on: it is used for later starts, and says which events are kept
+    /// for the child.
     case adoptSpecification(index: Int, request: Int)
     /// Let nothing more go to the present process: what comes is for the process that takes its place.
     case keepEvents(index: Int)
@@ -23,7 +24,8 @@ package enum SupervisorAction: Hashable, Sendable {
     /// A child's status has changed; `reason` says why it died, if it died just now.
     case report(index: Int, ChildStatus, reason: ExitReason?)
     case finishStartup(StartupFailure?)
-    /// All children are to be stopped because this significant child has ended; a request to stop answers this.
+    /// All children are to be stopped because this significant child has ended; the environment answers with
+    /// `stopRequested`, once events on their way have arrived or their time is over.
     case announceAutomaticShutdown(index: Int)
     /// Nothing is left of a child whose removal was requested.
     case announceRemoval(index: Int)

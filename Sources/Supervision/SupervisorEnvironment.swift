@@ -54,7 +54,7 @@ package protocol SupervisorEnvironment: AnyObject, Sendable {
 
     /// All children are to be stopped because this significant child has ended; called at most once for each start.
     ///
-    /// The environment answers with `stopRequested` when the events on their way have arrived.
+    /// The environment answers with `stopRequested`, once events on their way have arrived or their time is over.
     func automaticShutdownBegan(index: Int)
 
     /// Nothing is left of a child whose removal was requested, and no more is reported of it; called once for each

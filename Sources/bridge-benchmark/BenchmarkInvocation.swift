@@ -99,7 +99,8 @@ enum BenchmarkInvocation {
             return "  \(words.padded(to: 18)) \(work.summary)\n"
         }.joined() + """
               stopped            memory of the host, and another worker's round trips, while it publishes as fast as it can
-                                 to a worker that has stopped; 60 s, 4 MiB, 64 MiB and 1000 bytes each by default
+                                 to a worker that has stopped; by default for 60 s in a run of 3 minutes, with 4 MiB,
+                                 64 MiB and 1000 bytes each
             """
 }
 
