@@ -19,7 +19,7 @@ struct BridgeRun {
     private let lines = InputLines()
     private let isEnding = Flag()
     private let reloads = ReloadRequests()
-    /// A stream without elements; it ends when each worker has come up or stays down, and then reloads may begin.
+    /// A stream without elements; it ends when the first worker has come up or failed, and then reloads may begin.
     private let begun = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
 
     init(
@@ -178,7 +178,7 @@ struct BridgeRun {
 
     /// Reads the configuration again when that is requested, and answers the requests that came as events.
     private func answerReloads(_ service: ServiceManager?) async {
-        // A reload waits until each worker has come up or stays down: until then, the first start is under way.
+        // A reload waits until the first worker has come up or failed, or all workers wait for events.
         for await _ in begun.stream {}
         await reloads.forEach(
             { requesters in

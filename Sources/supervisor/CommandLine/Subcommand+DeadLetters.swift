@@ -50,9 +50,9 @@ extension Subcommand {
               discard ID ...       throws the letter away, and its event with it
             """,
             """
-            An ID is the number in the first column; a supervisor that is started anew counts from 1 again. redeliver removes
-            a letter only when its worker has accepted the event. A worker that refuses the event again, or crashes over it,
-            makes a new letter. Each ID gets its line, in order; if one fails, the others are done all the same.
+            An ID is the number in the first column; without a journal, a new supervisor counts from 1 again. redeliver
+            removes a letter only when its worker has accepted the event. If the worker refuses the event again, or crashes
+            over it too often, it is a new letter. Each ID gets its line, in order; if one fails, the others are done anyway.
             """,
         ],
         statuses: [

@@ -8,8 +8,8 @@ extension Subcommand {
             Option(
                 name: "--only-bad",
                 summary:
-                    "leave out each worker that is ready or dormant, was not restarted by the supervisor within the",
-                details: ["last ten minutes, and has refused no event and crashed over none since the supervisor began"]
+                    "leave out each worker that is ready or dormant, unless the supervisor has restarted it and it",
+                details: ["has run for less than ten minutes, or it has refused an event or crashed too often over one"]
             ),
             Option(name: "--json", summary: "print one JSON object; with --watch one a line, each second"),
             Option(

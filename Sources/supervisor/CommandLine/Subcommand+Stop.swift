@@ -17,9 +17,9 @@ extension Subcommand {
         options: [control],
         details: [
             """
-            A worker first finishes what it has, within its grace, and then stays down until `supervisor restart`. The
-            events in its outbox wait for that; meanwhile no more events for it are taken. The name of a pool stands for all
-            its members.
+            A worker first finishes what it has, within its grace, and then stays down until `supervisor start` or
+            `supervisor restart`. The events in its outbox wait for that; meanwhile no more events for it are taken. The
+            name of a pool stands for all its members.
             Without a worker, the command does what SIGTERM does, and returns when the supervisor's process has ended: its
             journal and its socket are then free for another supervisor. A process that is still there 10 s after it has
             said goodbye, as its last lines are not read, is not waited for any longer. If a service manager has made

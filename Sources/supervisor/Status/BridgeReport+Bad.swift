@@ -13,13 +13,14 @@ extension BridgeReport {
 }
 
 extension WorkerReport {
-    /// How long a restart counts as recent, in milliseconds.
+    /// How long the process of a restarted worker counts as young, in milliseconds.
     static let recentMilliseconds: UInt64 = 10 * 60_000
 
     /// Whether the worker needs the user's attention.
     ///
-    /// A worker needs attention if it is neither ready nor dormant, if it was started again within the last ten minutes
-    /// without a request, or if it has refused events or died of them since the start of the host.
+    /// A worker needs attention if it is neither ready nor dormant, or if the host has ever started it again without a
+    /// request and its process is younger than ten minutes. It also does if it has refused an event since the start of
+    /// the host, or if an event was given up because the worker crashed over it.
     var isBad: Bool {
         let isUp = state == "ready" || state == "dormant"
         let wasRestarted = restarts > 0 && uptimeMilliseconds ?? .max < Self.recentMilliseconds
