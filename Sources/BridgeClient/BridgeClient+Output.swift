@@ -26,7 +26,7 @@ extension BridgeClient {
         guard answer.lines.count <= WorkerOutputReported.mostLines,
             zip(numbers, numbers.dropFirst()).allSatisfy({ $0 < $1 }),
             answer.isComplete || !answer.lines.isEmpty
-        else { throw BridgeClientError(.refused, "the host at \(core.path) tells what was printed in no order") }
+        else { throw BridgeClientError(.refused, "the host at \(core.path) lists the printed lines in no order") }
         return answer
     }
 }

@@ -16,8 +16,8 @@ public import Supervision
 /// await bridge.shutdown()
 /// ```
 ///
-/// The bridge reports about itself on the same publisher: ``WorkerReady``, ``WorkerExited``, ``WorkerGaveUp``,
-/// ``WorkerOutput``, ``EventsLost``, `EventRefused`, `EventDeadLettered` and `EventsDropped`. Workers are separate
+/// The bridge reports about itself on the same publisher, with events such as ``WorkerReady``, ``WorkerExited``,
+/// ``WorkerGaveUp``, ``WorkerOutput``, ``EventsLost``, `EventRefused` and `EventsDropped`. Workers are separate
 /// processes: a worker that crashes takes nothing else with it. The bridge restarts the worker as its specification
 /// says, and sends again the events that the worker had not acknowledged. If a worker crashes over one event again and
 /// again, the bridge keeps that event in ``deadLetters`` instead.

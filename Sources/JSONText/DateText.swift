@@ -8,7 +8,7 @@ package enum DateText {
     /// Seconds since 1970 as RFC 3339 text; nil outside the years 0 to 9999.
     ///
     /// The text has at most six decimals if they read back as exactly this double, and nine otherwise. ``RFC3339``
-    /// reads nine decimals as the date itself, and fewer decimals as a double.
+    /// reads more than six decimals as the date itself, and up to six as a double.
     package static func rfc3339(seconds: Double) -> String? {
         guard seconds.isFinite, let whole = Int64(exactly: seconds.rounded(.down)), representable.contains(whole) else {
             return nil

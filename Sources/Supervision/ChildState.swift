@@ -40,7 +40,7 @@ public enum ChildState: Hashable, Sendable {
 }
 
 extension ChildState: CustomStringConvertible {
-    /// A word or two for a status line, such as `ready` or `backing off (attempt 2)`.
+    /// A phrase for a status line, such as `ready` or `backing off (attempt 2)`.
     public var description: String {
         switch self {
         case .notStarted: "not started"

@@ -102,7 +102,7 @@ struct FateRecord {
         if removed.contains(worker) { return nil }
         let (settled, known) = (books.handled + books.unwanted, UInt64(receiver.acknowledged.count))
         if settled != known {
-            return "\(settled) events count as handled by \(worker), or as unwanted, which has acknowledged \(known)"
+            return "\(settled) events count as handled or unwanted at \(worker), which has acknowledged \(known)"
         }
         if books.refused != receiver.refusals {
             return "\(books.refused) events count as refused by \(worker), which has refused \(receiver.refusals)"
@@ -113,7 +113,7 @@ struct FateRecord {
         }
         let died = UInt64(own.count { $0.isOfCrashes })
         if died > books.deadLettered {
-            return "\(died) dead letters are there as \(worker) died of them, and \(books.deadLettered) count as such"
+            return "\(worker) died of \(died) dead letters, and \(books.deadLettered) events count as dead letters"
         }
         return nil
     }
