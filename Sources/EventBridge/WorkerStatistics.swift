@@ -23,8 +23,8 @@ public struct WorkerStatistics: Sendable, Hashable {
     /// with another frame. It does not include the waiting in the outbox.
     ///
     /// The times are a sample. The host times one event at a time, until the event is settled: in a flood it times only
-    /// some of the events. If the worker dies, the time of the event begins anew when the event leaves for the next
-    /// start. A worker that acknowledges nothing has no times.
+    /// some of the events. If the worker dies before it settles the timed event, that time does not count. A worker
+    /// that acknowledges nothing has no times.
     public let settling: DurationHistogram
 
     /// How often the worker has broken the protocol or a limit of its link; `WorkerExited.reason` says how.
