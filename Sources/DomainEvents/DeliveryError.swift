@@ -2,9 +2,9 @@
 public struct DeliveryError: Error, Sendable, CustomStringConvertible {
     /// The kind of failure.
     public enum Code: Sendable, Hashable {
-        /// An outbox has no room, and the caller may not wait: inside a handler, or by the outbox's overflow policy.
+        /// An outbox has no room and the call must not wait (as in a handler), or a policy dropped the awaited event.
         case outboxFull
-        /// A process that should get the event takes no events: it was given up, is shutting down or has left.
+        /// A process that should get the event takes no events: it was given up or stopped, is ending or has left.
         case workerUnavailable
         /// The bridge is shutting down: it takes only the events that handlers publish.
         ///
@@ -67,7 +67,8 @@ public struct DeliveryError: Error, Sendable, CustomStringConvertible {
     /// The name of the event.
     public var event: String { report.event }
 
-    /// The event's identity, even if the event was not published; nil if only the call, name or bookmark was at fault.
+    /// The event's identity, even if the event was not published; nil if only the call, name or bookmark was at fault,
+    /// or if a worker does not take a dead letter's event again.
     public var id: EventID? { report.id }
 
     /// The process that could not take or handle the event; nil for this process, or if no single process failed.

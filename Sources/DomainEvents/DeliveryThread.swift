@@ -74,7 +74,7 @@ package final class DeliveryThread {
         return context
     }
 
-    /// The event in hand as the cause of an event that its handler publishes; nil if that event inherits a trace.
+    /// The event in hand as the cause of an event that its handler publishes; nil if the new event inherits a trace.
     ///
     /// Valid as long as the event is in hand.
     var causeInHand: BorrowedContext? {

@@ -16,7 +16,7 @@ public struct EventBuffering<E: DomainEvent>: Sendable {
     /// How many events wait at most.
     let hardLimit: Int
 
-    /// A buffer takes up to this many times its limit from callers that do not wait.
+    /// A ``waiting(_:)`` buffer takes up to this many times its limit from callers that do not wait.
     public static var hardLimitFactor: Int { 16 }
 
     /// Up to `limit` events wait; then ``EventPublisher/send(_:)-(E)`` waits for the consumer.

@@ -37,7 +37,7 @@ public struct EventContext: Sendable {
 
     /// The first event of the chain of causes; the event's own identity if nothing caused it or it is a request.
     public var root: EventID { knownRoot ?? cause ?? id }
-    /// The root; may be nil if it is the cause or the event itself, so passing most events on counts no references.
+    /// The root; may be nil if it is the cause or the event itself: passing it on then counts no reference.
     let knownRoot: EventID?
 
     /// Where in a distributed trace the event belongs: the causing event's place, unless the event was published with

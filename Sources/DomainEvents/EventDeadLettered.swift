@@ -4,10 +4,11 @@ public struct EventDeadLettered: DomainEvent, SelfReport {
     public enum Cause: String, Sendable, Hashable, Codable {
         /// The process refused the event; as a rule `EventRefused` was announced too.
         case refused
-        /// The process crashed over the event as often as it may, broke the protocol, or did not finish the event
-        /// before its deadline.
+        /// The process crashed over the event as often as it may; a broken protocol and a missed deadline count as
+        /// crashes.
         case crashes
-        /// The process was given up, and gets no event until it is started again.
+        /// The process was given up or removed; or, since the host was started again, it no longer subscribes to the
+        /// event or takes an event of this size.
         case workerUnavailable
     }
 

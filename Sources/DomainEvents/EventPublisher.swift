@@ -18,8 +18,8 @@ public import Synchronization
 ///   published the effect. A handler on the publishing thread may get the effect first, if the effect comes over a link
 ///   while another thread is still delivering the cause.
 /// - `publish` never waits for a subscriber and holds no lock while a handler runs.
-/// - An event goes to the handlers that are subscribed when `publish` is called. A handler that is subscribed during
-///   the call gets the next event.
+/// - An event goes to the handlers that are subscribed when `publish` is called, or when the transaction that holds the
+///   event ends. A handler that is subscribed during the call gets the next event.
 ///
 /// All members may be used from any thread.
 public final class EventPublisher: @unchecked Sendable {

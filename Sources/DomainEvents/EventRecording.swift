@@ -10,7 +10,7 @@ package protocol EventRecording: AnyObject, Sendable {
     /// Makes the object that records the events of this name.
     func line(named name: String) -> any RecordingLine
 
-    /// Called without any lock, after an event was recorded.
+    /// Called without any lock, when ``RecordingLine/record(_:context:owed:whenSettled:)`` may have recorded an event.
     func wasRecorded()
 
     /// Whether an event is as safe as this recorder promises as soon as it is recorded.

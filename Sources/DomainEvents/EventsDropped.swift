@@ -1,5 +1,5 @@
-/// Events that an outbox could not take, or that its overflow policy dropped, are gone: the bridge counts and announces
-/// them.
+/// Events are gone, mostly because an outbox could not take them or its overflow policy dropped them: the bridge counts
+/// and announces them.
 ///
 /// A report of the bridge over which a worker has crashed as often as it may is dropped and announced, too.
 ///

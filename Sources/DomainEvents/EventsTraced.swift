@@ -62,8 +62,8 @@ public struct TracedThread: Codable, Sendable, Hashable {
 public struct TracedSpan: Codable, Sendable, Hashable {
     /// The parts of an event's way through a process.
     public enum Stage: String, Codable, Sendable, Hashable, CaseIterable {
-        /// From the call that publishes the event until it lies in the outboxes of all other processes that want it; on
-        /// an idle link the event is written by then.
+        /// From the call that publishes the event until it lies in the outboxes of all other processes that want it;
+        /// mostly it is written to idle links by then, too.
         case publish
         /// From entering the outbox of a peer until the event leaves for that peer; waiting in the queue before the
         /// outbox counts, too.
@@ -73,8 +73,8 @@ public struct TracedSpan: Codable, Sendable, Hashable {
         case wire
         /// In the host: from the event's arrival until it lies in the outboxes of all other peers that want it.
         case passing
-        /// From the event's arrival until all handlers here have returned, asynchronous ones included, or the event was
-        /// refused.
+        /// From the event's arrival, in the host from the end of its passing, until all handlers here have returned,
+        /// asynchronous ones included, or the event was refused.
         case handling
     }
 

@@ -9,7 +9,8 @@ public enum OverflowPolicy: Sendable, Hashable {
     /// `send` and `deliver` throw ``DeliveryError/Code/outboxFull`` at once; `publish` drops the event.
     case fail
 
-    /// Drops the oldest event of this name that has not begun to leave; drops the new event if all have begun to leave.
+    /// Drops the oldest waiting events of this name, as many as the new event needs. If even all of them would not make
+    /// enough room, they stay, and the new event is dropped.
     case dropOldest
 
     /// The new event is dropped.

@@ -22,7 +22,7 @@ import Synchronization
 ///   order in which the events were published, whatever their types. (On Linux the center's `post` waits for all work
 ///   of the operation queue that an observer names.) Observers that name no queue run on the adapter's queue.
 /// - The adapter publishes a posted notification as an event on the posting thread, before `post` returns. If a handler
-///   posts the notification, handlers on the publishing thread get the event when that handler has returned.
+///   posts the notification, handlers on the publishing thread get the event after that handler has returned.
 /// - Nothing goes round in circles: no event comes back to a publisher or center where it has been. One that has passed
 ///   eight of them goes no further. Give a publisher and a center one adapter only: two would post everything twice.
 ///
