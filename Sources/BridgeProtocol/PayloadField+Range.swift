@@ -5,8 +5,8 @@ extension PayloadField {
     /// The bytes of the field's value; nil if the event is no map with a count, is not well-formed up to the value, or
     /// has no such field.
     ///
-    /// Takes time in proportion to the payload's length, whatever the payload says, and allocates nothing for maps of
-    /// up to sixteen pairs. If a name comes twice, the first counts.
+    /// Takes time in proportion to the payload's length, whatever the payload says, and allocates only where
+    /// `CBORReader.skipItem()` does. If a name comes twice, the first counts.
     package static func range(of name: String, in payload: UnsafeRawBufferPointer) -> Range<Int>? {
         // A payload that is not well-formed has no fields: its receiver reports what is wrong with it.
         var name = name

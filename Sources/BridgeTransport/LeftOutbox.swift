@@ -11,7 +11,8 @@ package struct LeftOutbox: Sendable {
     private let memory: MemoryFile
     fileprivate let state: OutboxState
 
-    /// Reads the head page; nil if nothing was published into the memory, or if the worker kept its outbox elsewhere.
+    /// Reads the head page; nil if nothing was published into the memory, if no chunk is in use any more, or if the
+    /// worker kept its outbox elsewhere.
     ///
     /// - Throws: Why the page cannot be read; it may have anything in it.
     package init?(_ memory: MemoryFile) throws(SystemError) {
@@ -63,9 +64,9 @@ extension Link {
     ///
     /// - Parameters:
     ///   - peer: the worker's former start.
-    ///   - recordedName: the name behind what stands for it in the frames; nil if the events are not recorded. Such
-    ///     events are left out: nothing says whether they had an effect. An error ends the recovery in front of the
-    ///     event.
+    ///   - recordedName: returns the name that a frame spells or gives by number; nil if its events are not recorded.
+    ///     Such events are left out: nothing says whether they had an effect. An error ends the recovery in front of
+    ///     the event.
     ///   - newestRecord: finds which of the events, given in their order, was recorded last; not called if no event
     ///     that is to be recorded was unsettled.
     package func recover(

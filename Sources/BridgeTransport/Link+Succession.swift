@@ -137,8 +137,8 @@ extension Link {
 
     // MARK: - What a worker leaves behind
 
-    /// No event frame has fewer bytes than this: length field, array, kind, sequence, identity, time, name and one byte
-    /// of payload.
+    /// No record has fewer bytes than this: a gap without ranges has a length field of four bytes, and a byte each for
+    /// array, kind, sequence, name, count, reason and ranges.
     private static let leastEventFrame = 11
 
     /// Ends the writing: the peer reads no more, and what is queued from now on is for the next incarnation.

@@ -58,7 +58,7 @@ package struct KeyPlace: Sendable, Hashable {
     /// How many bytes of a key are hashed at most; the key's length counts too.
     private static let hashedBytes = 1_024
 
-    /// Makes the place of a key; nil for null and undefined, which are no keys, and for bytes that are no CBOR item.
+    /// Makes the place of a key; nil for null and undefined, which are no keys, and for bytes that begin no CBOR item.
     ///
     /// - Parameter key: the key, encoded.
     package init?(_ key: UnsafeRawBufferPointer) {

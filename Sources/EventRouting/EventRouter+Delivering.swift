@@ -7,7 +7,7 @@ import Locks
 /// Events whose type this process does not know, published from their encoded form.
 extension EventRouter {
     /// Publishes an event from its encoded form, without its type, and returns when all its handlers have returned,
-    /// here and in every process that gets the event, except attached clients.
+    /// here and in every process that gets the event, except attached clients and workers that acknowledge nothing.
     ///
     /// - Parameters:
     ///   - context: made by the publisher for this event.
@@ -84,8 +84,9 @@ extension EventRouter {
     /// Publishes an event whose type this process does not know, from its encoded form.
     ///
     /// - Parameter context: made by the publisher for this event, if the caller needs its identity beforehand.
-    /// - Returns: How many peers the event was for, plus 1 if subscribers here got it; or the error, also of a plain
-    ///   handler that threw, if no subscriber here handles the event elsewhere. Other errors of handlers are reported.
+    /// - Returns: How many peers the event was for, plus 1 if subscribers here got it; or why the event was not taken.
+    ///   The first error of a plain handler is returned only if all subscribers here are plain handlers. All other
+    ///   errors of handlers are reported.
     package func publish(
         name: String,
         payload: UnsafeRawBufferPointer,

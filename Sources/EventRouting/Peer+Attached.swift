@@ -6,7 +6,7 @@ import Locks
 /// Peers that have attached: they get the events that they want as far as they keep up; no other process waits for them
 /// or learns of what they missed.
 extension Peer {
-    /// Puts an event into the outbox of an attached peer; if the outbox does not take it, the peer gets a gap.
+    /// Puts an event into the outbox of an attached peer; if it finds no room or is too large, the peer gets a gap.
     func offer(
         _ context: EventContext,
         name: String,

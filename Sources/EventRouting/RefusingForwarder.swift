@@ -1,6 +1,7 @@
 import DomainEvents
 
-/// Replaces the forwarder to a peer that is gone for good; each call that publishes fails, and the error says why.
+/// Replaces the forwarder to a peer that is gone for good: `publish` drops the event, and every other call throws an
+/// error that says why.
 final class RefusingForwarder: EventForwarder {
     private let error: DeliveryError
 
