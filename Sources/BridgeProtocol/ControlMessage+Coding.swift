@@ -101,7 +101,7 @@ extension ControlMessage {
     package init?(decoding body: UnsafeRawBufferPointer, limits: LinkLimits) throws {
         var reader = CBORReader(body)
         guard let count = try reader.readArrayHead(), count > 0 else {
-            throw LinkViolation("a frame is an array with a count that begins with its kind")
+            throw LinkViolation("a frame is an array with a count, and begins with its kind")
         }
         let number = try reader.readUnsigned()
         guard let kind = FrameKind(rawValue: number) else {

@@ -56,7 +56,7 @@ package struct LinkPhaseMachine: Sendable {
             (.established, .reject) where role == .host, (.established, .ready), (.established, .moreTime):
             throw LinkViolation("a \(kind) frame is forbidden: only a \(role == .host ? "host" : "worker") sends it")
         case (.established, _):
-            throw LinkViolation("a \(kind) frame is not for a \(role) to receive")
+            throw LinkViolation("a \(kind) frame is not for a \(role) to receive after the handshake")
         case (.ended, _):
             throw LinkViolation("a \(kind) frame came after the end")
         }

@@ -266,7 +266,7 @@ struct LinesStreamTests {
                 #"{"bridge":"ack","sequence":1}"#,
                 "acknowledged event 1, but 0 is the newest that it was sent"
             ),
-            (#"{"bridge":"hello"}"#, "a hello frame is not for a host to receive"),
+            (#"{"bridge":"hello"}"#, "a hello frame is not for a host to receive after the handshake"),
             (#"{"bridge":"ready"}"# + "\n" + #"{"bridge":"ready"}"#, "the worker said twice that it is ready"),
             (
                 String(repeating: " ", count: 3_000),

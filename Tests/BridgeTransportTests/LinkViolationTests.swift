@@ -69,7 +69,7 @@ struct LinkViolationTests {
         ("a frame of 2063597568 bytes was announced; the limit is 16777216 bytes", [0x7B, 0, 0, 0]),
         ("a frame without a body arrived", [0, 0, 0, 0]),
         ("frame kind 6 is unknown and may not be skipped", [0, 0, 0, 2, 0x81, 6]),
-        ("a hello frame is not for a host to receive", frame(.hello(LinkPair.hello()))),
+        ("a hello frame is not for a host to receive after the handshake", frame(.hello(LinkPair.hello()))),
         ("a drain frame is forbidden: only a host sends it", frame(.drain(graceMilliseconds: 1))),
         ("a reject frame is forbidden: only a host sends it", frame(.reject(Reject(reason: 1, text: "")))),
         ("the worker said twice that it is ready", frame(.ready) + frame(.ready)),
