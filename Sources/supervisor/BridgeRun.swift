@@ -19,7 +19,8 @@ struct BridgeRun {
     private let lines = InputLines()
     private let isEnding = Flag()
     private let reloads = ReloadRequests()
-    /// A stream without elements; it ends when the first worker has come up or failed, and then reloads may begin.
+    /// A stream without elements; it ends at the first report about a worker's state, or when the start is over if that
+    /// is earlier, and then reloads may begin.
     private let begun = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
 
     init(
@@ -178,7 +179,7 @@ struct BridgeRun {
 
     /// Reads the configuration again when that is requested, and answers the requests that came as events.
     private func answerReloads(_ service: ServiceManager?) async {
-        // A reload waits until the first worker has come up or failed, or all workers wait for events.
+        // It waits for the first report about a worker's state, or for the end of the start: then the bridge runs.
         for await _ in begun.stream {}
         await reloads.forEach(
             { requesters in
