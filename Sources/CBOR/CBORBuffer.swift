@@ -1,6 +1,7 @@
 /// A growable run of raw bytes that an encoder writes into.
 ///
-/// The encoder keeps the buffer from one value to the next, so that encoding in a steady state allocates nothing.
+/// An encoder's caller can keep the buffer from one value to the next, so that encoding in a steady state allocates
+/// nothing.
 ///
 /// Not thread-safe: one writer at a time.
 package final class CBORBuffer {

@@ -1,8 +1,9 @@
 /// What is known about an event, in a form that costs no references to copy.
 ///
-/// Nearly always this is a few numbers and uncounted sources. A context is made of them only for code that needs one:
-/// the handler of an event from another process, or a journal, a trace or an error of an event that leaves this
-/// process. The code that makes this value keeps alive what the value refers to, as long as the value is used.
+/// Nearly always this is a few numbers and uncounted sources. An ``EventContext`` is made from it only where one is
+/// needed: for example for a handler that asks for it; for an event that goes to more than one peer, is held or awaits
+/// receipts; and for a tap, a trace or an error. The code that makes this value keeps alive what the value refers to,
+/// as long as the value is used.
 @usableFromInline
 package struct BorrowedContext: BitwiseCopyable {
     /// The event's origin.
@@ -14,7 +15,8 @@ package struct BorrowedContext: BitwiseCopyable {
     /// The first event of the chain of causes; may be nil if that is the cause or the event itself.
     package let knownRoot: BorrowedID?
     private let settledBelow: UInt64?
-    /// The whole context, for an event with a trace, a bookmark or an earlier attempt; nil if the rest is enough.
+    /// The whole context, if this value was made from one; nil if it was made from numbers and sources, which is enough
+    /// for an event without a trace and a bookmark that is sent for the first time.
     package let full: UnsafePointer<EventContext>?
 
     /// An event that has no trace and no bookmark, and is sent for the first time.

@@ -31,8 +31,10 @@ extension BridgeHost {
     ///     replaced process may take to finish before it is ended by signals.
     /// - Returns: What was done about each worker, and what has failed.
     /// - Throws: ``BridgeError``. `invalidSpecification` names every mistake, and every change that is not possible
-    ///   while the bridge runs: what `replace` cannot change either, such as the number of members of a pool.
-    ///   `wrongState` is thrown before the bridge's start and from the beginning of its shutdown.
+    ///   while the bridge runs: what `replace` cannot change either, such as the number of members of a pool. If the
+    ///   specifications have none of these, it names the first new name that a present worker still has, or else all
+    ///   new names that clients have. `wrongState` is thrown before the bridge's start and from the beginning of its
+    ///   shutdown.
     @discardableResult
     public func apply(
         _ workers: [WorkerSpecification],

@@ -259,8 +259,8 @@ final class WorkerIncarnation: HostSession, @unchecked Sendable {
 
     /// What is wrong with the outbox that the worker has left; nil if nothing is wrong.
     ///
-    /// Damage counts as if the live worker had broken the protocol: only its code can do damage. A kill does none: a
-    /// worker that is killed while it writes leaves a torn event.
+    /// Damage counts as if the live worker had broken the protocol: only its code can do damage. A kill does none: the
+    /// event that a killed worker was just writing is torn, but it was not accepted yet, and does not count as damage.
     private func damageLeft() -> ExitReason? {
         guard let damage = link.recoveredOutbox?.damage else { return nil }
         peer.countViolation()
@@ -272,7 +272,8 @@ final class WorkerIncarnation: HostSession, @unchecked Sendable {
         let process = lock.withLock {
             isAbandoned = true
             end.signalWasSent()
-            // Released, so that the wait for the process's end does not depend on this object's life.
+            // This object lets go of the process object: if that was the last reference, `AbandonedChildren` waits for
+            // the process's end, however long this object lives.
             return started?.process.take()
         }
         process?.signal(.kill)

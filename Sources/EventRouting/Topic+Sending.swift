@@ -31,8 +31,8 @@ extension Topic {
     /// - Parameters:
     ///   - ifThereIsRoom: whether no peer gets the event if waiting has begun at one of them.
     ///   - held: as in ``EventForwarder``.
-    /// - Returns: The reason why no peer has got the event. If a publisher waits for receipts, also the reason why one
-    ///   peer, which was closed just now, will not handle it.
+    /// - Returns: `taken`; or why no peer has got the event. If a publisher waits for receipts, the failure may instead
+    ///   say why one peer did not take the event, which others may have got.
     func sendToAll(
         _ payload: UnsafeRawBufferPointer,
         context: EventContext,
@@ -153,8 +153,8 @@ extension Topic {
     ///   - origin: the peer that sent the event; it does not get its own events back.
     ///   - attached: the attached peers that also get the event, as far as they keep up.
     ///   - reservations: the room that was kept at each target; empty if no room was kept.
-    ///   - receipts: the ledger that holds the first loss for a publisher that waits; nil if that loss is announced at
-    ///     once, as further ones are.
+    ///   - receipts: the ledger of a publisher that waits, which gets the first loss as its error; nil if no publisher
+    ///     waits. All other losses are announced. Neither is done for a loss that becomes a dead letter.
     ///   - held: as in ``EventForwarder``.
     func send(
         _ payload: UnsafeRawBufferPointer,
