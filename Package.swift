@@ -644,6 +644,7 @@ let package = Package(
         .testTarget(
             name: "JournalFormatTests",
             dependencies: [
+                "CBridgePlatform",
                 "DomainEvents",
                 "JournalFormat",
                 "TestSupport",

@@ -74,6 +74,21 @@ int cbp_file_synchronize(int descriptor) {
 #endif
 }
 
+// MARK: Zeros
+
+size_t cbp_leading_zeros(const void *bytes, size_t count) {
+    const uint8_t *next = bytes;
+    size_t zeros = 0;
+    uint64_t word = 0;
+    while (zeros + sizeof word <= count) {
+        memcpy(&word, next + zeros, sizeof word);
+        if (word != 0) break;
+        zeros += sizeof word;
+    }
+    while (zeros < count && next[zeros] == 0) zeros++;
+    return zeros;
+}
+
 // MARK: CRC-32C
 
 // The reflected polynomial of Castagnoli.

@@ -1,3 +1,5 @@
+import CBridgePlatform
+
 /// Reads the records of a segment one after the other, from bytes that the caller provides; trusts none of the bytes.
 ///
 /// Where the bytes are not a record, the walk looks for the next record, and reports the damage before it. If no record
@@ -64,10 +66,18 @@ package struct SegmentWalk {
                 }
                 let word = rest.number(at: 0, as: UInt64.self)
                 if word != 0 { tornEnd = offset + 8 - word.leadingZeroBitCount / 8 }
-                offset += 8
-                start += 8
+                // A segment that was not closed has up to its whole size of zeros, in which no record begins.
+                let skipped = word == 0 ? zeroWords(in: rest, upTo: left) : 8
+                offset += skipped
+                start += skipped
             }
         }
+    }
+
+    /// How many bytes the zero words at the front have, among the first `count` bytes.
+    private func zeroWords(in rest: UnsafeRawBufferPointer, upTo count: Int) -> Int {
+        guard let start = rest.baseAddress else { return 0 }
+        return cbp_leading_zeros(start, min(rest.count, count)) & ~7
     }
 
     private enum Look {

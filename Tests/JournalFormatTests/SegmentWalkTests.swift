@@ -1,3 +1,4 @@
+import CBridgePlatform
 import DomainEvents
 import TestSupport
 import Testing
@@ -162,5 +163,22 @@ struct SegmentWalkTests {
         let reading = SegmentReading(segment.bytes)
         #expect(reading.events.map(\.position) == [.max - 1])
         #expect(reading.damages.count == 1)
+    }
+
+    @Test("zeros at the front are counted up to the first other byte, wherever they begin and end")
+    func leadingZeros() {
+        for count in 0...40 {
+            for begin in 0..<8 where begin <= count {
+                for other in begin...count {
+                    var bytes = [UInt8](repeating: 1, count: begin) + [UInt8](repeating: 0, count: count - begin)
+                    if other < count { bytes[other] = 0x80 }
+                    let zeros = bytes.withUnsafeBytes { bytes -> Int in
+                        guard let start = bytes.baseAddress else { return 0 }
+                        return cbp_leading_zeros(start + begin, count - begin)
+                    }
+                    #expect(zeros == other - begin)
+                }
+            }
+        }
     }
 }

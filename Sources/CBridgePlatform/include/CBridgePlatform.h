@@ -109,6 +109,9 @@ enum cbp_file_system cbp_file_system_of_type(uint64_t type);
 /// Returns when what was written to the file lies on the medium.
 int cbp_file_synchronize(int descriptor);
 
+/// How many of the bytes are zero before the first that is not.
+size_t cbp_leading_zeros(const void *_Nonnull bytes, size_t count);
+
 /// CRC-32C of `bytes` together with the bytes before them, whose CRC-32C is `before`; `before` is 0 if there are none.
 uint32_t cbp_crc32c(uint32_t before, const void *_Nullable bytes, size_t count);
 /// The same without the processor's instruction.
