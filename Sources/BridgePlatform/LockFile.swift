@@ -13,9 +13,24 @@ package final class LockFile: Sendable {
     private let descriptor: FileDescriptor
     private let name: String
 
-    init(_ descriptor: consuming FileDescriptor, name: String) {
+    private init(_ descriptor: consuming FileDescriptor, name: String) {
         self.descriptor = descriptor
         self.name = name
+    }
+
+    /// Opens a file to lock it.
+    ///
+    /// - Parameter makes: whether a missing file is made.
+    static func open(
+        _ name: String,
+        in directory: borrowing FileDescriptor,
+        makes: Bool = true
+    ) throws(SystemError) -> LockFile {
+        // O_NONBLOCK, because another process may have put a pipe there, whose opening would wait.
+        let flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | (makes ? O_CREAT : 0)
+        let directory = directory.rawValue
+        let number = try SystemError.check("opening the lock file \(name)") { openat(directory, name, flags, 0o600) }
+        return LockFile(FileDescriptor(owning: number), name: name)
     }
 
     deinit { unlock() }

@@ -83,11 +83,5 @@ package final class OpenDirectory: Sendable {
     }
 
     /// Opens a file to lock it, and makes the file if it is missing.
-    package func openLock(_ name: String) throws(SystemError) -> LockFile {
-        let number = try SystemError.check("opening the lock file \(name)") {
-            // O_NONBLOCK, because another process may have put a pipe there, whose opening would wait.
-            openat(descriptor.rawValue, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600)
-        }
-        return LockFile(FileDescriptor(owning: number), name: name)
-    }
+    package func openLock(_ name: String) throws(SystemError) -> LockFile { try LockFile.open(name, in: descriptor) }
 }

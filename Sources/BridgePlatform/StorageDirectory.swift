@@ -172,11 +172,6 @@ package final class StorageDirectory: Sendable {
     ///
     /// - Parameter makes: whether a missing file is made.
     package func openLock(_ name: String, makes: Bool = true) throws(SystemError) -> LockFile {
-        // O_NONBLOCK, because another process may have put a pipe there, whose opening would wait.
-        let flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | (makes ? O_CREAT : 0)
-        let number = try SystemError.check("opening the lock file \(name)") {
-            openat(descriptor.rawValue, name, flags, 0o600)
-        }
-        return LockFile(FileDescriptor(owning: number), name: name)
+        try LockFile.open(name, in: descriptor, makes: makes)
     }
 }
