@@ -19,8 +19,8 @@ struct EventRunTests {
         sender.link.establish(as: EventSource(origin: "sender", incarnation: 7))
     }
 
-    private func receive(_ sequence: UInt64, _ name: String = Self.name) throws {
-        try bench.receive(sequence, .text(name), payload: [0xA0], from: sender)
+    private func receive(_ sequence: UInt64, _ name: String = Self.name, by events: PeerEvents? = nil) throws {
+        try bench.receive(sequence, .text(name), payload: [0xA0], from: sender, by: events)
     }
 
     @Test("as peers come and leave between two events of it")
@@ -40,15 +40,12 @@ struct EventRunTests {
     func lastRun() throws {
         let events = PeerEvents(of: sender, to: bench.router)
         let reader = bench.peer("reader", wants: [Self.name])
-        func receive(_ sequence: UInt64) throws {
-            try bench.receive(sequence, .text(Self.name), payload: [0xA0], from: sender, by: events)
-        }
-        try receive(1)
-        try receive(2)
+        try receive(1, by: events)
+        try receive(2, by: events)
         bench.router.add(reader)
-        try receive(3)
+        try receive(3, by: events)
         bench.router.exchange(adding: [], leaving: [reader])
-        try receive(4)
+        try receive(4, by: events)
         #expect(reader.statistics.waiting == 1)
     }
 
