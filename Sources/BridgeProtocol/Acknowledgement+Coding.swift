@@ -7,9 +7,7 @@ extension Acknowledgement {
     ///
     /// - Parameter incarnation: the incarnation under which this side acknowledges.
     package func encode(incarnation: UInt64, into buffer: CBORBuffer) {
-        let start = buffer.appendHole(FrameDecoder.headBytes)
-        encodeBody(incarnation: incarnation, CBORWriter(buffer))
-        buffer.patch(at: start, withBigEndian: UInt32(clamping: buffer.count - start - FrameDecoder.headBytes))
+        buffer.appendFrame { encodeBody(incarnation: incarnation, $0) }
     }
 
     func encodeBody(incarnation: UInt64, _ writer: CBORWriter) {
@@ -26,21 +24,8 @@ extension Acknowledgement {
         if unwanted > 0 { writer.unsigned(unwanted) }
     }
 
-    /// Takes apart the body of an acknowledgement's frame.
-    package static func decode(
-        _ body: UnsafeRawBufferPointer,
-        limits: LinkLimits
-    ) throws -> (acknowledgement: Acknowledgement, incarnation: UInt64) {
-        if let plain = decodePlain(body) { return plain }
-        let message = try ControlMessage(decoding: body, limits: limits)
-        guard case .acknowledge(let acknowledgement, let incarnation)? = message else {
-            throw LinkViolation("the frame is no acknowledgement")
-        }
-        return (acknowledgement, incarnation)
-    }
-
     /// Takes apart an acknowledgement without ranges, as nearly all are; nil for any other frame, valid or not.
-    private static func decodePlain(
+    package static func decodePlain(
         _ body: UnsafeRawBufferPointer
     ) -> (acknowledgement: Acknowledgement, incarnation: UInt64)? {
         guard body.count >= 2, body[0] == 0x85 || body[0] == 0x86, body[1] == UInt8(FrameKind.acknowledge.rawValue)

@@ -4,11 +4,7 @@ extension ControlMessage {
     // MARK: - Encoding
 
     /// Appends the message as a whole frame.
-    package func encode(into buffer: CBORBuffer) {
-        let start = buffer.appendHole(FrameDecoder.headBytes)
-        encodeBody(CBORWriter(buffer))
-        buffer.patch(at: start, withBigEndian: UInt32(clamping: buffer.count - start - FrameDecoder.headBytes))
-    }
+    package func encode(into buffer: CBORBuffer) { buffer.appendFrame { encodeBody($0) } }
 
     private func encodeBody(_ writer: CBORWriter) {
         func begin(_ kind: FrameKind, _ elements: Int) {

@@ -79,24 +79,22 @@ package enum EventFrame {
 
     /// Appends the frame up to the payload; the frame's length includes the payload.
     package static func encodeHead(_ head: EventHead, payloadBytes: Int, into buffer: CBORBuffer) {
-        let start = buffer.appendHole(FrameDecoder.headBytes)
-        let writer = CBORWriter(buffer)
-        writer.arrayHead(elements)
-        writer.unsigned(FrameKind.event.rawValue)
-        writer.unsigned(head.sequence)
-        if case .sender(let number) = head.id, head.sequence == number {
-            writer.null()
-        } else {
-            encode(head.id, writer)
+        buffer.appendFrame(payloadBytes: payloadBytes) { writer in
+            writer.arrayHead(elements)
+            writer.unsigned(FrameKind.event.rawValue)
+            writer.unsigned(head.sequence)
+            if case .sender(let number) = head.id, head.sequence == number {
+                writer.null()
+            } else {
+                encode(head.id, writer)
+            }
+            writer.unsigned(head.nanosecondsSinceEpoch)
+            switch head.name {
+            case .number(let number): writer.unsigned(number)
+            case .text(let text): writer.text(text)
+            }
+            encodeOptions(of: head, writer)
         }
-        writer.unsigned(head.nanosecondsSinceEpoch)
-        switch head.name {
-        case .number(let number): writer.unsigned(number)
-        case .text(let text): writer.text(text)
-        }
-        encodeOptions(of: head, writer)
-        let body = buffer.count - start - FrameDecoder.headBytes + payloadBytes
-        buffer.patch(at: start, withBigEndian: UInt32(clamping: body))
     }
 
     private static func encodeOptions(of head: EventHead, _ writer: CBORWriter) {

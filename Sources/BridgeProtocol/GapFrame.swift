@@ -31,23 +31,22 @@ package struct GapFrame: Sendable, Hashable {
     }
 
     package func encode(into buffer: CBORBuffer) {
-        let start = buffer.appendHole(FrameDecoder.headBytes)
-        let writer = CBORWriter(buffer)
-        writer.arrayHead(Self.elements)
-        writer.unsigned(FrameKind.gap.rawValue)
-        writer.unsigned(sequence)
-        switch name {
-        case .number(let number): writer.unsigned(number)
-        case .text(let text): writer.text(text)
+        buffer.appendFrame { writer in
+            writer.arrayHead(Self.elements)
+            writer.unsigned(FrameKind.gap.rawValue)
+            writer.unsigned(sequence)
+            switch name {
+            case .number(let number): writer.unsigned(number)
+            case .text(let text): writer.text(text)
+            }
+            writer.unsigned(count)
+            writer.unsigned(reason)
+            writer.arrayHead(ranges.count * 2)
+            for range in ranges {
+                EventFrame.encode(range.first, writer)
+                writer.unsigned(range.last)
+            }
         }
-        writer.unsigned(count)
-        writer.unsigned(reason)
-        writer.arrayHead(ranges.count * 2)
-        for range in ranges {
-            EventFrame.encode(range.first, writer)
-            writer.unsigned(range.last)
-        }
-        buffer.patch(at: start, withBigEndian: UInt32(clamping: buffer.count - start - FrameDecoder.headBytes))
     }
 
     /// Takes a frame's body apart; elements beyond the known ones are ignored.

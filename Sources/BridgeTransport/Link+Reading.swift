@@ -202,7 +202,7 @@ extension Link {
             try gapReceived(try GapFrame(decoding: body, limits: limits), frameLength: frame.count)
             return nil
         case FrameKind.acknowledge.rawValue:
-            let (acknowledgement, incarnation) = try Acknowledgement.decode(body, limits: limits)
+            guard let (acknowledgement, incarnation) = Acknowledgement.decodePlain(body) else { break }
             try acknowledged(acknowledgement, incarnation: incarnation, at: MonotonicClock.now())
             return nil
         default: break
@@ -210,7 +210,6 @@ extension Link {
         let decoded = try ControlMessage(decoding: body, limits: limits)
         let now = MonotonicClock.now()
         if case .acknowledge(let acknowledgement, let incarnation)? = decoded {
-            // It has 24 elements or more, as a later version may write it: `kind(of:)` does not read such a head.
             try acknowledged(acknowledgement, incarnation: incarnation, at: now)
             return nil
         }

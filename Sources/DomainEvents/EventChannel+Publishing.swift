@@ -140,7 +140,7 @@ extension EventChannel {
         guard isReached else { return }
         if forwardAlone(event, causedBy: cause, from: publisher, ifFull: .drop, on: thread) != nil { return }
         guard let subscribers = currentSubscribers() else { return }
-        let context = cause.map { publisher.makeContext(causedBy: $0) } ?? publisher.makeContext()
+        let context = publisher.makeContext(causedBy: cause ?? EventContext.current)
         _ = publish(event, context: context, to: subscribers, from: publisher, ifFull: .drop)
     }
 
@@ -166,7 +166,7 @@ extension EventChannel {
         return lent._withUnsafeGuaranteedRef { list -> (outcome: Forwarded, number: UInt64)? in
             if list.onlyForwarder == nil { return nil }
             guard cause == nil, let context = publisher.makeBorrowedContext(on: thread) else {
-                let context = cause.map { publisher.makeContext(causedBy: $0) } ?? publisher.makeContext()
+                let context = publisher.makeContext(causedBy: cause ?? EventContext.current)
                 return (context.withBorrowed { list.forwardAlone(event, $0, ifFull: ifFull) }, context.id.number)
             }
             return (list.forwardAlone(event, context, ifFull: ifFull), context.number)

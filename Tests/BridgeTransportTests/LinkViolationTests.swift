@@ -286,14 +286,12 @@ struct LinkViolationTests {
         _ = fixture.peer.receive()
         // What a later version may add: nulls behind the elements of today.
         let buffer = CBORBuffer()
-        let start = buffer.appendHole(FrameDecoder.headBytes)
-        let writer = CBORWriter(buffer)
-        writer.arrayHead(5 + further)
-        for number in [FrameKind.acknowledge.rawValue, Self.incarnation, 1, 0] { writer.unsigned(number) }
-        writer.arrayHead(0)
-        for _ in 0..<further { writer.null() }
-        let body = buffer.count - start - FrameDecoder.headBytes
-        buffer.patch(at: start, withBigEndian: UInt32(body))
+        buffer.appendFrame { writer in
+            writer.arrayHead(5 + further)
+            for number in [FrameKind.acknowledge.rawValue, Self.incarnation, 1, 0] { writer.unsigned(number) }
+            writer.arrayHead(0)
+            for _ in 0..<further { writer.null() }
+        }
         fixture.peer.send(Array(buffer.bytes))
         // The peer's event shows that everything before it was read.
         fixture.peer.send(event: 1)
