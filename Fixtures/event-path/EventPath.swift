@@ -41,6 +41,8 @@ enum EventPath {
         case .recordedFlood:
             allocations = try await travel(PathLaidOut.self, .oneWay, count, warmUp, isRecorded: true)
         case .trips: allocations = try await travel(PathTravelled.self, .thereAndBack, count, warmUp)
+        case .recordedTrips:
+            allocations = try await travel(PathTravelled.self, .thereAndBack, count, warmUp, isRecorded: true)
         case .relay: allocations = try await travel(PathLaidOut.self, .relayed, count, warmUp)
         case .fanOut: allocations = try await travel(PathLaidOut.self, .toMany, count, warmUp)
         case .local: allocations = try await publish(count, warmUp, isRecorded: false)

@@ -10,6 +10,8 @@ enum Journey: String, CaseIterable {
     case recordedFlood = "flood-recorded"
     /// One at a time, there and back: both ends wait, each event is written at once.
     case trips
+    /// The same with a journal of the host, which records the events of both directions.
+    case recordedTrips = "trips-recorded"
     /// As many as the worker can publish, to another worker: they pass through the host, which handles none.
     case relay
     /// As many as the host can publish, to eight workers.

@@ -8,11 +8,12 @@ struct PathJournal: Sendable {
     private let path: String
     private let journal: EventJournal
 
-    /// Makes a journal that records the events of one type.
+    /// Makes a journal that records the events of one type, and the answers to them.
     init<Event: DomainEvent>(of type: Event.Type, _ publisher: EventPublisher) throws {
         path = try PrivateDirectory.make(named: "event-path").path
         journal = try EventJournal(at: path)
         try journal.record(type, of: publisher)
+        try journal.record(PathReturned.self, of: publisher)
     }
 
     func end() async throws {

@@ -92,6 +92,30 @@ extension Link {
         return .accepted(sequence: sequence, isCrowded: false)
     }
 
+    /// Puts an event that goes to no other link into the outbox, where it stays until ``releaseAndFlush(_:at:)``; only
+    /// for a link whose overflow policies are all `wait`.
+    ///
+    /// - Parameters:
+    ///   - number: this process's number for the name.
+    ///   - ifThereIsRoom: whether the event is taken only if it need not wait for room.
+    ///   - isOwed: whether a journal has to hear what becomes of the event here.
+    package func hold(
+        _ context: BorrowedContext,
+        name: String,
+        number: UInt64,
+        payload: UnsafeRawBufferPointer,
+        ifThereIsRoom: Bool,
+        isOwed: Bool
+    ) -> Enqueued {
+        lock.lock()
+        defer { lock.unlock() }
+        if ifThereIsRoom, !ending.hasEnded, !hasRoomNow { return .crowded }
+        if let closed { return closed }
+        let outcome = sending.takeHeld(context, name: name, number: number, isOwed: isOwed, payload: payload)
+        if trace != nil { traceSteps() }
+        return outcome
+    }
+
     /// Puts an event that a journal replays to this peer alone into the outbox, if there is room; ``pump()`` then
     /// writes it.
     ///
@@ -191,6 +215,13 @@ extension Link {
             sending.release(sequence)
             return writer.isBusy(at: now)
         }
+    }
+
+    /// Lets a held event, and the events behind it, leave, and writes them: see ``flush(at:isGathered:)``.
+    package func releaseAndFlush(_ sequence: UInt64, at now: UInt64) {
+        lock.lock()
+        sending.release(sequence)
+        flushAndUnlock(at: now)
     }
 
     /// Whether this link, which has ended, still holds an event that has to go into other outboxes first.

@@ -57,7 +57,7 @@ class DeferredSubscriber: AnySubscriber, @unchecked Sendable {
     /// The journal behind this subscriber, if it makes events safe only some time after it has recorded them.
     var laterRecorder: (any EventRecording)? { nil }
 
-    /// Whether ``recordAtOnce(_:_:)`` may be called in place of ``append(_:_:_:_:)``.
+    /// Whether ``recordAtOnce(_:_:)`` and the two methods after it may be called in place of ``append(_:_:_:_:)``.
     var recordsAtOnce: Bool { false }
 
     /// Records an event of another process, if that needs no wait and makes the event safe at once.
@@ -66,6 +66,15 @@ class DeferredSubscriber: AnySubscriber, @unchecked Sendable {
     /// - Parameter payload: the bytes in which the event came.
     /// - Returns: Whether the event is recorded; if not, the caller appends it as for any subscriber.
     func recordAtOnce(_ payload: UnsafeRawBufferPointer, _ context: BorrowedContext) -> Bool { false }
+
+    /// Records an event of this process that goes nowhere else, or reports why it cannot; waits for room if need be.
+    ///
+    /// Called without any lock held, before the event's handlers.
+    func record(_ event: RawEvent, _ stamp: EventStamp) {}
+
+    /// Does the same with the payload of an event that lies in an outbox and does not leave before this returns; only
+    /// called if ``isRecorder`` is true.
+    func record(_ payload: UnsafeRawBufferPointer, _ context: BorrowedContext, owed: [OwedReceiver]) {}
 
     /// Whether ``prepare(_:)`` returns anything.
     var needsPreparation: Bool { false }

@@ -144,9 +144,29 @@ extension EventChannel {
         _ = publish(event, context: context, to: subscribers, from: publisher, ifFull: .drop)
     }
 
-    // MARK: - One forwarder, and nothing else
+    /// Publishes an event whose transaction has ended.
+    ///
+    /// - Parameter stamp: made when the event was published in the transaction.
+    func publish(_ event: E, _ stamp: EventStamp, from publisher: EventPublisher) {
+        guard let subscribers = currentSubscribers() else { return }
+        let thread = DeliveryThread.current
+        guard subscribers.isLocal, !thread.isDelivering else {
+            let context = stamp.context(of: publisher.source)
+            _ = publish(event, context: context, to: subscribers, from: publisher, ifFull: .drop)
+            return
+        }
+        thread.isDelivering = true
+        withUnsafePointer(to: event) {
+            subscribers.post(RawEvent(reading: $0), stamp, from: publisher, on: thread)
+        }
+        call(subscribers, event, on: thread, from: publisher)
+        thread.finish()
+    }
 
-    /// Publishes an event that only one forwarder gets; most events for other processes are like this.
+    // MARK: - One forwarder, and at most a journal
+
+    /// Publishes an event that only one forwarder gets, or besides it the publisher's own journal, if that makes events
+    /// safe at once; most events for other processes are like this.
     ///
     /// This counts no reference to the list of receivers: the thread's slot names the list during the call.
     ///
@@ -167,9 +187,15 @@ extension EventChannel {
             if list.onlyForwarder == nil { return nil }
             guard cause == nil, let context = publisher.makeBorrowedContext(on: thread) else {
                 let context = publisher.makeContext(causedBy: cause ?? EventContext.current)
-                return (context.withBorrowed { list.forwardAlone(event, $0, ifFull: ifFull) }, context.id.number)
+                let outcome =
+                    context.withBorrowed { list.forwardAlone(event, $0, ifFull: ifFull) }
+                    ?? publish(event, context: context, to: list, from: publisher, ifFull: ifFull)
+                return (outcome, context.id.number)
             }
-            return (list.forwardAlone(event, context, ifFull: ifFull), context.number)
+            let outcome =
+                list.forwardAlone(event, context, ifFull: ifFull)
+                ?? publish(event, context: context.context, to: list, from: publisher, ifFull: ifFull)
+            return (outcome, context.number)
         }
     }
 }

@@ -19,6 +19,20 @@ package protocol EventForwarder: AnyObject, Sendable {
         held: inout HeldEvents?
     ) -> Forwarded
 
+    /// Puts an event that no other receiver but a journal gets into the only outbox that wants it, has it recorded while
+    /// it cannot leave, and then writes it.
+    ///
+    /// - Parameter record: records the payload with the receivers that the event is owed to; called at most once, with
+    ///   nothing locked.
+    /// - Returns: What became of the event; nil, and nothing was done, if it needs more than that. Then the caller uses
+    ///   ``forward(_:context:ifFull:receipts:held:)``.
+    func forwardRecorded<E: DomainEvent>(
+        _ event: E,
+        context: BorrowedContext,
+        ifFull: FullOutboxAction,
+        record: (_ payload: UnsafeRawBufferPointer, _ owed: [OwedReceiver]) -> Void
+    ) -> Forwarded?
+
     /// Whether every outbox that wants the events has room below its limit; those of attached clients do not count.
     var hasRoom: Bool { get }
 
@@ -27,6 +41,15 @@ package protocol EventForwarder: AnyObject, Sendable {
 
     /// Whether another process wants the events.
     var isWantedElsewhere: Bool { get }
+}
+
+extension EventForwarder {
+    package func forwardRecorded<E: DomainEvent>(
+        _ event: E,
+        context: BorrowedContext,
+        ifFull: FullOutboxAction,
+        record: (_ payload: UnsafeRawBufferPointer, _ owed: [OwedReceiver]) -> Void
+    ) -> Forwarded? { nil }
 }
 
 /// An event that lies in outboxes and does not leave them yet.

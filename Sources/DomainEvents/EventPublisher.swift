@@ -169,11 +169,8 @@ public final class EventPublisher: @unchecked Sendable {
             guard let cause else { return channel.publish(event, from: self) }
             return channel.publishFully(event, from: self, causedBy: cause, on: .current)
         }
-        let context = makeContext(causedBy: cause ?? EventContext.current)
-        let publish = { [self] in
-            guard let subscribers = channel.currentSubscribers() else { return }
-            _ = channel.publish(event, context: context, to: subscribers, from: self, ifFull: .drop)
-        }
+        let stamp = stamp(causedBy: cause ?? EventContext.current)
+        let publish = { [self] in channel.publish(event, stamp, from: self) }
         if !transaction.hold(publish) { publish() }
     }
 

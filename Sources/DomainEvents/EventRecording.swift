@@ -74,10 +74,10 @@ package protocol RecordingLine: AnyObject, Sendable {
         whenSettled: (@Sendable ((any Error)?) -> Void)?
     ) throws -> Bool
 
-    /// Takes an event that is owed to no receiver into the record, if it can be recorded without waiting, and is safe
-    /// at once.
+    /// Takes an event into the record, if it can be recorded without waiting, and is safe at once.
     ///
     /// Called without any lock, and only if ``EventRecording/isSafeAtOnce`` is true.
+    /// - Parameter owed: as in ``record(_:context:owed:whenSettled:)``.
     /// - Returns: Whether the event is recorded; if not, ``record(_:context:owed:whenSettled:)`` is called for it.
-    func recordAtOnce(_ payload: UnsafeRawBufferPointer, context: BorrowedContext) -> Bool
+    func recordAtOnce(_ payload: UnsafeRawBufferPointer, context: BorrowedContext, owed: [OwedReceiver]) -> Bool
 }

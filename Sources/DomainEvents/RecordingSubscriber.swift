@@ -55,7 +55,23 @@ final class RecordingSubscriber<E: DomainEvent>: DeferredSubscriber, @unchecked 
 
     override func recordAtOnce(_ payload: UnsafeRawBufferPointer, _ context: BorrowedContext) -> Bool {
         // The journal has a replayed event already, and the events of most dead letters.
-        !context.isRecorded && line.recordAtOnce(payload, context: context)
+        !context.isRecorded && line.recordAtOnce(payload, context: context, owed: [])
+    }
+
+    override func record(_ event: RawEvent, _ stamp: EventStamp) {
+        let encoded = EncodedEvent.make(of: event) { try encode(event.copy(as: E.self), $0) }
+        let isRecorded =
+            encoded.failure == nil && stamp.withBorrowed(of: source) { recordAtOnce(encoded.bytes, $0) }
+        if isRecorded { return encoded.keep() }
+        if encoded.failure == nil { line.makeRoom(for: encoded.bytes.count) }
+        settle(lock.withLock { append(event, stamp, nil, .encoded(encoded)) })
+    }
+
+    override func record(_ payload: UnsafeRawBufferPointer, _ context: BorrowedContext, owed: [OwedReceiver]) {
+        if context.isRecorded || line.recordAtOnce(payload, context: context, owed: owed) { return }
+        line.makeRoom(for: payload.count)
+        let stamp: EventStamp = owed.isEmpty ? .full(context.context) : .owed(context.context, to: owed)
+        settle(lock.withLock { append(payload, stamp, nil, failure: nil) })
     }
 
     override var needsPreparation: Bool { true }
@@ -72,15 +88,28 @@ final class RecordingSubscriber<E: DomainEvent>: DeferredSubscriber, @unchecked 
         _ tracker: HandlingTracker?,
         _ preparation: EventPreparation
     ) -> AppendOutcome {
-        guard !isRemoved, case .encoded(let encoded) = preparation else { return .settled }
+        guard case .encoded(let encoded) = preparation else { return .settled }
         defer { encoded.keep() }
+        return append(encoded.bytes, stamp, tracker, failure: encoded.failure)
+    }
+
+    /// Called with `lock` held.
+    ///
+    /// - Parameter failure: why the event has no payload; nil if it has one.
+    private func append(
+        _ payload: UnsafeRawBufferPointer,
+        _ stamp: EventStamp,
+        _ tracker: HandlingTracker?,
+        failure: (any Error)?
+    ) -> AppendOutcome {
+        guard !isRemoved else { return .settled }
         do {
-            if let failure = encoded.failure { throw failure }
+            if let failure { throw failure }
             let isSettled = try stamp.withBorrowed(of: source) { context in
                 // As in `recordAtOnce`.
                 if context.isRecorded { return true }
                 return try line.record(
-                    encoded.bytes,
+                    payload,
                     context: context,
                     owed: keepsCustody ? stamp.owed : [],
                     whenSettled: tracker.map(report)

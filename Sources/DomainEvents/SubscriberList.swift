@@ -11,7 +11,8 @@ package final class SubscriberList: @unchecked Sendable {
     let inline: [AnySubscriber]
     let deferred: [DeferredSubscriber]
     let forwarders: [any EventForwarder]
-    /// The only receiver, if it is a forwarder; nil otherwise.
+    /// The only receiver, if it is a forwarder, or the only one besides the publisher's own journal, if that takes events
+    /// at once; nil otherwise.
     let onlyForwarder: (any EventForwarder)?
     /// Other publishers that get these events too.
     let links: [PublisherLink]
@@ -55,7 +56,9 @@ package final class SubscriberList: @unchecked Sendable {
         isSafeLater = !links.isEmpty || deferred.contains { $0.laterRecorder != nil }
         isLocal = forwarders.isEmpty && links.isEmpty
         isPlain = isLocal && deferred.isEmpty
-        let isForwarded = forwarders.count == 1 && inline.isEmpty && deferred.isEmpty && links.isEmpty
+        let isForwarded =
+            forwarders.count == 1 && inline.isEmpty && links.isEmpty
+            && (deferred.isEmpty || isRecorded && soleRecorder != nil)
         onlyForwarder = isForwarded ? forwarders[0] : nil
     }
 
@@ -98,21 +101,35 @@ package final class SubscriberList: @unchecked Sendable {
         )
     }
 
-    /// Hands an event to the forwarder that is the only receiver.
+    /// Hands an event to ``onlyForwarder``, and to the journal if there is one.
+    ///
+    /// - Returns: The outcome; nil, and nothing was done, if the forwarder cannot do this for a recorded event.
     @inline(__always)
-    func forwardAlone<E: DomainEvent>(_ event: E, _ context: BorrowedContext, ifFull: FullOutboxAction) -> Forwarded {
-        var atOnce: HeldEvents?
+    func forwardAlone<E: DomainEvent>(_ event: E, _ context: BorrowedContext, ifFull: FullOutboxAction) -> Forwarded? {
         // A constant for the forwarder would count a reference to it.
-        return onlyForwarder?.forward(event, context: context, ifFull: ifFull, receipts: nil, held: &atOnce) ?? .taken
+        guard let soleRecorder else {
+            var atOnce: HeldEvents?
+            return onlyForwarder?.forward(event, context: context, ifFull: ifFull, receipts: nil, held: &atOnce)
+        }
+        return onlyForwarder?.forwardRecorded(event, context: context, ifFull: ifFull) { payload, owed in
+            soleRecorder._withUnsafeGuaranteedRef { $0.record(payload, context, owed: owed) }
+        }
     }
 
     /// Puts an event that no caller waits for into the strands of this publisher's subscribers.
     @usableFromInline
     func post(_ event: RawEvent, from publisher: EventPublisher, on thread: DeliveryThread) {
-        let stamp = publisher.stamp(causedBy: EventContext.handledByTask)
+        post(event, publisher.stamp(causedBy: EventContext.handledByTask), from: publisher, on: thread)
+    }
+
+    func post(_ event: RawEvent, _ stamp: EventStamp, from publisher: EventPublisher, on thread: DeliveryThread) {
         // The strands get this stamp first, so the inline handlers must see the same context.
         if inlineCount > 0 { thread.context = stamp.context(of: publisher.source) }
-        deferred.post(event, stamp, nil, lockMask: lockMask, needsPreparation ? deferred.prepare(event) : .nothing)
+        if let soleRecorder {
+            soleRecorder._withUnsafeGuaranteedRef { $0.record(event, stamp) }
+        } else {
+            deferred.post(event, stamp, nil, lockMask: lockMask, needsPreparation ? deferred.prepare(event) : .nothing)
+        }
     }
 }
 

@@ -13,12 +13,22 @@ final class Fanout: Sendable {
     ///
     /// ``targets`` hold the peer, so the reference is not counted.
     let sole: Unmanaged<Peer>?
+    /// ``sole`` as the receiver that an event is owed to; empty if there is no such peer.
+    let soleOwed: [OwedReceiver]
 
-    init(targets: [Peer], attached: [Peer], pooled: PooledTargets?, receiver: (any EventReceiver)?) {
+    /// - Parameter soleOwed: made without the topic's lock, as it asks the peer.
+    init(
+        targets: [Peer],
+        attached: [Peer],
+        pooled: PooledTargets?,
+        receiver: (any EventReceiver)?,
+        soleOwed: [OwedReceiver]
+    ) {
         self.targets = targets
         self.attached = attached
         self.pooled = pooled
         self.receiver = receiver
+        self.soleOwed = soleOwed
         sole = pooled == nil ? Self.sole(among: targets, attached).map { .passUnretained($0) } : nil
     }
 

@@ -242,6 +242,42 @@ extension Peer {
         }
     }
 
+    /// Puts an event that goes nowhere else into the outbox, has it recorded while it cannot leave, and then writes it.
+    ///
+    /// - Parameters:
+    ///   - ifFull: as in ``send(_:name:payload:ifFull:)``.
+    ///   - isOwed: whether a journal has to hear what becomes of the event here.
+    /// - Returns: The outcome; nil if the event was not taken: the general way says why, or finds other peers.
+    func sendRecorded(
+        _ context: BorrowedContext,
+        name: Topic,
+        payload: UnsafeRawBufferPointer,
+        ifFull: FullOutboxAction,
+        isOwed: Bool,
+        record: () -> Void
+    ) -> Forwarded? {
+        while case .link(let link) = taker(of: name.name) {
+            let outcome = link.hold(
+                context,
+                name: name.name,
+                number: name.number,
+                payload: payload,
+                ifThereIsRoom: ifFull == .wait,
+                isOwed: isOwed
+            )
+            switch outcome {
+            case .accepted(let sequence, _):
+                record()
+                link.releaseAndFlush(sequence, at: context.nanosecondsSinceEpoch)
+                return .taken
+            case .crowded: return .awaitsRoom
+            case .ended where isRenewed: renew(after: link)
+            default: return nil
+            }
+        }
+        return nil
+    }
+
     private func forwarded(_ outcome: Enqueued, _ name: String, _ ifFull: FullOutboxAction) -> Forwarded? {
         switch outcome {
         case .accepted: .taken

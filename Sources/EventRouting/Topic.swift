@@ -30,7 +30,7 @@ final class Topic: @unchecked Sendable {
         self.number = number
         self.scope = scope
         isTrace = name == EventsTraced.eventName
-        current = Fanout(targets: [], attached: [], pooled: nil, receiver: nil)
+        current = Fanout(targets: [], attached: [], pooled: nil, receiver: nil, soleOwed: [])
         address = Atomic(current.address)
     }
 
@@ -68,8 +68,15 @@ final class Topic: @unchecked Sendable {
         let targets = peers.filter { !$0.isAttached }
         let attached = peers.filter(\.isAttached)
         let pooled = PooledTargets(targets, name: name, isSelfReport: isSelfReport, reports: reports)
+        let soleOwed = targets.count == 1 && pooled == nil ? [targets[0].owed(name)] : []
         let (fanout, _) = lock.withLock {
-            let made = Fanout(targets: targets, attached: attached, pooled: pooled, receiver: current.receiver)
+            let made = Fanout(
+                targets: targets,
+                attached: attached,
+                pooled: pooled,
+                receiver: current.receiver,
+                soleOwed: soleOwed
+            )
             return (made, put(made))
         }
         wasTargeted.store(true, ordering: .releasing)
@@ -97,7 +104,8 @@ final class Topic: @unchecked Sendable {
                     targets: current.targets,
                     attached: current.attached,
                     pooled: current.pooled,
-                    receiver: receiver
+                    receiver: receiver,
+                    soleOwed: current.soleOwed
                 )
             )
         }

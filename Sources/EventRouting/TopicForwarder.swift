@@ -74,6 +74,25 @@ final class TopicForwarder: EventForwarder {
         )
     }
 
+    func forwardRecorded<E: DomainEvent>(
+        _ event: E,
+        context: BorrowedContext,
+        ifFull: FullOutboxAction,
+        record: (_ payload: UnsafeRawBufferPointer, _ owed: [OwedReceiver]) -> Void
+    ) -> Forwarded? {
+        // If the event cannot be encoded, the general way says so.
+        guard let sole = fanout.sole, router.tap == nil, !trace.isOn, router.refusal(of: topic, context) == nil,
+            let encoded = try? PayloadScratch.encode(event, by: topic.coder(of: E.self))
+        else { return nil }
+        defer { encoded.giveBack() }
+        let isOwed = router.keepsCustody
+        return sole._withUnsafeGuaranteedRef { sole in
+            sole.sendRecorded(context, name: topic, payload: encoded.bytes, ifFull: ifFull, isOwed: isOwed) {
+                record(encoded.bytes, isOwed ? fanout.soleOwed : [])
+            }
+        }
+    }
+
     /// - Parameter triesAlone: whether the method for one peer may be tried; false if that method has just failed.
     private func forward(
         _ payload: UnsafeRawBufferPointer,

@@ -25,11 +25,11 @@ final class JournalLine: RecordingLine, @unchecked Sendable {
         try core.append(payload, on: self, context: context, owed: owed, whenSettled: whenSettled)
     }
 
-    func recordAtOnce(_ payload: UnsafeRawBufferPointer, context: BorrowedContext) -> Bool {
+    func recordAtOnce(_ payload: UnsafeRawBufferPointer, context: BorrowedContext, owed: [OwedReceiver]) -> Bool {
         let isRecorded = core.lock.withLock {
             // An error is not reported here: the caller then records the event in the usual way, and gets it again.
             do throws(JournalError) {
-                let isSafe = try core.appendHere(payload, on: self, context: context, owed: [], whenSettled: nil)
+                let isSafe = try core.appendHere(payload, on: self, context: context, owed: owed, whenSettled: nil)
                 assert(isSafe != false, "the journal makes events safe only later")
                 return isSafe != nil
             } catch {

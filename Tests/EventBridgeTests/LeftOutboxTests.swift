@@ -60,7 +60,7 @@ private final class Notebook: IdleRecorder, @unchecked Sendable {
         return true
     }
 
-    func recordAtOnce(_ payload: UnsafeRawBufferPointer, context: BorrowedContext) -> Bool {
+    func recordAtOnce(_ payload: UnsafeRawBufferPointer, context: BorrowedContext, owed: [OwedReceiver]) -> Bool {
         lock.withLock { numbers.append(context.id.number) }
         return true
     }

@@ -102,10 +102,10 @@ struct EventRunTests {
     func addressOfTheGone() throws {
         let topic = try #require(bench.router.named(Self.name))
         let seen = Seen()
-        _ = topic.put(Fanout(targets: [], attached: [], pooled: nil, receiver: LastLook(at: topic, seen)))
+        _ = topic.put(Fanout(targets: [], attached: [], pooled: nil, receiver: LastLook(at: topic, seen), soleOwed: []))
         let former = topic.fanout.address
         #expect(seen.address.load(ordering: .relaxed) == 0)
-        _ = topic.put(Fanout(targets: [], attached: [], pooled: nil, receiver: nil))
+        _ = topic.put(Fanout(targets: [], attached: [], pooled: nil, receiver: nil, soleOwed: []))
         #expect(seen.address.load(ordering: .relaxed) == topic.fanout.address)
         #expect(topic.fanout.address != former)
     }

@@ -158,7 +158,7 @@ struct ReadingTests {
             )
             let isRecorded = withUnsafeTemporaryAllocation(byteCount: 100, alignment: 1) { payload in
                 payload.initializeMemory(as: UInt8.self, repeating: 0xF6)
-                return line.recordAtOnce(UnsafeRawBufferPointer(payload), context: context)
+                return line.recordAtOnce(UnsafeRawBufferPointer(payload), context: context, owed: [])
             }
             #expect(isRecorded)
         }

@@ -31,7 +31,7 @@ private final class SlowRecorder: IdleRecorder, @unchecked Sendable {
         }
     }
 
-    func recordAtOnce(_ payload: UnsafeRawBufferPointer, context: BorrowedContext) -> Bool {
+    func recordAtOnce(_ payload: UnsafeRawBufferPointer, context: BorrowedContext, owed: [OwedReceiver]) -> Bool {
         take(context)
         return true
     }

@@ -19,7 +19,8 @@ extension IdleRecorder {
         whenSettled: (@Sendable ((any Error)?) -> Void)?
     ) throws -> Bool { true }
 
-    package func recordAtOnce(_ payload: UnsafeRawBufferPointer, context: BorrowedContext) -> Bool { true }
+    package func recordAtOnce(_ payload: UnsafeRawBufferPointer, context: BorrowedContext, owed: [OwedReceiver]) -> Bool
+    { true }
 
     package func wasRecorded() {}
 

@@ -82,6 +82,26 @@ extension SendState {
         return takeAtOnce(context, name: name, number: number, payload: payload)
     }
 
+    /// Takes an event that goes to no other peer, and stays until ``release(_:)`` because a journal records it first;
+    /// only on a link whose policies are all to wait.
+    ///
+    /// - Parameter isOwed: whether the journal has to hear what becomes of the event here.
+    package mutating func takeHeld(
+        _ context: BorrowedContext,
+        name: String,
+        number: UInt64,
+        isOwed: Bool,
+        payload: UnsafeRawBufferPointer
+    ) -> Enqueued {
+        if isOwed { outbox.willOwe() }
+        let outcome = take(context, name: name, number: number, payload: payload)
+        if case .accepted(let sequence, _) = outcome {
+            gate.hold(sequence)
+            if isOwed { outbox.lastIsOwed() }
+        }
+        return outcome
+    }
+
     /// Takes a journal's event that is sent again to this peer alone; the caller has found room for it.
     ///
     /// No policy acts on the event: it drops no other event, and no other event drops it. So it goes into the queue, if
