@@ -123,25 +123,43 @@ uint32_t cbp_crc32c_by_table(uint32_t before, const void *bytes, size_t count) {
     return ~value;
 }
 
+uint32_t cbp_crc32c_numbered_by_table(uint32_t before, uint64_t first, uint64_t second, const void *bytes,
+                                      size_t count) {
+    uint8_t numbers[16];
+    for (int index = 0; index < 8; index++) {
+        numbers[index] = (uint8_t)(first >> 8 * index);
+        numbers[8 + index] = (uint8_t)(second >> 8 * index);
+    }
+    return cbp_crc32c_by_table(cbp_crc32c_by_table(before, numbers, sizeof numbers), bytes, count);
+}
+
 #if defined(__x86_64__)
+
+#define WITH_INSTRUCTION __attribute__((target("sse4.2")))
+
+// As wide as the instruction's result, which is not cut off and widened again for each word.
+typedef uint64_t crc_value;
 
 static bool find_instruction(void) {
     unsigned a, b, c, d;
     return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_SSE4_2) != 0;
 }
 
-__attribute__((target("sse4.2"))) static uint32_t by_instruction(uint32_t before, const uint8_t *next, size_t count) {
-    uint64_t value = ~before;
-    for (; count >= 8; count -= 8, next += 8) {
-        uint64_t word;
-        memcpy(&word, next, 8);
-        value = _mm_crc32_u64(value, word);
-    }
-    for (; count > 0; count--, next++) value = _mm_crc32_u8((uint32_t)value, *next);
-    return ~(uint32_t)value;
+WITH_INSTRUCTION static inline crc_value fold_8(crc_value value, uint64_t word) { return _mm_crc32_u64(value, word); }
+
+WITH_INSTRUCTION static inline crc_value fold_4(crc_value value, uint32_t word) {
+    return _mm_crc32_u32((uint32_t)value, word);
+}
+
+WITH_INSTRUCTION static inline crc_value fold_1(crc_value value, uint8_t byte) {
+    return _mm_crc32_u8((uint32_t)value, byte);
 }
 
 #elif defined(__aarch64__)
+
+#define WITH_INSTRUCTION __attribute__((target("crc")))
+
+typedef uint32_t crc_value;
 
 static bool find_instruction(void) {
 #ifdef __linux__
@@ -151,23 +169,62 @@ static bool find_instruction(void) {
 #endif
 }
 
-__attribute__((target("crc"))) static uint32_t by_instruction(uint32_t before, const uint8_t *next, size_t count) {
-    uint32_t value = ~before;
-    for (; count >= 8; count -= 8, next += 8) {
-        uint64_t word;
-        memcpy(&word, next, 8);
-        value = __crc32cd(value, word);
+WITH_INSTRUCTION static inline crc_value fold_8(crc_value value, uint64_t word) { return __crc32cd(value, word); }
+
+WITH_INSTRUCTION static inline crc_value fold_4(crc_value value, uint32_t word) { return __crc32cw(value, word); }
+
+WITH_INSTRUCTION static inline crc_value fold_1(crc_value value, uint8_t byte) { return __crc32cb(value, byte); }
+
+#endif
+
+#ifdef WITH_INSTRUCTION
+
+WITH_INSTRUCTION static inline crc_value fold_word(crc_value value, const uint8_t *bytes) {
+    uint64_t word;
+    memcpy(&word, bytes, sizeof word);
+    return fold_8(value, word);
+}
+
+// Most records are short, so the time for the bytes after the last whole word matters, too.
+WITH_INSTRUCTION static inline crc_value fold(crc_value value, const uint8_t *next, size_t count) {
+    for (; count >= 32; count -= 32, next += 32) {
+        value = fold_word(value, next);
+        value = fold_word(value, next + 8);
+        value = fold_word(value, next + 16);
+        value = fold_word(value, next + 24);
     }
-    for (; count > 0; count--, next++) value = __crc32cb(value, *next);
-    return ~value;
+    for (; count >= 8; count -= 8, next += 8) value = fold_word(value, next);
+    if (count >= 4) {
+        uint32_t word;
+        memcpy(&word, next, sizeof word);
+        value = fold_4(value, word);
+        count -= 4;
+        next += 4;
+    }
+    for (; count > 0; count--, next++) value = fold_1(value, *next);
+    return value;
+}
+
+WITH_INSTRUCTION static uint32_t by_instruction(uint32_t before, const uint8_t *bytes, size_t count) {
+    return ~(uint32_t)fold(~before, bytes, count);
+}
+
+WITH_INSTRUCTION static uint32_t numbered_by_instruction(uint32_t before, uint64_t first, uint64_t second,
+                                                         const uint8_t *bytes, size_t count) {
+    return ~(uint32_t)fold(fold_8(fold_8(~before, first), second), bytes, count);
 }
 
 #else
 
 static bool find_instruction(void) { return false; }
 
-static uint32_t by_instruction(uint32_t before, const uint8_t *next, size_t count) {
-    return cbp_crc32c_by_table(before, next, count);
+static uint32_t by_instruction(uint32_t before, const uint8_t *bytes, size_t count) {
+    return cbp_crc32c_by_table(before, bytes, count);
+}
+
+static uint32_t numbered_by_instruction(uint32_t before, uint64_t first, uint64_t second, const uint8_t *bytes,
+                                        size_t count) {
+    return cbp_crc32c_numbered_by_table(before, first, second, bytes, count);
 }
 
 #endif
@@ -179,4 +236,9 @@ __attribute__((constructor)) static void look_for_instruction(void) { has_instru
 uint32_t cbp_crc32c(uint32_t before, const void *bytes, size_t count) {
     if (!has_instruction) return cbp_crc32c_by_table(before, bytes, count);
     return by_instruction(before, bytes, count);
+}
+
+uint32_t cbp_crc32c_numbered(uint32_t before, uint64_t first, uint64_t second, const void *bytes, size_t count) {
+    if (!has_instruction) return cbp_crc32c_numbered_by_table(before, first, second, bytes, count);
+    return numbered_by_instruction(before, first, second, bytes, count);
 }

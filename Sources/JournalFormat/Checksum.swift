@@ -12,9 +12,14 @@ package enum Checksum {
         cbp_crc32c_by_table(before, bytes.baseAddress, bytes.count)
     }
 
-    /// The checksum of two numbers in the byte order of the files: lowest byte first.
-    static func crc32c(of first: UInt64, _ second: UInt64, after before: UInt32 = 0) -> UInt32 {
-        withUnsafeBytes(of: (first.littleEndian, second.littleEndian)) { crc32c($0, after: before) }
+    /// The checksum of two numbers, lowest byte first as in the files, and of the bytes that follow them.
+    static func crc32c(
+        of first: UInt64,
+        _ second: UInt64,
+        _ bytes: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0),
+        after before: UInt32 = 0
+    ) -> UInt32 {
+        cbp_crc32c_numbered(before, first, second, bytes.baseAddress, bytes.count)
     }
 }
 

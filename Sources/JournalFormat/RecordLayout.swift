@@ -66,13 +66,15 @@ enum RecordLayout {
     static func next(after byteCount: Int) -> Int { (byteCount + 7) & ~7 }
 
     /// Stores the checksum, and returns the value of the length field.
+    @inline(__always)
     static func sealed(_ record: UnsafeMutableRawBufferPointer, seed: UInt32, at offset: Int) -> UInt32 {
         record.store(checksum(UnsafeRawBufferPointer(record), seed: seed, at: offset), at: checksum)
         return (lengthMark | UInt32(clamping: record.count)).littleEndian
     }
 
+    @inline(__always)
     static func checksum(_ record: UnsafeRawBufferPointer, seed: UInt32, at offset: Int) -> UInt32 {
-        let place = Checksum.crc32c(of: UInt64(offset), UInt64(record.count), after: seed)
-        return Checksum.crc32c(UnsafeRawBufferPointer(rebasing: record[kind...]), after: place)
+        let covered = UnsafeRawBufferPointer(rebasing: record[kind...])
+        return Checksum.crc32c(of: UInt64(offset), UInt64(record.count), covered, after: seed)
     }
 }

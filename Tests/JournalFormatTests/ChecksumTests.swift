@@ -1,3 +1,4 @@
+import CBridgePlatform
 import Testing
 
 @testable import JournalFormat
@@ -12,6 +13,21 @@ struct ChecksumTests {
         #expect(checksum([UInt8](repeating: 0xFF, count: 32)) == 0x62A8_AB43)
         #expect(checksum((0..<32).map { UInt8($0) }) == 0x46DD_794E)
         #expect(checksum([]) == 0)
+    }
+
+    @Test("Two numbers before the bytes count as their bytes do, lowest first, with the instruction and without it")
+    func numbersBefore() {
+        let (first, second): (UInt64, UInt64) = (0x0102_0304_0506_0708, 0xF1F2_F3F4_F5F6_F7F8)
+        let spelled: [UInt8] = [8, 7, 6, 5, 4, 3, 2, 1, 0xF8, 0xF7, 0xF6, 0xF5, 0xF4, 0xF3, 0xF2, 0xF1]
+        for length in 0..<100 {
+            let bytes = (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+            let whole = (spelled + bytes).withUnsafeBytes { Checksum.crc32c($0, after: 77) }
+            bytes.withUnsafeBytes { bytes in
+                #expect(Checksum.crc32c(of: first, second, bytes, after: 77) == whole, "\(length) bytes")
+                let byTable = cbp_crc32c_numbered_by_table(77, first, second, bytes.baseAddress, bytes.count)
+                #expect(byTable == whole, "\(length) bytes")
+            }
+        }
     }
 
     @Test("The processor's instruction and the table agree, at every length and place, in one piece and in two")

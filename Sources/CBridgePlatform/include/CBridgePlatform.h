@@ -116,6 +116,12 @@ size_t cbp_leading_zeros(const void *_Nonnull bytes, size_t count);
 uint32_t cbp_crc32c(uint32_t before, const void *_Nullable bytes, size_t count);
 /// The same without the processor's instruction.
 uint32_t cbp_crc32c_by_table(uint32_t before, const void *_Nullable bytes, size_t count);
+/// CRC-32C of two numbers, lowest byte first, and of `bytes` after them; `before` as in `cbp_crc32c`.
+uint32_t cbp_crc32c_numbered(uint32_t before, uint64_t first, uint64_t second, const void *_Nullable bytes,
+                             size_t count);
+/// The same without the processor's instruction.
+uint32_t cbp_crc32c_numbered_by_table(uint32_t before, uint64_t first, uint64_t second, const void *_Nullable bytes,
+                                      size_t count);
 
 // Standard output
 
