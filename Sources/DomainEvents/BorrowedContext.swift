@@ -69,6 +69,12 @@ package struct BorrowedContext: BitwiseCopyable {
     /// As in ``EventContext/root``.
     package var root: BorrowedID { knownRoot ?? cause ?? borrowedID }
 
+    /// Whether the event has no trace and no bookmark, and is sent for the first time; it may have causes.
+    package var isPlain: Bool {
+        guard let full else { return true }
+        return full.pointee.attempt == 1 && full.pointee.bookmark == nil && full.pointee.traceparent == nil
+    }
+
     /// As in ``EventContext/attempt``.
     package var attempt: UInt64 { full.map { UInt64(clamping: $0.pointee.attempt) } ?? 1 }
 

@@ -74,8 +74,8 @@ extension JournalCore {
         whenSettled: (@Sendable ((any Error)?) -> Void)?
     ) throws(JournalError) -> Bool? {
         if !state.takesEvents { try state.check(path) }
-        let (writer, position) = (writer, state.accepted.position + 1)
-        if try !writePlain(payload, on: line, context, owed, position, to: writer) {
+        let position = state.accepted.position + 1
+        if try !writePlain(payload, on: line, context, owed, position) {
             let record = try makeRecord(line.name, context, owed, payload.count)
             guard writer.hasRoom(forStride: record.stride) else { return nil }
             try write { () throws(SystemError) in
@@ -89,7 +89,7 @@ extension JournalCore {
                 )
             }
         }
-        if let bookmark = context.bookmark {
+        if context.full != nil, let bookmark = context.bookmark {
             bookmarks.note(bookmark.bookmark.bytes, of: bookmark.worker, at: position)
         }
         if !owed.isEmpty {
@@ -110,22 +110,26 @@ extension JournalCore {
     /// Writes an event whose record `PlainRecords` can make.
     ///
     /// - Returns: False if the event was not written: it is no such event, or the present segment has no room for it.
+    @inline(__always)
     private func writePlain(
         _ payload: UnsafeRawBufferPointer,
         on line: JournalLine,
         _ context: BorrowedContext,
         _ owed: [OwedReceiver],
-        _ position: UInt64,
-        to writer: SegmentWriter
+        _ position: UInt64
     ) throws(JournalError) -> Bool {
-        guard context.full == nil, context.cause == nil, context.knownRoot == nil, owed.isEmpty,
-            let records = line.plainRecords(of: context.source),
-            let record = records.record(forPayload: payload.count), writer.hasRoom(forStride: record.stride),
-            record.stride <= longestStride(besideBookmarkOf: nil)
+        // Without a full context, the first condition spares the call. A record of at most half a segment fits into
+        // every segment: the head, the bookmarks and the end record take less than the other half.
+        guard context.full == nil || context.isPlain,
+            let (record, records) = line.plainRecord(of: context, owed: owed, payloadBytes: payload.count),
+            record.stride <= settings.segmentBytes / 2
         else { return false }
-        try write { () throws(SystemError) in
-            try writer.append(record, of: records, payload, position: position, context: context)
+        let writer = Unmanaged.passUnretained(writer)
+        guard writer._withUnsafeGuaranteedRef({ $0.hasRoom(forStride: record.stride) }) else { return false }
+        let error = writer._withUnsafeGuaranteedRef {
+            $0.append(record, of: records, payload, position: position, context: context)
         }
+        if let error { throw failure(of: error) }
         return true
     }
 
@@ -139,9 +143,11 @@ extension JournalCore {
         do throws(SystemError) {
             try body()
         } catch {
-            throw noRoom(error) ?? fail(error)
+            throw failure(of: error)
         }
     }
+
+    private func failure(of error: SystemError) -> JournalError { noRoom(error) ?? fail(error) }
 
     private func makeRecord(
         _ name: String,

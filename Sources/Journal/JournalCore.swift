@@ -27,7 +27,7 @@ final class JournalCore: @unchecked Sendable {
     /// The last bookmark of each worker, up to the last accepted event.
     @exclusivity(unchecked) var bookmarks: BookmarkTable
     /// Which events are owed to which receivers, up to the last accepted event and note, even if the note is unwritten.
-    var custody: CustodyLedger
+    @exclusivity(unchecked) var custody: CustodyLedger
     /// The notes that wait for the next segment, or for room in the file system.
     var unwritten = WaitingNotes()
     /// The files to synchronize before the file of the segment that is being written.
@@ -163,7 +163,11 @@ final class JournalCore: @unchecked Sendable {
 
     /// Wakes the waiting readers; called without the lock.
     func wakeReaders() {
-        guard hasReaders.load(ordering: .sequentiallyConsistent) else { return }
+        if hasReaders.load(ordering: .sequentiallyConsistent) { resumeReaders() }
+    }
+
+    @inline(never)
+    private func resumeReaders() {
         let woken = lock.withLock {
             hasReaders.store(false, ordering: .sequentiallyConsistent)
             defer { readers = [] }

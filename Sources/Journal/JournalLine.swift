@@ -7,7 +7,15 @@ final class JournalLine: RecordingLine, @unchecked Sendable {
     // Sendable: everything mutable is guarded by the journal's lock.
     let name: String
     private let core: JournalCore
+    /// The records of plain events that are alike.
     @exclusivity(unchecked) private var plain: PlainRecords?
+    /// How many plain events in a row were not like those of `plain`; counts from below 0 if it has served none.
+    @exclusivity(unchecked) private var others = 0
+    /// How many such events have `plain` made anew: as that takes longer than to record one event, it is not done for
+    /// each event where unlike events take turns.
+    private static let mostOthers = 4
+    /// The same if `plain` has served no event: perhaps no two events of this name are alike.
+    private static let mostOthersOfUnused = 16
 
     init(_ name: String, of core: JournalCore) {
         self.name = name
@@ -40,12 +48,35 @@ final class JournalLine: RecordingLine, @unchecked Sendable {
         return isRecorded
     }
 
-    /// The records of this name's plain events of one source; nil if a text is too long for the format.
+    /// The size of a plain event's record, and the object that writes it; nil if the event is not like those before it.
     ///
-    /// Called with the journal's lock held.
-    func plainRecords(of source: Unmanaged<EventSource>) -> PlainRecords? {
-        if let plain, plain.areOf(source) { return plain }
-        plain = try? PlainRecords(name: name, source: source.takeUnretainedValue())
-        return plain
+    /// Called with the journal's lock held. The object lives at least until the next call.
+    @inline(__always)
+    func plainRecord(
+        of context: BorrowedContext,
+        owed: [OwedReceiver],
+        payloadBytes: Int
+    ) -> (record: EventRecord, records: Unmanaged<PlainRecords>)? {
+        // A constant for `plain` would count a reference to it.
+        if let records = plain.map({ Unmanaged.passUnretained($0) }) {
+            let record = records._withUnsafeGuaranteedRef {
+                $0.record(of: context, owed: owed, payloadBytes: payloadBytes)
+            }
+            if let record {
+                others = 0
+                return (record, records)
+            }
+        }
+        otherCame(context, owed)
+        return nil
+    }
+
+    @inline(never)
+    private func otherCame(_ context: BorrowedContext, _ owed: [OwedReceiver]) {
+        others += 1
+        guard others == Self.mostOthers else { return }
+        others = Self.mostOthers - Self.mostOthersOfUnused
+        // Nil if a text is too long for the format: such events are refused, each with the reason.
+        plain = try? PlainRecords(name: name, like: context, owed: owed)
     }
 }

@@ -12,6 +12,8 @@ import Synchronization
 final class SegmentWriter {
     let file: any JournalFile
     private let segmentBytes: Int
+    /// Where the last record before the end record ends at the latest.
+    private let recordsEnd: Int
     private let mapping: MemoryMapping?
     /// Where `mapping` begins, so that no record counts a reference to `mapping`; nil if there is none.
     private let mapped: UnsafeMutableRawPointer?
@@ -30,6 +32,7 @@ final class SegmentWriter {
     init(_ file: any JournalFile, segmentBytes: Int, isMapped: Bool) throws(SystemError) {
         self.file = file
         self.segmentBytes = segmentBytes
+        recordsEnd = segmentBytes - EndRecord.byteCount
         mapping = isMapped ? try file.map(segmentBytes) : nil
         mapped = mapping?.bytes.baseAddress
     }
@@ -62,7 +65,7 @@ final class SegmentWriter {
 
     /// Whether a record of this stride may be written here; room is left for the end record.
     func hasRoom(forStride stride: Int) -> Bool {
-        !isFollowed && stride <= segmentBytes - offset - EndRecord.byteCount
+        !isFollowed && stride <= recordsEnd - offset
     }
 
     /// The longest stride of a record in a segment of this size.
@@ -94,15 +97,25 @@ final class SegmentWriter {
     }
 
     /// Writes the record of a plain event; the caller has checked that there is room.
+    ///
+    /// - Returns: The error, in place of throwing it: so the caller need not count a reference to this object.
+    @inline(__always)
     func append(
         _ record: EventRecord,
-        of records: PlainRecords,
+        of records: Unmanaged<PlainRecords>,
         _ payload: UnsafeRawBufferPointer,
         position: UInt64,
         context: BorrowedContext
-    ) throws(SystemError) {
-        try place(byteCount: record.byteCount, stride: record.stride) { target in
-            records.write(payload, position: position, context: context, into: target, seed: seed, at: offset)
+    ) -> SystemError? {
+        do throws(SystemError) {
+            try place(byteCount: record.byteCount, stride: record.stride) { target in
+                records._withUnsafeGuaranteedRef {
+                    $0.write(payload, position: position, context: context, into: target, seed: seed, at: offset)
+                }
+            }
+            return nil
+        } catch {
+            return error
         }
     }
 
@@ -122,6 +135,7 @@ final class SegmentWriter {
     }
 
     /// Writes a record's bytes; in a mapped file, its length comes last.
+    @inline(__always)
     private func place(
         byteCount: Int,
         stride: Int,
@@ -136,17 +150,25 @@ final class SegmentWriter {
             // processes only read the word, and only with system calls.
             (mapped + offset).assumingMemoryBound(to: Atomic<UInt32>.self).pointee.store(length, ordering: .releasing)
         } else {
-            // Zeros overwrite what a failed write of a longer record may have left.
-            let whole = room(max(byteCount, spoiled - offset))
-            let target = UnsafeMutableRawBufferPointer(rebasing: whole[..<byteCount])
-            let length = write(target)
-            target.storeBytes(of: length, as: UInt32.self)
-            for index in byteCount..<whole.count { whole[index] = 0 }
-            spoiled = max(spoiled, offset + byteCount)
-            try file.write(UnsafeRawBufferPointer(whole), at: offset)
-            spoiled = 0
+            try placeBySystemCall(byteCount: byteCount, write)
         }
         offset += stride
+    }
+
+    @inline(never)
+    private func placeBySystemCall(
+        byteCount: Int,
+        _ write: (UnsafeMutableRawBufferPointer) -> UInt32
+    ) throws(SystemError) {
+        // Zeros overwrite what a failed write of a longer record may have left.
+        let whole = room(max(byteCount, spoiled - offset))
+        let target = UnsafeMutableRawBufferPointer(rebasing: whole[..<byteCount])
+        let length = write(target)
+        target.storeBytes(of: length, as: UInt32.self)
+        for index in byteCount..<whole.count { whole[index] = 0 }
+        spoiled = max(spoiled, offset + byteCount)
+        try file.write(UnsafeRawBufferPointer(whole), at: offset)
+        spoiled = 0
     }
 
     /// Writes a head; the mark, which says that the head is complete, comes last.

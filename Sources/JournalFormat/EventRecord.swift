@@ -8,6 +8,8 @@ package struct EventRecord: BitwiseCopyable {
     private let flags: UInt8
     /// The length of the record with its payload, in bytes.
     package let byteCount: Int
+    /// The distance from the beginning of this record to the next record, in bytes.
+    package let stride: Int
 
     /// Why an event cannot be recorded, as the end of a sentence.
     package struct Mistake: Error, Sendable, Hashable {
@@ -34,19 +36,17 @@ package struct EventRecord: BitwiseCopyable {
         try Self.check(name.utf8.count)
         try Self.check(originBytes)
         var size = RecordLayout.headBytes + name.utf8.count + originBytes
-        if let cause = context.cause?.id {
-            try Self.check(cause.origin.utf8.count)
+        if let cause = context.cause {
             flags |= RecordLayout.hasCause
-            size += RecordLayout.identityBytes + cause.origin.utf8.count
+            size += try Self.byteCount(of: cause)
         }
         if context.traceparent != nil {
             flags |= RecordLayout.hasTraceparent
             size += RecordLayout.traceparentBytes
         }
-        if let root = Self.spelledRoot(context) {
-            try Self.check(root.origin.utf8.count)
+        if let root = context.spelledRoot {
             flags |= RecordLayout.hasRoot
-            size += RecordLayout.identityBytes + root.origin.utf8.count
+            size += try Self.byteCount(of: root)
         }
         if let bookmark = context.bookmark {
             try Self.check(bookmark.worker.utf8.count)
@@ -76,14 +76,16 @@ package struct EventRecord: BitwiseCopyable {
         guard payloadBytes <= Int(RecordLayout.lengthMask) - size else {
             throw Mistake(text: "its payload has \(payloadBytes) bytes; \(Int(RecordLayout.lengthMask) - size) fit")
         }
-        self.flags = flags
-        byteCount = size + payloadBytes
+        self.init(flags, byteCount: size + payloadBytes)
     }
 
-    /// The record of a plain event, of this length.
-    init(plain byteCount: Int) {
-        flags = 0
+    /// The record of one of ``PlainRecords``, of this length.
+    init(plain byteCount: Int) { self.init(0, byteCount: byteCount) }
+
+    private init(_ flags: UInt8, byteCount: Int) {
+        self.flags = flags
         self.byteCount = byteCount
+        stride = RecordLayout.next(after: byteCount)
     }
 
     private static func check(_ byteCount: Int) throws(Mistake) {
@@ -91,18 +93,17 @@ package struct EventRecord: BitwiseCopyable {
         throw Mistake(text: "a name or an origin has \(byteCount) bytes; \(longestText) are the most")
     }
 
-    /// The root that the record states; nil if the root follows from the cause or the event's identity.
-    private static func spelledRoot(_ context: BorrowedContext) -> EventID? {
-        context.root == context.cause ?? context.borrowedID ? nil : context.root.id
+    /// The length of a cause or a root in its record.
+    private static func byteCount(of id: BorrowedID) throws(Mistake) -> Int {
+        let originBytes = id.source._withUnsafeGuaranteedRef { $0.origin.utf8.count }
+        try check(originBytes)
+        return RecordLayout.identityBytes + originBytes
     }
 
     /// The name of the bookmark's worker that the record states; empty if it is the event's origin.
     private static func spelled(_ bookmark: WorkerBookmark, _ context: BorrowedContext) -> String {
         bookmark.worker == context.id.origin ? "" : bookmark.worker
     }
-
-    /// The distance from the beginning of this record to the next record, in bytes.
-    package var stride: Int { RecordLayout.next(after: byteCount) }
 
     /// Writes the whole record except the length.
     ///
@@ -133,8 +134,8 @@ package struct EventRecord: BitwiseCopyable {
             time: context.nanosecondsSinceEpoch,
             into: target
         )
-        if let cause = context.cause { writer.append(cause.id) }
-        if let root = Self.spelledRoot(context) { writer.append(root) }
+        if let cause = context.cause { writer.append(cause) }
+        if let root = context.spelledRoot { writer.append(root) }
         if let traceparent = context.traceparent { writer.append(traceparent.description) }
         if let bookmark = context.bookmark {
             writer.append(bookmark.bookmark.bytes, of: Self.spelled(bookmark, context))
@@ -142,6 +143,14 @@ package struct EventRecord: BitwiseCopyable {
         if !owed.isEmpty { writer.append(owed) }
         writer.append(payload)
         return RecordLayout.sealed(target, seed: seed, at: offset)
+    }
+}
+
+extension BorrowedContext {
+    /// The root that the event's record states; nil if the root follows from the cause or the event's identity.
+    var spelledRoot: BorrowedID? {
+        guard let knownRoot, knownRoot != cause ?? borrowedID else { return nil }
+        return knownRoot
     }
 }
 

@@ -32,6 +32,8 @@ enum RecordLayout {
 
     /// How many bytes of a cause or a root come before its origin: incarnation, number, and the length of the origin.
     static let identityBytes = 18
+    /// Where in a cause or a root its number lies: after the incarnation.
+    static let identityNumber = 8
     /// The length of every traceparent's text, in bytes.
     static let traceparentBytes = 55
     /// How many bytes of a bookmark come before its texts: the lengths of the worker's name and of the bookmark.

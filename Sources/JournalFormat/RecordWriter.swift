@@ -70,11 +70,13 @@ struct RecordWriter {
         }
     }
 
-    mutating func append(_ id: EventID) {
-        target.store(id.incarnation, at: offset)
-        target.store(id.number, at: offset + 8)
-        target.store(UInt16(clamping: id.origin.utf8.count), at: offset + 16)
-        offset += RecordLayout.identityBytes
-        append(id.origin)
+    mutating func append(_ id: BorrowedID) {
+        target.store(id.number, at: offset + RecordLayout.identityNumber)
+        id.source._withUnsafeGuaranteedRef { source in
+            target.store(source.incarnation, at: offset)
+            target.store(UInt16(clamping: source.origin.utf8.count), at: offset + 16)
+            offset += RecordLayout.identityBytes
+            append(source.origin)
+        }
     }
 }

@@ -143,7 +143,10 @@ struct ReadingTests {
         let journal = try scratch.open()
         let (own, other) = (EventSource(origin: "a", incarnation: 1), EventSource(origin: "b", incarnation: 2))
         let ids: [EventID?] = [nil, EventID(source: own, number: 1), EventID(source: other, number: 2)]
-        let cases = ids.flatMap { cause in ids.map { (cause: cause, root: $0) } }
+        // Each kind comes several times, as only events that are like those before them take the short way.
+        let cases = ids.flatMap { cause in
+            ids.flatMap { root in Array(repeating: (cause: cause, root: root), count: 6) }
+        }
         let line = JournalLine("Counted", of: journal.core)
         for (number, (cause, root)) in zip(UInt64(10)..., cases) {
             func borrowed(_ id: EventID?) -> BorrowedID? {
@@ -170,6 +173,40 @@ struct ReadingTests {
         #expect(found.map(\.cause) == cases.map(\.cause))
         let roots = zip(found, cases).map { context, causes in causes.root ?? causes.cause ?? context.id }
         #expect(found.map(\.root) == roots)
+        await journal.close()
+    }
+
+    private static func isRecorded(_ context: EventContext, _ line: JournalLine) -> Bool {
+        let payload: [UInt8] = [0xF6]
+        return payload.withUnsafeBytes { payload in
+            context.withBorrowed { line.recordAtOnce(payload, context: $0, owed: []) }
+        }
+    }
+
+    @Test("An attempt, a trace and a bookmark are in the record also behind events without", .timeLimit(.minutes(1)))
+    func unlikeEvents() async throws {
+        let scratch = try ScratchJournal()
+        let journal = try scratch.open()
+        let line = JournalLine("Counted", of: journal.core)
+        let source = EventSource(origin: "a", incarnation: 1)
+        let trace = Traceparent("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+        for number in UInt64(1)...9 {
+            let context = EventContext(
+                id: EventID(source: source, number: number),
+                nanosecondsSinceEpoch: 1,
+                attempt: number == 7 ? 2 : 1,
+                traceparent: number == 8 ? trace : nil,
+                bookmark: number == 9 ? WorkerBookmark(EventBookmark("mark"), of: "a") : nil
+            )
+            #expect(Self.isRecorded(context, line))
+        }
+        var found: [EventContext] = []
+        for try await case .event(let record) in journal.records(after: 0, follows: false) {
+            found.append(record.context)
+        }
+        #expect(found.map(\.attempt) == [1, 1, 1, 1, 1, 1, 2, 1, 1])
+        #expect(found.map { $0.traceparent != nil } == (1...9).map { $0 == 8 })
+        #expect(journal.bookmark(ofWorker: "a") == EventBookmark("mark"))
         await journal.close()
     }
 

@@ -162,6 +162,27 @@ struct RecoveryTests {
         await second.end()
     }
 
+    @Test(
+        "An event that is recorded at once is owed as any other, also if its record is like those before it",
+        .timeLimit(.minutes(1))
+    )
+    func recordedAtOnce() async throws {
+        let scratch = try ScratchJournal()
+        let journal = try scratch.open()
+        let line = JournalLine("Counted", of: journal.core)
+        let source = EventSource(origin: "host", incarnation: 1)
+        for number in UInt64(1)...6 {
+            let context = BorrowedContext(source: .passUnretained(source), number: number, nanosecondsSinceEpoch: 1)
+            let owed = [OwedReceiver(name: "a", isSpecified: true)]
+            let isRecorded = [UInt8(0xF6)].withUnsafeBytes { line.recordAtOnce($0, context: context, owed: owed) }
+            #expect(isRecorded)
+        }
+        withExtendedLifetime(source) {}
+        #expect(try await Self.owed(scratch) == (1...6).map { "\($0) a" })
+        #expect(journal.core.lock.withLock { journal.core.custody.lowestPosition } == 1)
+        await journal.close()
+    }
+
     /// What a successor would find owed: the numbers of events, and receivers.
     private static func owed(_ scratch: ScratchJournal) async throws -> [String] {
         let journal = try scratch.copied().open()
