@@ -172,7 +172,7 @@ private final class Peer: ByteStream, LinkEventSink, LinkControlSink, @unchecked
     func link(_ link: Link, received receipt: Receipt) { _ = nextStep(over: link) }
 
     func link(_ link: Link, leftUnconfirmed events: [EventID]) {}
-    func link(_ link: Link, sawSettled events: [EventID]) {}
+    func link(_ link: Link, sawSettled numbers: [ClosedRange<UInt64>], of source: EventSource) {}
 
     func link(_ link: Link, received message: ControlMessage) {
         _ = nextStep(over: link)

@@ -485,10 +485,16 @@ package struct Outbox: ~Copyable {
         if capacity > Self.keptRecords { makeRing(of: Self.fewRecords) }
     }
 
-    /// Takes out the settled events that the journal may hear of, now that it has recorded the receiver's events up to
-    /// `sequence`.
-    package mutating func takeUntold(recordedThrough sequence: UInt64) -> [EventID] {
-        untold.take(recordedThrough: sequence)
+    /// Takes out settled events of one source that the journal may hear of, now that it has recorded the receiver's
+    /// events up to `sequence`.
+    ///
+    /// - Parameter numbers: gets the numbers of the events in ascending order, in place of what it has.
+    /// - Returns: The source of the events; nil if the journal may hear of no further event.
+    package mutating func takeUntold(
+        recordedThrough sequence: UInt64,
+        into numbers: inout [ClosedRange<UInt64>]
+    ) -> EventSource? {
+        untold.take(recordedThrough: sequence, into: &numbers)
     }
 
     // MARK: - What the receiver may forget

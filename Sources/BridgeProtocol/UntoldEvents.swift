@@ -6,18 +6,22 @@ import DomainEvents
 /// acknowledgement may count before that: what they have published then lies in memory that outlives the receiver, but
 /// is lost if host and receiver are killed together.
 package struct UntoldEvents: Sendable {
-    /// Events that were settled by acknowledgements which name the same event of the receiver.
-    private struct Batch {
+    /// Events of one source that were settled one after the other, and whose numbers follow one another.
+    private struct Run {
+        /// The event of the receiver that has to be recorded first; 0 for none.
         let after: UntrustedNumber
-        var events: [EventID]
+        let source: EventSource
+        var numbers: ClosedRange<UInt64>
     }
 
     /// How many events wait at most, so that a peer that names an event which never comes fills no memory; the journal
     /// never hears of further events, which stay owed.
     package static let most = 1 << 20
+    /// How many runs may stay that were taken out, and for how many the memory is kept when all were taken out.
+    private static let fewRuns = 256
 
-    private var batches: [Batch] = []
-    /// The place of the first batch: those before it were taken out, and are removed now and then, not one by one.
+    private var runs: [Run] = []
+    /// The place of the first run: those before it were taken out, and are removed now and then, not one by one.
     private var first = 0
     /// How many events wait.
     private var count = 0
@@ -31,7 +35,7 @@ package struct UntoldEvents: Sendable {
     /// How many events were refused of which it is undecided whether they become dead letters.
     private var undecided = 0
 
-    package var isEmpty: Bool { first == batches.count }
+    package var isEmpty: Bool { first == runs.count }
 
     /// An event is settled.
     ///
@@ -39,10 +43,13 @@ package struct UntoldEvents: Sendable {
     mutating func append(_ event: EventID, after: UntrustedNumber) {
         guard count < Self.most else { return }
         count += 1
-        if first < batches.count, batches[batches.count - 1].after == after {
-            batches[batches.count - 1].events.append(event)
+        let last = runs.count - 1
+        if first <= last, runs[last].after == after, runs[last].source == event.source,
+            runs[last].numbers.upperBound < event.number, event.number - runs[last].numbers.upperBound == 1
+        {
+            runs[last].numbers = runs[last].numbers.lowerBound...event.number
         } else {
-            batches.append(Batch(after: after, events: [event]))
+            runs.append(Run(after: after, source: event.source, numbers: event.number...event.number))
         }
     }
 
@@ -55,22 +62,53 @@ package struct UntoldEvents: Sendable {
     /// It is decided what becomes of a refused event; if an outbox before this one has held it, nothing changes.
     mutating func refusalIsDecided() { undecided = max(0, undecided - 1) }
 
-    /// Takes out the events that the journal may hear of, now that it has the receiver's events up to `sequence`.
+    /// Takes out events that the journal may hear of, now that it has the receiver's events up to `sequence`: those of
+    /// one source, as many as one note has room for.
     ///
     /// An event whose turn has not come keeps back those behind it. An acknowledged event behind it has no earlier
     /// turn, as the receiver's events arrive in their order; a refused event waits longer than it has to.
-    mutating func take(recordedThrough sequence: UInt64) -> [EventID] {
-        var events: [EventID] = []
-        while first < batches.count, batches[first].after <= sequence {
-            events += batches[first].events
-            batches[first].events = []
-            first += 1
+    ///
+    /// - Parameter numbers: gets the numbers of the events in ascending order, in place of what it has.
+    /// - Returns: The source of the events; nil if the journal may hear of no further event.
+    mutating func take(
+        recordedThrough sequence: UInt64,
+        into numbers: inout [ClosedRange<UInt64>]
+    ) -> EventSource? {
+        if !numbers.isEmpty { numbers.removeAll(keepingCapacity: true) }
+        guard first < runs.count, runs[first].after <= sequence else { return nil }
+        let source = runs[first].source
+        var place = first
+        var isInOrder = true
+        var hasOthers = false
+        while place < runs.count, runs[place].after <= sequence, numbers.count < CustodyNote.mostRanges {
+            if runs[place].source == source {
+                let run = runs[place].numbers
+                count -= run.count
+                if let last = numbers.last, last.upperBound < run.lowerBound, run.lowerBound - last.upperBound == 1 {
+                    numbers[numbers.count - 1] = last.lowerBound...run.upperBound
+                } else {
+                    if let last = numbers.last, run.lowerBound <= last.upperBound { isInOrder = false }
+                    numbers.append(run)
+                }
+            } else {
+                hasOthers = true
+            }
+            place += 1
         }
-        if first == batches.count || first >= 256 {
-            batches.removeFirst(first)
+        if !isInOrder { numbers = CustodyNote.joined(numbers) }
+        if hasOthers {
+            let others = runs[first..<place].filter { $0.source != source }
+            runs.replaceSubrange(first..<place, with: others)
+        } else {
+            first = place
+        }
+        if first == runs.count {
+            runs.removeAll(keepingCapacity: first <= Self.fewRuns)
+            first = 0
+        } else if first >= Self.fewRuns {
+            runs.removeFirst(first)
             first = 0
         }
-        count -= events.count
-        return events
+        return source
     }
 }

@@ -146,15 +146,30 @@ extension Link {
         if mustTellJournal.load(ordering: .relaxed) { tellSettled() }
     }
 
-    private func tellSettled() {
-        let (events, sink) = lock.withLock {
-            // An event that has not come by the link's end never comes: this side has closed the link, or the peer has
-            // broken the protocol, or its memory is damaged. The event's cause stays owed: the next host delivers it.
-            let events = sending.takeUntold(recordedThrough: receiving.lastArrived)
-            mustTellJournal.store(!sending.outbox.untold.isEmpty, ordering: .relaxed)
-            return (events, sinks.events)
+    /// Tells the sink which events the peer has settled, source by source.
+    ///
+    /// Called without the lock: see ``tellJournal()``. A peer that acknowledges nothing names no event of its own that
+    /// would have to be recorded first, so for such a peer any thread may call this.
+    func tellSettled() {
+        var numbers: [ClosedRange<UInt64>] = []
+        var arrived: UInt64?
+        while true {
+            let (source, sink) = lock.withLock {
+                if arrived == nil { swap(&numbers, &sinks.numbers) }
+                // What arrives during a call of the sink may not be recorded yet, so it does not count here.
+                let recorded = arrived ?? receiving.lastArrived
+                arrived = recorded
+                // An event that has not come by the link's end never comes: this side has closed the link, or the peer
+                // has broken the protocol, or its memory is damaged. The event's cause stays owed: the next host
+                // delivers it.
+                let source = sending.takeUntold(recordedThrough: recorded, into: &numbers)
+                mustTellJournal.store(!sending.outbox.untold.isEmpty, ordering: .relaxed)
+                if source == nil { swap(&numbers, &sinks.numbers) }
+                return (source, sinks.events)
+            }
+            guard let source else { return }
+            sink?.link(self, sawSettled: numbers, of: source)
         }
-        if !events.isEmpty { sink?.link(self, sawSettled: events) }
     }
 
     // MARK: - Receipts

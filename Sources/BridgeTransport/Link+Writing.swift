@@ -261,11 +261,12 @@ extension Link {
     /// With the lock held; the caller calls the closure without the lock.
     func takeUnconfirmed() -> (() -> Void)? {
         guard sending.unconfirmed.isEverything else { return nil }
-        let (unconfirmed, sink) = (sending.takeUnconfirmed(), sinks.events)
-        if unconfirmed.awaited.isEmpty, unconfirmed.untold.isEmpty { return nil }
+        let (awaited, sink) = (sending.takeUnconfirmed(), sinks.events)
+        let mustTell = !sending.outbox.untold.isEmpty
+        if awaited.isEmpty, !mustTell { return nil }
         return {
-            if !unconfirmed.awaited.isEmpty { sink?.link(self, leftUnconfirmed: unconfirmed.awaited) }
-            if !unconfirmed.untold.isEmpty { sink?.link(self, sawSettled: unconfirmed.untold) }
+            if !awaited.isEmpty { sink?.link(self, leftUnconfirmed: awaited) }
+            if mustTell { self.tellSettled() }
         }
     }
 }

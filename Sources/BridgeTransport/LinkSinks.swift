@@ -46,10 +46,12 @@ package protocol LinkEventSink: AnyObject, Sendable {
         refusal: Refusal
     ) -> Bool
 
-    /// The peer has settled these events, of which a journal has to hear.
+    /// The peer has settled these events of one source, of which a journal has to hear.
     ///
     /// Whatever the peer's handlers have published for them was received before, unless it is lost.
-    func link(_ link: Link, sawSettled events: [EventID])
+    ///
+    /// - Parameter numbers: ranges in ascending order, as many as one note has room for.
+    func link(_ link: Link, sawSettled numbers: [ClosedRange<UInt64>], of source: EventSource)
 
     /// These events have been written for a peer that acknowledges nothing, and a publisher waits to hear of them.
     func link(_ link: Link, leftUnconfirmed events: [EventID])
@@ -80,10 +82,12 @@ extension LinkControlSink {
     package func linkWasReadToEnd(_ link: Link, _ end: LinkEnd) {}
 }
 
-/// The two sinks of a link.
+/// The two sinks of a link, and memory for what one of them gets.
 struct LinkSinks {
     /// Set while the link has a stream.
     weak var control: (any LinkControlSink)?
     /// Nil before the handshake and after the end.
     var events: (any LinkEventSink)?
+    /// Memory for the numbers of settled events, which `events` gets; it is empty, and used again and again.
+    var numbers: [ClosedRange<UInt64>] = []
 }

@@ -45,27 +45,6 @@ package enum CustodyNote: Sendable, Hashable {
     /// How many ranges a note of settled events has at most.
     package static let mostRanges = 1_024
 
-    /// The notes of settled events: one for each source, or more if the numbers form more than `mostRanges` ranges.
-    package static func settled(_ events: [EventID], by receiver: NotedReceiver) -> [CustodyNote] {
-        var sources: [EventSource] = []
-        var numbers: [[UInt64]] = []
-        for event in events {
-            if let index = sources.firstIndex(where: { $0 == event.source }) {
-                numbers[index].append(event.number)
-            } else {
-                sources.append(event.source)
-                numbers.append([event.number])
-            }
-        }
-        return zip(sources, numbers).flatMap { source, numbers in
-            let ranges = joined(numbers.map { $0...$0 })
-            return stride(from: 0, to: ranges.count, by: mostRanges).map { start in
-                let end = min(start + mostRanges, ranges.count)
-                return CustodyNote.settled(source: source, ranges: Array(ranges[start..<end]), by: receiver)
-            }
-        }
-    }
-
     /// The same numbers as ranges in ascending order, none of which overlaps or touches the next.
     package static func joined(_ ranges: [ClosedRange<UInt64>]) -> [ClosedRange<UInt64>] {
         var result: [ClosedRange<UInt64>] = []

@@ -25,7 +25,7 @@ package protocol EventRecording: AnyObject, Sendable {
     /// Notes what became of recorded events; waits for nothing but the file system, and calls no other code.
     ///
     /// A note may be lost: its events may then come again.
-    func note(_ notes: [CustodyNote])
+    func note(_ note: CustodyNote)
 
     /// Hands over the events that earlier hosts had not seen settled, in the order of the records; only the first time.
     ///

@@ -22,7 +22,7 @@ package final class PublisherRecording: @unchecked Sendable {
     func isKept(by recorder: any EventRecording) -> Bool { lock.withLock { self.recorder } === recorder }
 
     /// Notes what became of recorded events; does nothing without a recorder.
-    package func note(_ notes: [CustodyNote]) { lock.withLock { recorder }?.note(notes) }
+    package func note(_ note: CustodyNote) { lock.withLock { recorder }?.note(note) }
 
     /// Hands over what earlier hosts had not seen settled; nothing without a recorder.
     package func takeOwed() -> [OwedEvent] { lock.withLock { recorder }?.takeOwed() ?? [] }

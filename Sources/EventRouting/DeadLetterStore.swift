@@ -138,13 +138,13 @@ package final class DeadLetterStore: @unchecked Sendable {
 
     /// Notes in the journal that an event is a letter, if the event lies there; the caller holds the lock.
     private func note(_ letter: DeadLetterRecord) {
-        if letter.event.isOwed { journal.note([.letter(letter.noted)]) }
+        if letter.event.isOwed { journal.note(.letter(letter.noted)) }
     }
 
     /// Notes in the journal that a letter is no more, if its event lies there; the caller holds the lock.
     private func note(goneOf letter: DeadLetterRecord, isOwedAgain: Bool) {
         guard letter.event.isOwed else { return }
-        journal.note([.letterGone(letter.event.context.id, of: letter.notedReceiver, isOwedAgain: isOwedAgain)])
+        journal.note(.letterGone(letter.event.context.id, of: letter.notedReceiver, isOwedAgain: isOwedAgain))
     }
 
     /// Keeps the letters that an earlier host has left, oldest first, even beyond the bounds; nothing is announced.

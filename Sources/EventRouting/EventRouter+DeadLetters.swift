@@ -23,7 +23,7 @@ extension EventRouter {
         suspects: [EventID]? = nil
     ) -> CrashLedger.Verdict {
         let (verdict, name, event, struck) = peer.incarnationCrashed(link, because: reason, suspects: suspects)
-        if let struck { publisher.recording.note([.strike(struck, at: peer.noted, reason: reason)]) }
+        if let struck { publisher.recording.note(.strike(struck, at: peer.noted, reason: reason)) }
         let isOverReport = name.map(isSelfReport) ?? false
         if let event {
             let text = "worker \"\(peer.peerName)\" died of it: \(event.strikes.joined(separator: "; "))"
@@ -78,7 +78,7 @@ extension EventRouter {
             // the peer is killed in between. Whether a caller still waits is known only if it is in this process.
             let isHeld = tell(context.id, .refused, at: peer, because: refusal.text) { [self] isClaimed in
                 let isKept = !isClaimed && refusalIsUnheard(name, context, refusal, by: peer) { event }
-                if !isKept, isOwed { settled([context.id], at: peer) }
+                if !isKept, isOwed { settled(context.id, at: peer) }
                 peer.refusalIsDecided()
             }
             if isHeld { return true }
@@ -206,7 +206,7 @@ extension EventRouter {
             cause: .workerUnavailable,
             reasons: [loss.error.description]
         )
-        if !isKept, event.isOwed { settled([event.context.id], at: loss.peer) }
+        if !isKept, event.isOwed { settled(event.context.id, at: loss.peer) }
         return isKept
     }
 

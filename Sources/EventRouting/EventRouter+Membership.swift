@@ -51,7 +51,7 @@ extension EventRouter {
                     reasons: event.strikes + [reason]
                 ) ?? false
             if isKept { continue }
-            if event.isOwed { settled([event.context.id], at: peer) }
+            if event.isOwed { settled(event.context.id, at: peer) }
             losses.add(
                 event: event.name,
                 id: event.context.id,

@@ -6,7 +6,7 @@ import DomainEvents
 extension EventRouter {
     /// Reports an event that a policy has taken out on its way to a peer.
     func wasEvicted(_ event: Evicted, at peer: Peer) {
-        if event.isOwed { settled([event.context.id], at: peer) }
+        if event.isOwed { settled(event.context.id, at: peer) }
         let reason =
             event.isCoalesced
             ? "a later event took its place on the way to \(peer.peerName)"

@@ -184,9 +184,14 @@ package final class EventRouter: @unchecked Sendable {
     /// Whether this process answers for the events that it has taken: only a host does.
     var keepsCustody: Bool { deadLetters != nil }
 
-    /// Notes that a peer has settled recorded events, or will not get them.
-    func settled(_ events: [EventID], at peer: Peer) {
-        publisher.recording.note(CustodyNote.settled(events, by: peer.noted))
+    /// Notes that a peer has settled a recorded event, or will not get it.
+    func settled(_ id: EventID, at peer: Peer) { settled([id.number...id.number], of: id.source, at: peer) }
+
+    /// Notes that a peer has settled recorded events of one source.
+    ///
+    /// - Parameter numbers: ranges in ascending order, at most ``CustodyNote/mostRanges``.
+    func settled(_ numbers: [ClosedRange<UInt64>], of source: EventSource, at peer: Peer) {
+        publisher.recording.note(.settled(source: source, ranges: numbers, by: peer.noted))
     }
 
     // MARK: - Names

@@ -113,7 +113,7 @@ package struct HostRecovery {
             )
         }
         let publisher = router.publisher
-        publisher.recording.note([.hostStarted(incarnation: publisher.source.incarnation)])
+        publisher.recording.note(.hostStarted(incarnation: publisher.source.incarnation))
     }
 
     /// An event's name, and the pool whose members share the events of that name.

@@ -134,7 +134,9 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
         router.eventRefused(head, payload: payload, by: peer, over: link, isOwed: isOwed, refusal: refusal)
     }
 
-    package func link(_ link: Link, sawSettled events: [EventID]) { router.settled(events, at: peer) }
+    package func link(_ link: Link, sawSettled numbers: [ClosedRange<UInt64>], of source: EventSource) {
+        router.settled(numbers, of: source, at: peer)
+    }
 
     package func link(_ link: Link, leftUnconfirmed events: [EventID]) {
         router.eventsWereUnconfirmed(events, by: peer)

@@ -11,22 +11,88 @@ struct CustodyLedger: Sendable {
         let receiver: OwedReceiver
         /// How often the event was handed to the receiver, as far as the records say.
         var attempts: Int
-        var strikes: [String] = []
-        var letter: NotedLetter?
         /// Whether events after this one are missing: see ``CustodyLedger/eventsAreMissing()``.
         var isDoubtful = false
+        /// Nil for nearly every debt, so that a debt is small.
+        private var setbacks: Setbacks?
+
+        init(receiver: OwedReceiver, attempts: Int) {
+            self.receiver = receiver
+            self.attempts = attempts
+        }
+
+        var strikes: [String] {
+            get { setbacks?.strikes ?? [] }
+            set { setbacks = Setbacks(strikes: newValue, letter: letter) }
+        }
+
+        var letter: NotedLetter? {
+            get { setbacks?.letter }
+            set { setbacks = Setbacks(strikes: strikes, letter: newValue) }
+        }
+
+        var isLetter: Bool { setbacks?.letter != nil }
+
+        mutating func forgetSetbacks() { setbacks = nil }
     }
 
+    /// What has gone wrong with an event at a receiver.
+    private final class Setbacks: Sendable {
+        let strikes: [String]
+        let letter: NotedLetter?
+
+        init(strikes: [String], letter: NotedLetter?) {
+            self.strikes = strikes
+            self.letter = letter
+        }
+    }
+
+    /// An event, and one debt or more.
+    ///
+    /// Nearly every event is owed to one receiver only, and its debt needs no array.
     private struct Entry: Sendable {
         let position: UInt64
         /// When the event was published, in nanoseconds since 1970, by the clock of its publisher.
         let time: UInt64
-        /// Nil in the ledger of a running host, whose outboxes hold the event.
-        var record: JournalRecord?
-        var debts: [Debt]
+        private var first: Debt
+        private var others: [Debt] = []
+
+        init(position: UInt64, time: UInt64, _ first: Debt) {
+            self.position = position
+            self.time = time
+            self.first = first
+        }
+
+        var debts: [Debt] { [first] + others }
+
+        /// Adds the receivers to which the event is not owed yet.
+        mutating func owe(_ receivers: [OwedReceiver], attempts: Int) {
+            for receiver in receivers where first.receiver.name != receiver.name {
+                if others.contains(where: { $0.receiver.name == receiver.name }) { continue }
+                others.append(Debt(receiver: receiver, attempts: attempts))
+            }
+        }
+
+        mutating func changeAll(_ change: (inout Debt) -> Void) {
+            change(&first)
+            for index in others.indices { change(&others[index]) }
+        }
+
+        /// Ends debts.
+        ///
+        /// - Returns: Whether no debt is left; the entry is of no use then.
+        mutating func end(where isOver: (Debt) -> Bool) -> Bool {
+            if !others.isEmpty { others.removeAll(where: isOver) }
+            guard isOver(first) else { return false }
+            guard !others.isEmpty else { return true }
+            first = others.removeFirst()
+            return false
+        }
     }
 
     private var entries: [EventID: Entry] = [:]
+    /// The events themselves, until they are taken out; none in the ledger of a running host, whose outboxes hold them.
+    private var records: [EventID: JournalRecord] = [:]
     /// The files have no event before this position.
     private var filesBegin: UInt64 = 0
 
@@ -58,12 +124,12 @@ struct CustodyLedger: Sendable {
         owedTo receivers: [OwedReceiver],
         as record: JournalRecord? = nil
     ) {
-        var entry = entries[id] ?? Entry(position: position, time: time, record: record, debts: [])
+        guard let first = receivers.first else { return }
         let attempts = max(1, record?.context.attempt ?? 1)
-        for receiver in receivers where !entry.debts.contains(where: { $0.receiver.name == receiver.name }) {
-            entry.debts.append(Debt(receiver: receiver, attempts: attempts))
-        }
-        if !entry.debts.isEmpty { entries[id] = entry }
+        let known = entries.count
+        entries[id, default: Entry(position: position, time: time, Debt(receiver: first, attempts: attempts))]
+            .owe(receivers, attempts: attempts)
+        if let record, entries.count > known { records[id] = record }
     }
 
     /// Called where events cannot be read.
@@ -75,9 +141,7 @@ struct CustodyLedger: Sendable {
     mutating func noted(_ note: CustodyNote) {
         switch note {
         case .settled(let source, let ranges, let receiver):
-            for range in ranges {
-                for id in ids(of: source, in: range) { end(id, of: receiver) { $0.letter == nil } }
-            }
+            for range in ranges { end(source, range, of: receiver) }
         case .strike(let id, let receiver, let reason):
             change(id, of: receiver) { debt in
                 debt.strikes.append(reason)
@@ -86,49 +150,53 @@ struct CustodyLedger: Sendable {
         case .letter(let letter):
             change(letter.event, of: letter.receiver) { $0.letter = letter }
         case .letterGone(let id, let receiver, isOwedAgain: false):
-            end(id, of: receiver) { $0.letter != nil }
+            end(id, of: receiver, areLetters: true)
         case .letterGone(let id, let receiver, isOwedAgain: true):
             change(id, of: receiver) { debt in
                 debt.attempts = max(debt.attempts, (debt.letter?.attempts ?? 0).saturatingSum(1))
-                (debt.letter, debt.strikes) = (nil, [])
+                debt.forgetSetbacks()
             }
         case .hostStarted:
             changeAll { debt in
                 debt.isDoubtful = false
-                if debt.letter == nil { debt.attempts = debt.attempts.saturatingSum(1) }
+                if !debt.isLetter { debt.attempts = debt.attempts.saturatingSum(1) }
             }
         }
     }
 
-    /// The known events of a range, which comes from a file and may be of any length.
-    private func ids(of source: EventSource, in range: ClosedRange<UInt64>) -> [EventID] {
-        guard range.upperBound - range.lowerBound < UInt64(entries.count) else {
-            return entries.keys.filter { $0.source == source && range.contains($0.number) }
+    /// Ends the debts of a range of events, which comes from a file and may be of any length.
+    private mutating func end(_ source: EventSource, _ range: ClosedRange<UInt64>, of receiver: NotedReceiver) {
+        if range.upperBound - range.lowerBound < UInt64(entries.count) {
+            for number in range { end(EventID(source: source, number: number), of: receiver, areLetters: false) }
+        } else {
+            let known = entries.keys.filter { $0.source == source && range.contains($0.number) }
+            for id in known { end(id, of: receiver, areLetters: false) }
         }
-        return range.map { EventID(source: source, number: $0) }
     }
 
-    private mutating func end(_ id: EventID, of receiver: NotedReceiver, where isOver: (Debt) -> Bool) {
+    /// Ends the debts of an event that are dead letters, or those that are not.
+    private mutating func end(_ id: EventID, of receiver: NotedReceiver, areLetters: Bool) {
         guard let place = entries.index(forKey: id) else { return }
-        entries.values[place].debts.removeAll {
-            receiver.isOwed(as: $0.receiver.name) && !$0.isDoubtful && isOver($0)
+        let isOver = entries.values[place].end { debt in
+            !debt.isDoubtful && debt.isLetter == areLetters && receiver.isOwed(as: debt.receiver.name)
         }
-        if entries.values[place].debts.isEmpty { entries.remove(at: place) }
+        guard isOver else { return }
+        entries.remove(at: place)
+        if !records.isEmpty { records[id] = nil }
     }
 
     private mutating func changeAll(_ change: (inout Debt) -> Void) {
         var place = entries.startIndex
         while place < entries.endIndex {
-            for index in entries.values[place].debts.indices { change(&entries.values[place].debts[index]) }
+            entries.values[place].changeAll(change)
             entries.formIndex(after: &place)
         }
     }
 
     private mutating func change(_ id: EventID, of receiver: NotedReceiver, _ change: (inout Debt) -> Void) {
         guard let place = entries.index(forKey: id) else { return }
-        for index in entries.values[place].debts.indices
-        where receiver.isOwed(as: entries.values[place].debts[index].receiver.name) {
-            change(&entries.values[place].debts[index])
+        entries.values[place].changeAll { debt in
+            if receiver.isOwed(as: debt.receiver.name) { change(&debt) }
         }
     }
 
@@ -139,8 +207,7 @@ struct CustodyLedger: Sendable {
         var found: [OwedEvent] = []
         let inOrder = entries.sorted { $0.value.position < $1.value.position }
         for (id, entry) in inOrder {
-            guard let record = entry.record else { continue }
-            entries[id]?.record = nil
+            guard let record = records[id] else { continue }
             found += entry.debts.map { debt in
                 OwedEvent(
                     receiver: debt.receiver,
@@ -153,6 +220,7 @@ struct CustodyLedger: Sendable {
                 )
             }
         }
+        records = [:]
         return found
     }
 }

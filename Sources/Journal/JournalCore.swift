@@ -29,7 +29,7 @@ final class JournalCore: @unchecked Sendable {
     /// Which events are owed to which receivers, up to the last accepted event and note, even if the note is unwritten.
     @exclusivity(unchecked) var custody: CustodyLedger
     /// The notes that wait for the next segment, or for room in the file system.
-    var unwritten = WaitingNotes()
+    @exclusivity(unchecked) var unwritten = WaitingNotes()
     /// The files to synchronize before the file of the segment that is being written.
     var unsynchronized: [any JournalFile] = []
     /// No body may record an event: the journal's thread calls the bodies, and the event could need a segment that only

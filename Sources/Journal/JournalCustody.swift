@@ -36,20 +36,19 @@ enum CustodyRecovery {
 }
 
 extension JournalCore {
-    /// Writes notes; a note for which there is no room waits for the next segment.
+    /// Writes a note; a note for which there is no room waits for the next segment.
     ///
     /// No caller waits: notes come from the journal's own thread as well, and only that thread makes segments.
-    func note(_ notes: [CustodyNote]) { lock.withLock { take(notes) } }
+    func note(_ note: CustodyNote) { lock.withLock { take(note) } }
 
-    /// Writes notes, or lets them wait; called with the lock held.
+    /// Writes a note, or lets it wait; called with the lock held.
     ///
     /// The ledger learns of a note at once. So a settled event keeps no segment, even if a full disk has no room for
     /// the note; once the event's segment is removed, no file says that the event is owed.
-    func take(_ notes: [CustodyNote]) {
-        for note in notes {
-            custody.noted(note)
-            if !unwritten.isEmpty || !write(note) { unwritten.add(note) }
-        }
+    func take(_ note: CustodyNote) {
+        custody.noted(note)
+        if unwritten.isEmpty, write(note) { return }
+        unwritten.add(note)
         writeNotes()
     }
 

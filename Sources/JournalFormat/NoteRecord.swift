@@ -7,11 +7,18 @@ package import DomainEvents
 package struct NoteRecord {
     private let kind: RecordLayout.Kind
     private let name: String
-    /// The event, with a shortened origin.
-    private let id: EventID
+    /// The source of the events, with a shortened origin.
+    private let source: EventSource
+    /// The number of the event; 0 if the note is about several events, or about none.
+    private let number: UInt64
     private let attempt: Int
     private let time: UInt64
-    private let body: [UInt8]
+    /// The shortened name of the receiver's pool, empty if it has none; nil if the note names no receiver.
+    private let pool: String?
+    /// The numbers of settled events; none in other notes.
+    private let ranges: ArraySlice<ClosedRange<UInt64>>
+    /// What follows the pool in other notes.
+    private let rest: [UInt8]
 
     /// How many bytes a text in a note has at most.
     package static let longestText = 4_096
@@ -26,46 +33,46 @@ package struct NoteRecord {
         let receiver: NotedReceiver?
         let source: EventSource
         let number: UInt64
-        var body: [UInt8] = []
-        func put(_ text: String) { Self.put(text, into: &body) }
-        func put(_ number: UInt64) { Self.put(number, into: &body) }
+        var ranges: ArraySlice<ClosedRange<UInt64>> = []
+        var rest: [UInt8] = []
         switch note {
-        case .settled(let from, let ranges, let by):
+        case .settled(let from, let settled, let by):
             receiver = by
             (kind, source, number, attempt, time) = (.settled, from, 0, 0, 0)
-            put(by.pool ?? "")
-            for range in ranges.prefix(CustodyNote.mostRanges) {
-                put(range.lowerBound)
-                put(range.upperBound)
-            }
+            ranges = settled.prefix(CustodyNote.mostRanges)
         case .strike(let id, let at, let reason):
             receiver = at
             (kind, source, number, attempt, time) = (.strike, id.source, id.number, 0, 0)
-            put(at.pool ?? "")
-            put(reason)
+            Self.put(reason, into: &rest)
         case .letter(let letter):
             receiver = letter.receiver
             (kind, source, number) = (.letter, letter.event.source, letter.event.number)
             (attempt, time) = (letter.attempts, letter.nanosecondsSinceEpoch)
-            put(letter.receiver.pool ?? "")
-            put(letter.number)
-            body.append(Self.code(letter.cause))
+            withUnsafeBytes(of: letter.number.littleEndian) { rest.append(contentsOf: $0) }
+            rest.append(Self.code(letter.cause))
             let reasons = Self.newest(letter.reasons)
-            body.append(UInt8(clamping: letter.strikes - (letter.reasons.count - reasons.count)))
-            for reason in reasons { put(reason) }
+            rest.append(UInt8(clamping: letter.strikes - (letter.reasons.count - reasons.count)))
+            for reason in reasons { Self.put(reason, into: &rest) }
         case .letterGone(let id, let of, let isOwedAgain):
             receiver = of
             (kind, source, number, attempt, time) = (.letterGone, id.source, id.number, 0, 0)
-            put(of.pool ?? "")
-            body.append(isOwedAgain ? 1 : 0)
+            rest.append(isOwedAgain ? 1 : 0)
         case .hostStarted(let incarnation):
             receiver = nil
             (kind, number, attempt, time) = (.hostStarted, 0, 0, 0)
             source = EventSource(origin: "", incarnation: incarnation)
         }
         name = Self.short(receiver?.name ?? "")
-        id = EventID(origin: Self.short(source.origin), incarnation: source.incarnation, number: number)
-        self.body = body
+        pool = receiver.map { Self.short($0.pool ?? "") }
+        self.number = number
+        self.source = Self.short(source)
+        self.ranges = ranges
+        self.rest = rest
+    }
+
+    private static func short(_ source: EventSource) -> EventSource {
+        if source.origin.utf8.count <= longestText { return source }
+        return EventSource(origin: short(source.origin), incarnation: source.incarnation)
     }
 
     private static func newest(_ reasons: [String]) -> ArraySlice<String> {
@@ -85,14 +92,10 @@ package struct NoteRecord {
         return String(text[..<end])
     }
 
-    private static func put(_ text: String, into body: inout [UInt8]) {
+    private static func put(_ text: String, into rest: inout [UInt8]) {
         let text = short(text)
-        withUnsafeBytes(of: UInt16(clamping: text.utf8.count).littleEndian) { body.append(contentsOf: $0) }
-        body.append(contentsOf: text.utf8)
-    }
-
-    private static func put(_ number: UInt64, into body: inout [UInt8]) {
-        withUnsafeBytes(of: number.littleEndian) { body.append(contentsOf: $0) }
+        withUnsafeBytes(of: UInt16(clamping: text.utf8.count).littleEndian) { rest.append(contentsOf: $0) }
+        rest.append(contentsOf: text.utf8)
     }
 
     private static func code(_ cause: EventDeadLettered.Cause) -> UInt8 {
@@ -116,7 +119,9 @@ package struct NoteRecord {
 
     /// The length of the record in bytes.
     package var byteCount: Int {
-        RecordLayout.headBytes + name.utf8.count + id.origin.utf8.count + body.count
+        var count = RecordLayout.headBytes + name.utf8.count + source.origin.utf8.count + rest.count
+        if let pool { count += RecordLayout.textHeadBytes + pool.utf8.count }
+        return count + ranges.count * RecordLayout.rangeBytes
     }
 
     /// The distance from the beginning of this record to the next record, in bytes.
@@ -136,14 +141,16 @@ package struct NoteRecord {
         var writer = RecordWriter(
             kind,
             name: name,
-            source: .passUnretained(id.source),
-            number: id.number,
+            source: .passUnretained(source),
+            number: number,
             attempt: UInt64(clamping: attempt),
             position: position,
             time: time,
             into: target
         )
-        body.withUnsafeBytes { writer.append($0) }
+        if let pool { writer.append(counted: pool) }
+        for range in ranges { writer.append(range) }
+        if !rest.isEmpty { rest.withUnsafeBytes { writer.append($0) } }
         return RecordLayout.sealed(target, seed: seed, at: offset)
     }
 

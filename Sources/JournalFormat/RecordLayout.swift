@@ -42,6 +42,10 @@ enum RecordLayout {
     static let owedHeadBytes = 2
     /// How many bytes of such a receiver come before its name: a flag, and the length of the name.
     static let receiverHeadBytes = 3
+    /// How many bytes come before a text of a note: the length of the text.
+    static let textHeadBytes = 2
+    /// The length of a range of settled events, in bytes: its first number, and its last.
+    static let rangeBytes = 16
 
     enum Kind: UInt8 {
         case event = 1

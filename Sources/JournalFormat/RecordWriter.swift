@@ -70,6 +70,19 @@ struct RecordWriter {
         }
     }
 
+    /// Writes a text after its length.
+    mutating func append(counted text: String) {
+        target.store(UInt16(clamping: text.utf8.count), at: offset)
+        offset += RecordLayout.textHeadBytes
+        append(text)
+    }
+
+    mutating func append(_ range: ClosedRange<UInt64>) {
+        target.store(range.lowerBound, at: offset)
+        target.store(range.upperBound, at: offset + 8)
+        offset += RecordLayout.rangeBytes
+    }
+
     mutating func append(_ id: BorrowedID) {
         target.store(id.number, at: offset + RecordLayout.identityNumber)
         id.source._withUnsafeGuaranteedRef { source in

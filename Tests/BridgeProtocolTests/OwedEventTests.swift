@@ -34,7 +34,10 @@ private final class Sender {
     var isUsed: Bool { outbox.untold.isUsed }
 
     func tell(recordedThrough sequence: UInt64 = 0) -> [UInt64] {
-        outbox.takeUntold(recordedThrough: sequence).map(\.number)
+        var told: [UInt64] = []
+        var numbers: [ClosedRange<UInt64>] = []
+        while outbox.takeUntold(recordedThrough: sequence, into: &numbers) != nil { told += numbers.joined() }
+        return told
     }
 
     var unsettled: [String] {

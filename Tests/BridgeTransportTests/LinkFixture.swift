@@ -26,7 +26,7 @@ extension PartialSink {
     func link(_ link: Link, received gap: GapFrame) {}
     func link(_ link: Link, received receipt: Receipt) {}
     func link(_ link: Link, leftUnconfirmed events: [EventID]) {}
-    func link(_ link: Link, sawSettled events: [EventID]) {}
+    func link(_ link: Link, sawSettled numbers: [ClosedRange<UInt64>], of source: EventSource) {}
     func link(
         _ link: Link,
         wasRefused head: EventHead,
@@ -125,9 +125,9 @@ final class RecordingDelegate: LinkEventSink, LinkControlSink, @unchecked Sendab
 
     func link(_ link: Link, leftUnconfirmed events: [EventID]) {}
 
-    func link(_ link: Link, sawSettled events: [EventID]) {
+    func link(_ link: Link, sawSettled numbers: [ClosedRange<UInt64>], of source: EventSource) {
         let behind = self.events.value.map(\.sequence)
-        settled.change { $0 += events.map { ($0.number, behind) } }
+        settled.change { $0 += numbers.joined().map { ($0, behind) } }
     }
 
     func link(

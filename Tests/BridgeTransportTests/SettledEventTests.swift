@@ -222,10 +222,10 @@ private final class JournaledHost: PartialSink, @unchecked Sendable {
         return keepsLetters
     }
 
-    func link(_ link: Link, sawSettled events: [EventID]) {
+    func link(_ link: Link, sawSettled numbers: [ClosedRange<UInt64>], of source: EventSource) {
         // A journal may call anything: the calling thread must not hold the link's lock.
         _ = link.tally
-        log.change { $0 += events.map { "settled \($0.number)" } }
+        log.change { $0 += numbers.joined().map { "settled \($0)" } }
     }
 
     func link(_ link: Link, received message: ControlMessage) {

@@ -14,7 +14,7 @@ private final class Notebook: IdleRecorder, @unchecked Sendable {
     private var notes: [CustodyNote] = []
     var all: [CustodyNote] { lock.withLock { notes } }
 
-    func note(_ notes: [CustodyNote]) { lock.withLock { self.notes += notes } }
+    func note(_ note: CustodyNote) { lock.withLock { notes.append(note) } }
 }
 
 @Suite("What is noted of dead letters")

@@ -196,20 +196,4 @@ struct NoteRecordTests {
             #expect(reading(owedFrom: owedFrom) == .unreadable("its head has impossible numbers"))
         }
     }
-
-    @Test("Settled events are noted by their source, as ranges in ascending order")
-    func ranges() {
-        let other = EventSource(origin: "canvas", incarnation: 5)
-        let host = Self.id.source
-        let events = [(host, 3), (other, UInt64.max), (host, 1), (host, 2), (host, 7), (host, 2), (other, .max - 1)]
-            .map { EventID(source: $0.0, number: $0.1) }
-        let apart = (0..<UInt64(CustodyNote.mostRanges) + 1).map { EventID(source: host, number: $0 * 2) }
-        #expect(CustodyNote.settled(apart, by: Self.member).count == 2)
-        #expect(
-            CustodyNote.settled(events, by: Self.member) == [
-                .settled(source: host, ranges: [1...3, 7...7], by: Self.member),
-                .settled(source: other, ranges: [.max - 1 ... .max], by: Self.member),
-            ]
-        )
-    }
 }

@@ -253,7 +253,7 @@ struct BookmarkTests {
         try Self.append("before", number: 1, to: first)
         let offset = first.core.lock.withLock { first.core.state.accepted.offset }
         let source = EventSource(origin: "host", incarnation: 1)
-        first.core.note([.settled(source: source, ranges: [1...1], by: NotedReceiver(name: "a"))])
+        first.core.note(.settled(source: source, ranges: [1...1], by: NotedReceiver(name: "a")))
         await first.close()
         let second = try scratch.open()
         try Self.append("behind", number: 2, to: second)

@@ -38,7 +38,7 @@ struct CustodyRoomTests {
             do { try record(journal, number, bytes: 1_000, isOwed: false) } catch { break }
         }
         while core.lock.withLock({ core.unwritten.isEmpty }) {
-            core.note([.strike(id(2_000_000), at: a, reason: "fills a segment")])
+            core.note(.strike(id(2_000_000), at: a, reason: "fills a segment"))
         }
     }
 
@@ -62,7 +62,7 @@ struct CustodyRoomTests {
         storage.setFull(true)
         Self.useUp(journal)
         #expect(journal.status.firstPosition == 1)
-        journal.core.note([Self.settled(1)])
+        journal.core.note(Self.settled(1))
         try #require(journal.core.lock.withLock { journal.core.custody.isEmpty })
         while journal.status.firstPosition == 1 {
             try Task.checkCancellation()
@@ -82,11 +82,11 @@ struct CustodyRoomTests {
         for number in 1...total { try Self.record(journal, number, isOwed: true) }
         storage.setFull(true)
         Self.useUp(journal)
-        for number in 1...total { core.note([Self.settled(number)]) }
+        for number in 1...total { core.note(Self.settled(number)) }
         storage.setFull(false)
         while core.lock.withLock({ !core.unwritten.isEmpty }) {
             try Task.checkCancellation()
-            core.note([])
+            core.lock.withLock { core.writeNotes() }
             await Task.yield()
         }
         await journal.close()
@@ -101,7 +101,7 @@ struct CustodyRoomTests {
         try Self.record(journal, 1, isOwed: true)
         storage.setFull(true)
         Self.useUp(journal)
-        journal.core.note([Self.settled(1)])
+        journal.core.note(Self.settled(1))
         storage.setFull(false)
         await journal.close()
         #expect(try await Self.owed(scratch).isEmpty)
@@ -115,7 +115,7 @@ struct CustodyRoomTests {
         try Self.record(journal, 1, isOwed: true)
         storage.setFull(true)
         Self.useUp(journal)
-        journal.core.note([Self.settled(1)])
+        journal.core.note(Self.settled(1))
         await journal.close()
         #expect(try await Self.owed(scratch) == [1])
     }
@@ -129,9 +129,9 @@ struct CustodyRoomTests {
         for number in UInt64(1)...2 { try Self.record(journal, number, isOwed: true) }
         // The note is tried when it comes, and with those that wait.
         storage.failNextWrites(2)
-        journal.core.note([Self.settled(1)])
+        journal.core.note(Self.settled(1))
         #expect(journal.core.lock.withLock { !journal.core.unwritten.isEmpty })
-        if !isAtClose { journal.core.note([Self.settled(2)]) }
+        if !isAtClose { journal.core.note(Self.settled(2)) }
         await journal.close()
         #expect(try await Self.owed(scratch) == (isAtClose ? [2] : []))
     }
@@ -172,7 +172,7 @@ struct CustodyRoomTests {
         #expect(journal.status.firstPosition > 1 && journal.recovery.unprotectedEvents == 1)
         #expect(journal.core.takeOwed().map(\.context.id.number) == [1, 201])
         // What is no longer there keeps no later segment.
-        journal.core.note([Self.settled(201)])
+        journal.core.note(Self.settled(201))
         #expect(journal.core.lock.withLock { journal.core.custody.lowestPosition } == nil)
         await journal.close()
         #expect(try await Self.owed(scratch).isEmpty)
@@ -188,13 +188,13 @@ struct CustodyRoomTests {
         #expect(journal.core.report.owedPosition == 2)
         // The events are of 1970.
         #expect(journal.core.report.owedNanoseconds ?? 0 > 1_000_000_000_000_000_000)
-        journal.core.note([Self.settled(2)])
+        journal.core.note(Self.settled(2))
         #expect(journal.core.report.owedPosition == 3)
         await journal.close()
         let again = try scratch.open()
         #expect(again.core.report.owedPosition == 3)
         #expect(again.core.report.owedNanoseconds ?? 0 > 1_000_000_000_000_000_000)
-        again.core.note([Self.settled(3)])
+        again.core.note(Self.settled(3))
         #expect(again.core.report.owedPosition == nil)
         await again.close()
     }
@@ -206,7 +206,7 @@ struct CustodyRoomTests {
         let core = journal.core
         try Self.record(journal, 1, isOwed: true)
         let reasons = (0..<64).map { "\($0) " + String(repeating: "x", count: NoteRecord.longestText) }
-        core.note([
+        core.note(
             .letter(
                 NotedLetter(
                     event: Self.id(1),
@@ -219,7 +219,7 @@ struct CustodyRoomTests {
                     nanosecondsSinceEpoch: 0
                 )
             )
-        ])
+        )
         while core.lock.withLock({ !core.unwritten.isEmpty && core.catalog.segments.count < 5 }) {
             try Task.checkCancellation()
             await Task.yield()
@@ -244,12 +244,12 @@ struct CustodyRoomTests {
         // The second segment is entered, and the third one waits for the baton.
         for number in UInt64(1)...80 { try Self.record(journal, number, bytes: 1_000, isOwed: true) }
         while core.lock.withLock({ core.unwritten.isEmpty }) {
-            core.note([.strike(Self.id(2_000_000), at: Self.a, reason: "fills a segment")])
+            core.note(.strike(Self.id(2_000_000), at: Self.a, reason: "fills a segment"))
         }
-        core.note([.settled(source: Self.source, ranges: [1...80], by: Self.a)])
+        core.note(.settled(source: Self.source, ranges: [1...80], by: Self.a))
         core.close()
         // Late, but before the end.
-        core.note([.strike(Self.id(2_000_000), at: Self.a, reason: "late")])
+        core.note(.strike(Self.id(2_000_000), at: Self.a, reason: "late"))
         baton.handOver()
         await journal.close()
         #expect(try await Self.owed(scratch).isEmpty)
@@ -272,7 +272,7 @@ struct CustodyRoomTests {
         // The effect, and then the note; both are not safe, and the next synchronization fails.
         storage.failSynchronizations(1)
         try Self.record(journal, 201, isOwed: false)
-        journal.core.note([Self.settled(1)])
+        journal.core.note(Self.settled(1))
         for number in UInt64(202)... {
             do { try Self.record(journal, number, bytes: 1_000, isOwed: false) } catch { break }
             if journal.status.firstPosition > 1 { break }

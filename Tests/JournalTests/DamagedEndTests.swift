@@ -24,7 +24,7 @@ struct DamagedEndTests {
         publisher.publish(Counted(number: 1))
         let offset = journal.core.lock.withLock { journal.core.state.accepted.offset }
         let source = EventSource(origin: "host", incarnation: 1)
-        journal.core.note([.settled(source: source, ranges: [1...1], by: NotedReceiver(name: "a"))])
+        journal.core.note(.settled(source: source, ranges: [1...1], by: NotedReceiver(name: "a")))
         await journal.close()
         // The next segment says where the records of this one end.
         let again = try scratch.open()

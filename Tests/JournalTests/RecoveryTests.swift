@@ -334,7 +334,7 @@ struct RecoveryTests {
         // Under the lock the journal's thread makes no segment, so most of these notes find no room.
         core.lock.withLock {
             for number in 1...total {
-                core.take([.settled(source: source, ranges: [number...number], by: NotedReceiver(name: "a"))])
+                core.take(.settled(source: source, ranges: [number...number], by: NotedReceiver(name: "a")))
             }
         }
         while core.lock.withLock({ !core.unwritten.isEmpty }) { await Task.yield() }

@@ -28,7 +28,7 @@ extension IdleRecorder {
 
     package func whenSafe(_ body: @escaping @Sendable ((any Error)?) -> Void) { body(nil) }
 
-    package func note(_ notes: [CustodyNote]) {}
+    package func note(_ note: CustodyNote) {}
 
     package func takeOwed() -> [OwedEvent] { [] }
 

@@ -175,9 +175,13 @@ extension SendState {
     /// Settles the events of an acknowledgement, which counts now.
     package mutating func settle(_ acknowledgement: CheckedAcknowledgement) { _ = outbox.settle(acknowledgement) }
 
-    /// Takes out the settled events that the journal may hear of, now that it has the peer's events up to `sequence`.
-    package mutating func takeUntold(recordedThrough sequence: UInt64) -> [EventID] {
-        outbox.takeUntold(recordedThrough: sequence)
+    /// Takes out settled events of one source that the journal may hear of, now that it has the peer's events up to
+    /// `sequence`: see ``Outbox/takeUntold(recordedThrough:into:)``.
+    package mutating func takeUntold(
+        recordedThrough sequence: UInt64,
+        into numbers: inout [ClosedRange<UInt64>]
+    ) -> EventSource? {
+        outbox.takeUntold(recordedThrough: sequence, into: &numbers)
     }
 
     /// The peer refuses an event, which settles it; the caller then has to call ``refusalWasTold(settled:)``.
@@ -246,11 +250,9 @@ extension SendState {
         return all
     }
 
-    /// Takes out the events that were written and that publishers or a journal have to hear of.
-    ///
-    /// - Returns: The events whose publishers wait for a receipt, and the events that a journal has to hear of.
-    package mutating func takeUnconfirmed() -> (awaited: [EventID], untold: [EventID]) {
+    /// Takes out the events that were written and whose publishers wait for a receipt.
+    package mutating func takeUnconfirmed() -> [EventID] {
         defer { unconfirmed.awaited = [] }
-        return (unconfirmed.awaited, takeUntold(recordedThrough: 0))
+        return unconfirmed.awaited
     }
 }

@@ -182,7 +182,7 @@ final class SendingSide {
         }
     }
 
-    func takeUnconfirmed() -> [UInt64] { state.takeUnconfirmed().awaited.map(\.number) }
+    func takeUnconfirmed() -> [UInt64] { state.takeUnconfirmed().map(\.number) }
     func checkOwed() throws { try state.checkOwed(behind: 7) }
     var unconfirmedCount: UInt64 { state.unconfirmed.count }
     var awaited: [UInt64] { state.awaitedEvents.map(\.number) }
