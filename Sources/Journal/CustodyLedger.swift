@@ -6,106 +6,26 @@ import JournalFormat
 /// A pure value. The journal of a running host keeps one, so it removes no segment with an owed event. A journal that
 /// is opened makes one from its records, for the host that starts next.
 struct CustodyLedger: Sendable {
-    /// A receiver to which the entry's event is owed, and what the records say of its deliveries.
-    private struct Debt: Sendable {
-        let receiver: OwedReceiver
-        /// How often the event was handed to the receiver, as far as the records say.
-        var attempts: Int
-        /// Whether events after this one are missing: see ``CustodyLedger/eventsAreMissing()``.
-        var isDoubtful = false
-        /// Nil for nearly every debt, so that a debt is small.
-        private var setbacks: Setbacks?
-
-        init(receiver: OwedReceiver, attempts: Int) {
-            self.receiver = receiver
-            self.attempts = attempts
-        }
-
-        var strikes: [String] {
-            get { setbacks?.strikes ?? [] }
-            set { setbacks = Setbacks(strikes: newValue, letter: letter) }
-        }
-
-        var letter: NotedLetter? {
-            get { setbacks?.letter }
-            set { setbacks = Setbacks(strikes: strikes, letter: newValue) }
-        }
-
-        var isLetter: Bool { setbacks?.letter != nil }
-
-        mutating func forgetSetbacks() { setbacks = nil }
-    }
-
-    /// What has gone wrong with an event at a receiver.
-    private final class Setbacks: Sendable {
-        let strikes: [String]
-        let letter: NotedLetter?
-
-        init(strikes: [String], letter: NotedLetter?) {
-            self.strikes = strikes
-            self.letter = letter
-        }
-    }
-
-    /// An event, and one debt or more.
-    ///
-    /// Nearly every event is owed to one receiver only, and its debt needs no array.
-    private struct Entry: Sendable {
-        let position: UInt64
-        /// When the event was published, in nanoseconds since 1970, by the clock of its publisher.
-        let time: UInt64
-        private var first: Debt
-        private var others: [Debt] = []
-
-        init(position: UInt64, time: UInt64, _ first: Debt) {
-            self.position = position
-            self.time = time
-            self.first = first
-        }
-
-        var debts: [Debt] { [first] + others }
-
-        /// Adds the receivers to which the event is not owed yet.
-        mutating func owe(_ receivers: [OwedReceiver], attempts: Int) {
-            for receiver in receivers where first.receiver.name != receiver.name {
-                if others.contains(where: { $0.receiver.name == receiver.name }) { continue }
-                others.append(Debt(receiver: receiver, attempts: attempts))
-            }
-        }
-
-        mutating func changeAll(_ change: (inout Debt) -> Void) {
-            change(&first)
-            for index in others.indices { change(&others[index]) }
-        }
-
-        /// Ends debts.
-        ///
-        /// - Returns: Whether no debt is left; the entry is of no use then.
-        mutating func end(where isOver: (Debt) -> Bool) -> Bool {
-            if !others.isEmpty { others.removeAll(where: isOver) }
-            guard isOver(first) else { return false }
-            guard !others.isEmpty else { return true }
-            first = others.removeFirst()
-            return false
-        }
-    }
-
-    private var entries: [EventID: Entry] = [:]
+    /// Most events that a running host owes.
+    private var queue = OwedQueue()
+    /// All other events that are owed or kept as dead letters.
+    private var entries: [EventID: CustodyEntry] = [:]
     /// The events themselves, until they are taken out; none in the ledger of a running host, whose outboxes hold them.
     private var records: [EventID: JournalRecord] = [:]
     /// The files have no event before this position.
     private var filesBegin: UInt64 = 0
 
     /// Whether nothing is owed, and no dead letter is kept.
-    var isEmpty: Bool { entries.isEmpty }
+    var isEmpty: Bool { queue.isEmpty && entries.isEmpty }
 
     /// The position of the oldest event in the files that is owed or kept as a dead letter; nil if there is none.
     var lowestPosition: UInt64? { oldest?.position }
 
     /// The oldest event in the files that is owed or kept as a dead letter, and when it was published; nil if none is.
     var oldest: (position: UInt64, time: UInt64)? {
-        entries.values.lazy.filter { $0.position >= filesBegin }.min { $0.position < $1.position }
-            .map { ($0.position, $0.time) }
+        let others = entries.values.lazy.filter { $0.position >= filesBegin }.min { $0.position < $1.position }
+        let oldest = [queue.oldest, others].compactMap(\.self).min { $0.position < $1.position }
+        return oldest.map { ($0.position, $0.time) }
     }
 
     /// How many events that are owed or kept as dead letters are no longer in the files.
@@ -126,9 +46,15 @@ struct CustodyLedger: Sendable {
     ) {
         guard let first = receivers.first else { return }
         let attempts = max(1, record?.context.attempt ?? 1)
+        let debt = CustodyEntry.Debt(receiver: first, attempts: attempts)
+        if let place = queue.place(of: id) { return queue.owe(receivers, attempts: attempts, at: place) }
+        if record == nil, entries.isEmpty || entries.index(forKey: id) == nil {
+            var entry = CustodyEntry(position: position, time: time, debt)
+            if receivers.count > 1 { entry.owe(receivers, attempts: attempts) }
+            if queue.append(id, entry) { return }
+        }
         let known = entries.count
-        entries[id, default: Entry(position: position, time: time, Debt(receiver: first, attempts: attempts))]
-            .owe(receivers, attempts: attempts)
+        entries[id, default: CustodyEntry(position: position, time: time, debt)].owe(receivers, attempts: attempts)
         if let record, entries.count > known { records[id] = record }
     }
 
@@ -150,7 +76,7 @@ struct CustodyLedger: Sendable {
         case .letter(let letter):
             change(letter.event, of: letter.receiver) { $0.letter = letter }
         case .letterGone(let id, let receiver, isOwedAgain: false):
-            end(id, of: receiver, areLetters: true)
+            end(id, of: receiver, asLetter: true)
         case .letterGone(let id, let receiver, isOwedAgain: true):
             change(id, of: receiver) { debt in
                 debt.attempts = max(debt.attempts, (debt.letter?.attempts ?? 0).saturatingSum(1))
@@ -166,26 +92,27 @@ struct CustodyLedger: Sendable {
 
     /// Ends the debts of a range of events, which comes from a file and may be of any length.
     private mutating func end(_ source: EventSource, _ range: ClosedRange<UInt64>, of receiver: NotedReceiver) {
+        queue.end(source, range) { $0.ends(at: receiver, asLetter: false) }
+        if entries.isEmpty { return }
         if range.upperBound - range.lowerBound < UInt64(entries.count) {
-            for number in range { end(EventID(source: source, number: number), of: receiver, areLetters: false) }
+            for number in range { end(EventID(source: source, number: number), of: receiver, asLetter: false) }
         } else {
             let known = entries.keys.filter { $0.source == source && range.contains($0.number) }
-            for id in known { end(id, of: receiver, areLetters: false) }
+            for id in known { end(id, of: receiver, asLetter: false) }
         }
     }
 
-    /// Ends the debts of an event that are dead letters, or those that are not.
-    private mutating func end(_ id: EventID, of receiver: NotedReceiver, areLetters: Bool) {
+    /// Ends the debts of an event outside the queue: those that are dead letters, or those that are not.
+    private mutating func end(_ id: EventID, of receiver: NotedReceiver, asLetter: Bool) {
         guard let place = entries.index(forKey: id) else { return }
-        let isOver = entries.values[place].end { debt in
-            !debt.isDoubtful && debt.isLetter == areLetters && receiver.isOwed(as: debt.receiver.name)
-        }
+        let isOver = entries.values[place].end { $0.ends(at: receiver, asLetter: asLetter) }
         guard isOver else { return }
         entries.remove(at: place)
         if !records.isEmpty { records[id] = nil }
     }
 
-    private mutating func changeAll(_ change: (inout Debt) -> Void) {
+    private mutating func changeAll(_ change: (inout CustodyEntry.Debt) -> Void) {
+        for (id, entry) in queue.takeAll() { entries[id] = entry }
         var place = entries.startIndex
         while place < entries.endIndex {
             entries.values[place].changeAll(change)
@@ -193,7 +120,12 @@ struct CustodyLedger: Sendable {
         }
     }
 
-    private mutating func change(_ id: EventID, of receiver: NotedReceiver, _ change: (inout Debt) -> Void) {
+    private mutating func change(
+        _ id: EventID,
+        of receiver: NotedReceiver,
+        _ change: (inout CustodyEntry.Debt) -> Void
+    ) {
+        if let place = queue.place(of: id) { entries[id] = queue.take(at: place) }
         guard let place = entries.index(forKey: id) else { return }
         entries.values[place].changeAll { debt in
             if receiver.isOwed(as: debt.receiver.name) { change(&debt) }

@@ -1,0 +1,126 @@
+import DomainEvents
+
+/// Owed events of one source, recorded in the order of their numbers, of which nothing but the record is known.
+///
+/// A pure value. A running host owes nearly all of its events in this way, and they are mostly settled from the oldest
+/// on. So an event is found by its number, without a hash, and few events that come and go take no new memory.
+struct OwedQueue: Sendable {
+    private struct Slot: Sendable {
+        let number: UInt64
+        /// Nil if the event has left.
+        var entry: CustodyEntry?
+    }
+
+    /// Nil before the first event.
+    private var source: EventSource?
+    /// In the order of their numbers.
+    private var slots: [Slot] = []
+    /// The place of the oldest event; the end if there is none.
+    private var first = 0
+    /// How many events there are.
+    private var count = 0
+
+    /// How many slots without an event stay in any case; beyond that and the number of events, all are removed at once.
+    private static let fewSlots = 256
+
+    var isEmpty: Bool { count == 0 }
+
+    /// The event that was recorded first; nil if there is none.
+    var oldest: CustodyEntry? { isEmpty ? nil : slots[first].entry }
+
+    /// Adds an event, which is not here.
+    ///
+    /// - Returns: Whether the event was added; false if it is of another source than those before it, or if its number
+    ///   is not higher than theirs.
+    mutating func append(_ id: EventID, _ entry: CustodyEntry) -> Bool {
+        let isNext = source == id.source && (slots.isEmpty || slots[slots.count - 1].number < id.number)
+        if !isNext {
+            guard isEmpty else { return false }
+            source = id.source
+            slots.removeAll(keepingCapacity: true)
+            first = 0
+        }
+        slots.append(Slot(number: id.number, entry: entry))
+        count += 1
+        return true
+    }
+
+    /// The place of an event, until an event leaves; nil if the event is not here.
+    func place(of id: EventID) -> Int? {
+        guard !isEmpty, id.source == source else { return nil }
+        let place = place(from: id.number)
+        guard place < slots.count, slots[place].number == id.number, slots[place].entry != nil else { return nil }
+        return place
+    }
+
+    /// The first place, from the oldest event on, whose number is not lower than `number`; the end if there is none.
+    private func place(from number: UInt64) -> Int {
+        guard first < slots.count, slots[first].number < number else { return first }
+        guard slots[slots.count - 1].number >= number else { return slots.count }
+        // If no number is missing in between, the number itself says the place.
+        var (low, high) = (first + 1, slots.count - 1)
+        let distance = number - slots[first].number
+        if distance < UInt64(slots.count - first) {
+            let place = first + Int(distance)
+            if slots[place].number == number { return place }
+            high = place
+        }
+        while low < high {
+            let middle = low + (high - low) / 2
+            if slots[middle].number < number { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+
+    /// Adds further receivers of an event: see ``CustodyEntry/owe(_:attempts:)``.
+    mutating func owe(_ receivers: [OwedReceiver], attempts: Int, at place: Int) {
+        slots[place].entry?.owe(receivers, attempts: attempts)
+    }
+
+    /// Ends debts of the events of a range of any length; an event without a debt leaves.
+    mutating func end(
+        _ source: EventSource,
+        _ range: ClosedRange<UInt64>,
+        where isOver: (CustodyEntry.Debt) -> Bool
+    ) {
+        guard !isEmpty, source == self.source else { return }
+        var place = place(from: range.lowerBound)
+        while place < slots.count, slots[place].number <= range.upperBound {
+            if slots[place].entry?.end(where: isOver) == true { leave(place) }
+            place += 1
+        }
+        tidy()
+    }
+
+    /// Takes an event out.
+    mutating func take(at place: Int) -> CustodyEntry? {
+        let entry = slots[place].entry
+        leave(place)
+        tidy()
+        return entry
+    }
+
+    /// Takes all events out, in their order.
+    mutating func takeAll() -> [(EventID, CustodyEntry)] {
+        guard let source, !isEmpty else { return [] }
+        defer { self = OwedQueue() }
+        return slots.compactMap { slot in slot.entry.map { (EventID(source: source, number: slot.number), $0) } }
+    }
+
+    private mutating func leave(_ place: Int) {
+        slots[place].entry = nil
+        count -= 1
+    }
+
+    /// Finds the oldest event again after events have left, and removes their slots if they are many.
+    private mutating func tidy() {
+        while first < slots.count, slots[first].entry == nil { first += 1 }
+        guard slots.count - count > count + Self.fewSlots else { return }
+        if slots.capacity > 8 * Self.fewSlots {
+            slots = slots.filter { $0.entry != nil }
+        } else {
+            slots.removeAll { $0.entry == nil }
+        }
+        first = 0
+    }
+}
