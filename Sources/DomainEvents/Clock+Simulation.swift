@@ -6,6 +6,9 @@ extension Clock<Duration> {
         guard self is ContinuousClock, let thread = Simulation.thread else { return try await sleep(for: duration) }
         try await thread.sleep(for: duration)
     }
+
+    /// Whether ``sleepHere(for:)`` sleeps by the system's continuous clock.
+    var isContinuousHere: Bool { self is ContinuousClock && Simulation.thread == nil }
 }
 
 extension SimulatedThread {

@@ -2,11 +2,13 @@ import Locks
 
 /// A wait for the outcome of a delivery: it ends once, by its outcome, its time, or its task's cancellation.
 ///
-/// A separate task publishes the event. When the wait has ended, the event has left or will never leave, so the
-/// caller's next event comes after it.
+/// The caller publishes the event itself if that takes no wait and calls no handler; otherwise a separate task does.
+/// When the wait has ended, the event has left or will never leave, so the caller's next event comes after it.
 package final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
-    private let lock = Lock()
+
+    /// Also guards what else belongs to this delivery, as a lock of its own would cost an allocation each time.
+    let lock = Lock()
     private var outcome: Result<Value, any Error>?
     /// The failure of the event's ledger that is the outcome; nil if none is, or as long as the wait goes on.
     private var claim: Int?
@@ -18,8 +20,9 @@ package final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
     ///
     /// - Parameter failure: the number of the failure that the outcome is; nil if the event's ledger does not hold it.
     func finish(_ outcome: Result<Value, any Error>, claiming failure: Int? = nil) {
-        lock.withLock { if self.outcome == nil { (self.outcome, claim) = (outcome, failure) } }
-        resume()
+        resume {
+            if self.outcome == nil { (self.outcome, claim) = (outcome, failure) }
+        }
     }
 
     /// The number of the failure that is the outcome; nil if the event's ledger does not hold the outcome.
@@ -36,13 +39,12 @@ package final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
     }
 
     /// Called when the event lies in every outbox and strand that it goes to, or will not leave.
-    package func hasLeft() {
-        lock.withLock { isLeaving = false }
-        resume()
-    }
+    package func hasLeft() { resume { isLeaving = false } }
 
-    private func resume() {
-        let ended: (CheckedContinuation<Value, any Error>, Result<Value, any Error>)? = lock.withLock {
+    /// Makes a change, and resumes the caller if the wait has ended by now.
+    private func resume(after change: () -> Void) {
+        let ended = lock.withLock { () -> (CheckedContinuation<Value, any Error>, Result<Value, any Error>)? in
+            change()
             guard !isLeaving, let outcome, let waiter else { return nil }
             self.waiter = nil
             return (waiter, outcome)
@@ -50,7 +52,9 @@ package final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
         if let (waiter, outcome) = ended { waiter.resume(with: outcome) }
     }
 
-    /// Runs `start`, which publishes the event, then returns the outcome.
+    // MARK: - The caller
+
+    /// Runs `start`, which publishes the event, in a task, then returns the outcome.
     ///
     /// - Parameter timeIsOver: called after `limit`; has to end the wait.
     func value(
@@ -60,11 +64,20 @@ package final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
         start: @escaping @Sendable () async throws -> Void
     ) async throws -> Value {
         try Task.checkCancellation()
-        let watchdog = Task.detached(executorPreference: Simulation.taskExecutor) {
-            try await clock.sleepHere(for: limit)
-            timeIsOver()
-        }
-        // A separate task, so that the end of the time also ends a wait for room.
+        let deadline = DeliveryDeadline(after: limit, by: clock, timeIsOver: timeIsOver)
+        defer { deadline.cancel() }
+        return try await value(by: deadline, start: start)
+    }
+
+    /// Runs `start`, which publishes the event, in a task, then returns the outcome.
+    ///
+    /// - Parameter deadline: has to end the wait; the caller cancels it.
+    func value(
+        by deadline: DeliveryDeadline,
+        start: @escaping @Sendable () async throws -> Void
+    ) async throws -> Value {
+        // A separate task, so that the end of the time also ends a wait for room, or for a handler on the publishing
+        // thread.
         let starter = Task(executorPreference: Simulation.taskExecutor) { [self] in
             do {
                 try await start()
@@ -73,18 +86,39 @@ package final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
             }
             hasLeft()
         }
-        defer {
-            watchdog.cancel()
-            starter.cancel()
+        defer { starter.cancel() }
+        return try await value(by: deadline)
+    }
+
+    /// Calls `start`, which publishes the event, on this thread; ``value(by:)`` then returns the outcome.
+    func begin(_ start: () throws -> Void) {
+        do {
+            try start()
+        } catch {
+            finish(.failure(error))
         }
+        hasLeft()
+    }
+
+    /// Returns the outcome of an event that has left or is about to leave.
+    ///
+    /// - Parameter deadline: has to end the wait; the caller cancels it.
+    func value(by deadline: DeliveryDeadline) async throws -> Value {
+        if let value = try valueAtOnce() { return value }
+        deadline.arm()
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                lock.withLock { waiter = continuation }
-                resume()
+                resume { waiter = continuation }
             }
         } onCancel: {
             Simulation.undivided { finish(.failure(CancellationError())) }
         }
+    }
+
+    /// The outcome, if the wait has ended; nil if it goes on.
+    private func valueAtOnce() throws -> Value? {
+        let ended = lock.withLock { isLeaving ? nil : outcome }
+        return try ended?.get()
     }
 }
 
@@ -98,10 +132,15 @@ final class UnfinishedHandlers: @unchecked Sendable {
         let site: SubscriptionSite
     }
 
-    private let lock = Lock()
+    private let lock: Lock
     private var tracker: HandlingTracker?
     /// The plain handlers while they are called, in the order of the calls.
     private var plain: [Plain] = []
+
+    /// - Parameter lock: guards these handlers; may be the lock of the caller's wait.
+    init(lock: Lock = Lock()) {
+        self.lock = lock
+    }
 
     func set(_ tracker: HandlingTracker) {
         lock.withLock { self.tracker = tracker }

@@ -21,8 +21,17 @@ struct Destinations {
         others.reduce(count(first.subscribers)) { $0 + count($1.subscribers) }
     }
 
+    /// Whether there are handlers on the publishing thread.
+    var hasInline: Bool { first.subscribers.inlineCount > 0 || others.contains { $0.subscribers.inlineCount > 0 } }
+
     /// How many reports the tracker gets: one from each subscriber in a strand, one from all inline handlers together.
-    var partsOfDelivery: Int { count(\.deferred.count) + 1 }
+    var partsOfDelivery: Int { count { $0.deferred.count } + 1 }
+
+    /// Where the subscribers in strands were subscribed.
+    var strandSites: [SubscriptionSite] {
+        if others.isEmpty { return first.subscribers.deferred.map { $0.site } }
+        return all.flatMap { $0.subscribers.deferred.map { $0.site } }
+    }
 
     /// Whether the event has one publisher, whose own journal records it with the receivers that it is owed to.
     var isRecorded: Bool { others.isEmpty && first.subscribers.isRecorded }
@@ -35,7 +44,7 @@ struct Destinations {
     ///
     /// Publishers may pass events on to each other in a circle, so the order of their subscriptions would not do.
     var roomsInOrder: [Room] {
-        if others.isEmpty, first.subscribers.deferred.count <= 1 { return first.subscribers.deferred.map(\.room) }
+        if others.isEmpty, first.subscribers.deferred.count <= 1 { return first.subscribers.deferred.map { $0.room } }
         return all.flatMap { $0.subscribers.deferred.map(\.room) }.sorted { $0.number < $1.number }
     }
 

@@ -224,15 +224,11 @@ extension EventChannel {
     func deliver(
         _ event: E,
         context: EventContext,
-        from publisher: EventPublisher,
+        to destinations: Destinations,
         receipts: ReceiptLedger,
         hasLeft: (_ inline: [AnySubscriber]) -> Void,
         tracker make: (_ trackers: Int, _ handlers: Int, _ sites: [SubscriptionSite]) -> HandlingTracker
     ) throws(DeliveryError) -> IncomingOutcome {
-        guard let subscribers = currentSubscribers() else { return .unwanted }
-        let destinations = destinations(
-            from: Destination(channel: self, subscribers: subscribers, publisher: publisher)
-        )
         let handlers = destinations.count { $0.inlineCount + $0.deferred.count }
         let forwarders = destinations.forwarders
         var outcome = Forwarded.taken
@@ -241,15 +237,11 @@ extension EventChannel {
             outcome = forward(event, context: context, to: forwarders, ifFull: .fail, receipts: receipts, held: &held)
             return outcome.isTaken
         } tracker: {
-            let made = make(
-                destinations.partsOfDelivery,
-                handlers,
-                destinations.all.flatMap { $0.subscribers.deferred.map(\.site) }
-            )
+            let made = make(destinations.partsOfDelivery, handlers, destinations.strandSites)
             tracker = made
             return made
         }
-        hasLeft(isForAll ? destinations.all.flatMap(\.subscribers.inline) : [])
+        hasLeft(isForAll && destinations.hasInline ? destinations.all.flatMap { $0.subscribers.inline } : [])
         if case .failed(let failure) = outcome { throw failure.identified(by: context.id) }
         guard isForAll, handlers > 0 else { return .unwanted }
         return callInline(event, context: context, at: destinations, handlers: handlers, strand: nil, tracker) {

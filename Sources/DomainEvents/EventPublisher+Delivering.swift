@@ -158,10 +158,7 @@ extension EventPublisher {
     ) async throws -> [Room] {
         // A handler never waits for room: room comes only when handlers return.
         if EventContext.isCurrent { return [] }
-        guard let subscribers = channel.currentSubscribers() else { return [] }
-        let destinations = channel.destinations(
-            from: Destination(channel: channel, subscribers: subscribers, publisher: self)
-        )
+        guard let destinations = destinations(of: channel) else { return [] }
         for forwarder in destinations.forwarders where !forwarder.hasRoom {
             do {
                 try await forwarder.waitForRoom(for: event)
@@ -173,7 +170,7 @@ extension EventPublisher {
         do {
             // All callers reserve places in the same order, so they never wait in a circle.
             for room in destinations.roomsInOrder {
-                try await room.reserve()
+                if Task.isCancelled || !room.reserveAtOnce() { try await room.reserve() }
                 reserved.append(room)
             }
         } catch {
@@ -181,6 +178,26 @@ extension EventPublisher {
             throw error
         }
         return reserved
+    }
+
+    /// - Returns: The rooms that keep a place for an event until the caller gives the place back; nil if the caller has
+    ///   to wait for room.
+    func reserveRoomAtOnce(at destinations: Destinations) -> [Room]? {
+        // As in `reserveRoom`.
+        if EventContext.isCurrent { return [] }
+        for forwarder in destinations.forwarders where !forwarder.hasRoom { return nil }
+        let rooms = destinations.roomsInOrder
+        for (index, room) in rooms.enumerated() where !room.reserveAtOnce() {
+            for reserved in rooms[..<index] { reserved.giveBack() }
+            return nil
+        }
+        return rooms
+    }
+
+    /// - Returns: Every publisher that an event of this publisher reaches now; nil if nothing gets the event.
+    func destinations<E: DomainEvent>(of channel: EventChannel<E>) -> Destinations? {
+        guard let subscribers = channel.currentSubscribers() else { return nil }
+        return channel.destinations(from: Destination(channel: channel, subscribers: subscribers, publisher: self))
     }
 
     /// Publishes an event and returns when every handler of it has returned, here and in every process that gets it.
@@ -219,7 +236,7 @@ extension EventPublisher {
         let wait = DeliveryWait<DeliveryReceipt>()
         let context = makeContext()
         let ledger = receiptLedger(of: channel.name, context, for: wait)
-        let unfinished = UnfinishedHandlers()
+        let unfinished = UnfinishedHandlers(lock: wait.lock)
         return try await deliver(event, context: context, to: channel, ledger, unfinished, wait, limit, clock) {
             self.notHandled(channel.name, context, within: limit, unfinished, ledger)
         }
@@ -237,40 +254,17 @@ extension EventPublisher {
         timeout: @escaping @Sendable () -> DeliveryError
     ) async throws -> Value {
         defer { ledger.close(claiming: wait.claimed) }
-        let timeIsOver = { @Sendable in ledger.timeIsOver(timeout()) }
-        return try await wait.value(within: limit, clock: clock, timeIsOver: timeIsOver) { [self] in
+        try Task.checkCancellation()
+        let deadline = DeliveryDeadline(after: limit, by: clock) { ledger.timeIsOver(timeout()) }
+        defer { deadline.cancel() }
+        if deliverAtOnce(event, context: context, to: channel, ledger, unfinished, wait) {
+            return try await wait.value(by: deadline)
+        }
+        return try await wait.value(by: deadline) { [self] in
             let reserved = try await reserveRoom(for: event, in: channel) { context.id }
             defer { for room in reserved { room.giveBack() } }
-            try wait.beginLeaving()
-            // Keeps the ledger incomplete until the event has been handed out everywhere.
-            ledger.expect(ledger.own)
-            let outcome = try channel.deliver(
-                event,
-                context: context,
-                from: self,
-                receipts: ledger,
-                hasLeft: { inline in
-                    unfinished.set(plain: inline.map { UnfinishedHandlers.Plain(gate: $0.gate, site: $0.site) })
-                    wait.hasLeft()
-                }
-            ) {
-                count,
-                handlers,
-                sites in
-                let completion = LedgerCompletion(ledger: ledger, handlers: handlers)
-                let tracker = HandlingTracker(handlers: count, sites: sites, completion: completion)
-                unfinished.set(tracker)
-                return tracker
-            }
-            unfinished.set(plain: [])
-            switch outcome {
-            case .handled(let handlers): ledger.handledHere(by: handlers)
-            case .unwanted: ledger.handledHere(by: 0)
-            case .failed(let thrown):
-                ledger.handlersThrew(thrown)
-                ledger.handledHere(by: 0)
-            case .pending: break
-            }
+            let destinations = destinations(of: channel)
+            try handOut(event, context: context, in: channel, to: destinations, ledger, unfinished, wait)
         }
     }
 
@@ -386,7 +380,12 @@ extension EventPublisher {
         let uncaused = answers.map(\.uncaused)
         let channel = channel(of: E.self)
         try refuseInTransaction("request", channel.name)
-        let ledger = ReceiptLedger(of: channel.name, context: context, endsAtFirstFailure: true) { [self] outcome in
+        let ledger = ReceiptLedger(
+            of: channel.name,
+            context: context,
+            endsAtFirstFailure: true,
+            lock: wait.lock
+        ) { [self] outcome in
             switch outcome {
             case .failed(let error, let held): wait.finish(.failure(error), claiming: held)
             case .handled(let handlers) where handlers.isEmpty:
@@ -395,8 +394,8 @@ extension EventPublisher {
             case .handled: break
             }
         }
-        return try await deliver(event, context: context, to: channel, ledger, UnfinishedHandlers(), wait, limit, clock)
-        {
+        let unfinished = UnfinishedHandlers(lock: wait.lock)
+        return try await deliver(event, context: context, to: channel, ledger, unfinished, wait, limit, clock) {
             let uncaused = uncaused.compactMap { $0() }
             let advice = "publish an answer inside the handler, or with causedBy:"
             let hint = uncaused.isEmpty ? "" : "; \(uncaused.joined(separator: ", ")): \(advice)"

@@ -35,6 +35,72 @@ extension EventPublisher {
         )
     }
 
+    /// Publishes an awaited event on this thread if that takes no wait for room and calls no handler here, which may
+    /// take longer than the caller waits.
+    ///
+    /// - Returns: Whether the event was published, or failed to be.
+    func deliverAtOnce<E: DomainEvent, Value: Sendable>(
+        _ event: E,
+        context: EventContext,
+        to channel: EventChannel<E>,
+        _ ledger: ReceiptLedger,
+        _ unfinished: UnfinishedHandlers,
+        _ wait: DeliveryWait<Value>
+    ) -> Bool {
+        let destinations = destinations(of: channel)
+        var reserved: [Room] = []
+        if let destinations {
+            guard !destinations.hasInline, let rooms = reserveRoomAtOnce(at: destinations) else { return false }
+            reserved = rooms
+        }
+        wait.begin { try handOut(event, context: context, in: channel, to: destinations, ledger, unfinished, wait) }
+        for room in reserved { room.giveBack() }
+        return true
+    }
+
+    /// Publishes an awaited event, for which there is room.
+    ///
+    /// - Parameter destinations: nil if nothing gets the event.
+    func handOut<E: DomainEvent, Value: Sendable>(
+        _ event: E,
+        context: EventContext,
+        in channel: EventChannel<E>,
+        to destinations: Destinations?,
+        _ ledger: ReceiptLedger,
+        _ unfinished: UnfinishedHandlers,
+        _ wait: DeliveryWait<Value>
+    ) throws {
+        try wait.beginLeaving()
+        // Keeps the ledger incomplete until the event has been handed out everywhere.
+        ledger.expect(ledger.own)
+        guard let destinations else { return ledger.handledHere(by: 0) }
+        let outcome = try channel.deliver(
+            event,
+            context: context,
+            to: destinations,
+            receipts: ledger,
+            hasLeft: { inline in
+                unfinished.set(plain: inline.map { UnfinishedHandlers.Plain(gate: $0.gate, site: $0.site) })
+                wait.hasLeft()
+            },
+            tracker: { count, handlers, sites in
+                let completion = LedgerCompletion(ledger: ledger, handlers: handlers)
+                let tracker = HandlingTracker(handlers: count, sites: sites, lock: wait.lock, completion: completion)
+                unfinished.set(tracker)
+                return tracker
+            }
+        )
+        unfinished.set(plain: [])
+        switch outcome {
+        case .handled(let handlers): ledger.handledHere(by: handlers)
+        case .unwanted: ledger.handledHere(by: 0)
+        case .failed(let thrown):
+            ledger.handlersThrew(thrown)
+            ledger.handledHere(by: 0)
+        case .pending: break
+        }
+    }
+
     /// Makes the ledger of an event for a caller that waits for all receipts: the caller gets the first failure, or the
     /// number of handlers in each process.
     func receiptLedger(
@@ -42,7 +108,7 @@ extension EventPublisher {
         _ context: EventContext,
         for wait: DeliveryWait<DeliveryReceipt>
     ) -> ReceiptLedger {
-        ReceiptLedger(of: name, context: context) { [self] outcome in
+        ReceiptLedger(of: name, context: context, lock: wait.lock) { [self] outcome in
             switch outcome {
             case .failed(let error, let held): wait.finish(.failure(error), claiming: held)
             case .handled(let handlers) where handlers.isEmpty:

@@ -4,18 +4,26 @@ import Locks
 @usableFromInline
 final class HandlingTracker: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
-    private let lock = Lock()
+    private let lock: Lock
     private var remaining: Int
-    private var unfinished: [SubscriptionSite: Int] = [:]
+    /// One entry for each handler whose place is known and that has not returned.
+    private var unfinished: [SubscriptionSite]
     private var failure: ThrownError?
     private let completion: any HandlingCompletion
 
-    /// - Parameter sites: where the handlers were subscribed, so that the caller can learn which are not done; may be
-    ///   empty.
-    init(handlers: Int, sites: [SubscriptionSite] = [], completion: any HandlingCompletion) {
+    /// - Parameters:
+    ///   - sites: where the handlers were subscribed, so that the caller can learn which are not done; may be empty.
+    ///   - lock: guards the tracker; may be the lock of the caller's wait.
+    init(
+        handlers: Int,
+        sites: [SubscriptionSite] = [],
+        lock: Lock = Lock(),
+        completion: any HandlingCompletion
+    ) {
         remaining = handlers
+        unfinished = sites
+        self.lock = lock
         self.completion = completion
-        for site in sites { unfinished[site, default: 0] += 1 }
     }
 
     func handlerReturned(at site: SubscriptionSite?, failure error: ThrownError?) {
@@ -23,8 +31,12 @@ final class HandlingTracker: @unchecked Sendable {
         if let error { completion.handlersThrew(error) }
         let isLast = lock.withLock {
             if let error { failure = failure?.followed(by: error) ?? error }
-            if let site, let count = unfinished[site] { unfinished[site] = count > 1 ? count - 1 : nil }
             remaining -= 1
+            if remaining == 0 {
+                unfinished = []
+            } else if let site, let index = unfinished.firstIndex(of: site) {
+                unfinished.remove(at: index)
+            }
             return remaining == 0
         }
         // No other thread reads `failure` once the last handler has reported.
@@ -32,5 +44,5 @@ final class HandlingTracker: @unchecked Sendable {
     }
 
     /// Where the handlers that have not returned were subscribed.
-    var unfinishedSites: [SubscriptionSite] { lock.withLock { Array(unfinished.keys) } }
+    var unfinishedSites: [SubscriptionSite] { lock.withLock { unfinished } }
 }

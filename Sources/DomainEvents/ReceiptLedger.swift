@@ -18,7 +18,7 @@ package final class ReceiptLedger: @unchecked Sendable {
     /// This process, which has made the event.
     package var own: AwaitedProcess { AwaitedProcess(id.origin, of: nil) }
 
-    private let lock = Lock()
+    private let lock: Lock
     private var state: ReceiptState
     private var forget: [@Sendable () -> Void] = []
     /// Ends the caller's wait; nil once the caller waits no longer, so that a handler that never returns keeps nothing
@@ -28,15 +28,18 @@ package final class ReceiptLedger: @unchecked Sendable {
     /// - Parameters:
     ///   - context: made by the publisher for this event.
     ///   - endsAtFirstFailure: whether the wait ends when one process has failed, and not when all receipts have come.
+    ///   - lock: guards the ledger; may be the lock of the caller's wait.
     ///   - onEnd: called with the wait's outcome; later receipts may cause further calls, which change nothing.
     init(
         of name: String,
         context: EventContext,
         endsAtFirstFailure: Bool = false,
+        lock: Lock = Lock(),
         onEnd: @escaping @Sendable (ReceiptState.Outcome) -> Void
     ) {
         self.name = name
         self.context = context
+        self.lock = lock
         state = ReceiptState(endsAtFirstFailure: endsAtFirstFailure)
         self.onEnd = onEnd
     }

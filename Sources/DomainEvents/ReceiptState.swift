@@ -39,8 +39,13 @@ struct ReceiptState {
 
     private let endsAtFirstFailure: Bool
     private var phase = Phase.running
+    /// Whether this process has still to send its receipt; it is not in `awaited`, as most events go nowhere else.
+    private var awaitsOwn = false
+    /// The receipt of this process; nil until it has come.
+    private var own: (name: String, handlers: Int)?
+    /// The other processes that have still to send their receipts.
     private var awaited: Set<AwaitedProcess> = []
-    /// The handlers that have returned in each process that has sent its receipt.
+    /// The handlers that have returned in each other process that has sent its receipt.
     private var handlers: [AwaitedProcess: Int] = [:]
     /// Why the bridges that have ended send no receipts any more.
     private var ends: [ObjectIdentifier: any Error] = [:]
@@ -55,8 +60,12 @@ struct ReceiptState {
 
     /// The event goes to this process, which will send a receipt, unless its bridge has ended.
     mutating func expected(_ process: AwaitedProcess) -> Outcome? {
+        guard let bridge = process.bridge else {
+            awaitsOwn = own == nil
+            return nil
+        }
         if handlers[process] == nil { awaited.insert(process) }
-        return process.bridge.flatMap { ends[$0] }.map { early($0) }
+        return ends[bridge].map { early($0) }
     }
 
     /// A process has sent its receipt, or has refused the event, which says the same.
@@ -65,18 +74,24 @@ struct ReceiptState {
     /// well, and otherwise is a failure of its own.
     /// - Parameter whenDecided: given for a refusal, and for no receipt.
     mutating func received(_ receipt: ProcessReceipt, _ whenDecided: WhenDecided?) -> (Claim, Outcome?) {
-        let isFirst = handlers[receipt.process] == nil
+        let bridge = receipt.process.bridge
+        let isFirst = bridge == nil ? own == nil : handlers[receipt.process] == nil
         guard isFirst || whenDecided != nil else { return (.undecided, nil) }
         var claim = Claim.undecided
         if let failure = receipt.failure {
             claim = failed(failure, at: receipt.process, isRefusal: receipt.isRefusal, whenDecided)
         }
         guard isFirst else { return (claim, nil) }
-        handlers[receipt.process] = receipt.handlers
-        awaited.remove(receipt.process)
-        for name in receipt.passedOnTo {
-            let process = AwaitedProcess(name, of: receipt.process.bridge)
-            if handlers[process] == nil { awaited.insert(process) }
+        if let bridge {
+            handlers[receipt.process] = receipt.handlers
+            awaited.remove(receipt.process)
+            for name in receipt.passedOnTo {
+                let process = AwaitedProcess(name, of: bridge)
+                if handlers[process] == nil { awaited.insert(process) }
+            }
+        } else {
+            own = (receipt.process.name, receipt.handlers)
+            awaitsOwn = false
         }
         return (claim, outcome(of: receipt.process))
     }
@@ -140,10 +155,12 @@ struct ReceiptState {
         if endsAtFirstFailure, let number = failures.firstIndex(where: { $0.process == process }) {
             return outcome(failure: number)
         }
-        guard awaited.isEmpty else { return nil }
+        guard !awaitsOwn, awaited.isEmpty else { return nil }
         if !failures.isEmpty { return outcome(failure: 0) }
-        let named = handlers.filter { $0.value > 0 }.map { ($0.key.name, $0.value) }
-        return .handled(Dictionary(named, uniquingKeysWith: +))
+        var named: [String: Int] = [:]
+        if let own, own.handlers > 0 { named[own.name] = own.handlers }
+        for (process, count) in handlers where count > 0 { named[process.name, default: 0] += count }
+        return .handled(named)
     }
 
     private func outcome(failure number: Int) -> Outcome { .failed(failures[number].error, held: number) }
@@ -151,12 +168,12 @@ struct ReceiptState {
     // MARK: - The other processes
 
     /// The names of the other processes whose receipts are missing, sorted.
-    var unheard: [String] { Self.others(among: awaited) }
+    var unheard: [String] { Self.names(of: awaited) }
 
     /// The names of the other processes that have handled the event, sorted.
-    var handled: [String] { Self.others(among: handlers.filter { $0.value > 0 }.keys) }
+    var handled: [String] { Self.names(of: handlers.filter { $0.value > 0 }.keys) }
 
-    private static func others(among processes: some Sequence<AwaitedProcess>) -> [String] {
-        Set(processes.filter { $0.bridge != nil }.map(\.name)).sorted()
+    private static func names(of processes: some Sequence<AwaitedProcess>) -> [String] {
+        Set(processes.map(\.name)).sorted()
     }
 }

@@ -48,6 +48,9 @@ final class Room: @unchecked Sendable {
 
     private var isFree: Bool { isOpen || used + promised < limit }
 
+    /// Whether a new sender need not wait; it does not overtake the senders that wait already.
+    private var takesNewSender: Bool { isOpen || (waiters.isEmpty && isFree) }
+
     // MARK: - Events
 
     /// Counts an event that has come; called with the lock held.
@@ -110,6 +113,17 @@ final class Room: @unchecked Sendable {
         for waiter in ready { waiter.resume() }
     }
 
+    /// Keeps a place for the caller until ``giveBack()``, if the caller need not wait for it.
+    ///
+    /// - Returns: Whether the place is kept.
+    func reserveAtOnce() -> Bool {
+        lock.withLock {
+            guard takesNewSender else { return false }
+            promised += 1
+            return true
+        }
+    }
+
     /// Returns when there is a place, which the caller keeps until ``giveBack()``.
     ///
     /// If places were not kept, many senders could be resumed for one place. And a resumed sender that did not take the
@@ -147,8 +161,7 @@ final class Room: @unchecked Sendable {
         _ ticket: Int
     ) -> (Result<Void, any Error>?, [CheckedContinuation<Void, any Error>]) {
         if cancelled.contains(ticket) { return (.failure(CancellationError()), []) }
-        // A new sender does not overtake the senders that wait already.
-        if isOpen || (waiters.isEmpty && isFree) {
+        if takesNewSender {
             promised += 1
             return (.success(()), [])
         }

@@ -1,3 +1,4 @@
+import Dispatch
 import DomainEvents
 import Locks
 import TestSupport
@@ -81,6 +82,37 @@ struct SafeSendTests {
             try await publisher.send(Counted(number: 1))
         }
         try await held.check { try await $0.deliver(Colored(color: "red"), within: .seconds(60)) }
+        subscription.cancel()
+    }
+
+    @Test("deliver ends when its task is cancelled, before and after its event is safe", arguments: [false, true])
+    func deliverIsCancelled(isSafe: Bool) async throws {
+        let held = try await Held()
+        let unsettled = Collected<UnsettledDelivery<Counted>>()
+        let subscription = held.publisher.subscribe(
+            to: Counted.self,
+            on: .queue(.global()),
+            acknowledging: .manually
+        ) { unsettled.add($0) }
+        let call = Task { [publisher = held.publisher] in
+            try await publisher.deliver(Counted(number: 1), within: .seconds(60))
+        }
+        await unsettled.wait(for: 1)
+        #expect(held.journal.status.lastPosition == 1 && held.journal.status.safePosition == 0)
+        if isSafe { held.release() }
+        while isSafe, held.journal.status.safePosition == 0 {
+            try Task.checkCancellation()
+            await Task.yield()
+        }
+        call.cancel()
+        await #expect(throws: CancellationError.self) { try await call.value }
+        if !isSafe {
+            #expect(held.journal.status.safePosition == 0)
+            held.release()
+        }
+        for delivery in unsettled.all { delivery.acknowledge() }
+        await held.journal.close()
+        #expect(held.journal.status.safePosition == 1)
         subscription.cancel()
     }
 
