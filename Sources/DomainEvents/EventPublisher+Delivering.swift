@@ -186,6 +186,7 @@ extension EventPublisher {
         // As in `reserveRoom`.
         if EventContext.isCurrent { return [] }
         for forwarder in destinations.forwarders where !forwarder.hasRoom { return nil }
+        if destinations.strandsOnlyRecord { return [] }
         let rooms = destinations.roomsInOrder
         for (index, room) in rooms.enumerated() where !room.reserveAtOnce() {
             for reserved in rooms[..<index] { reserved.giveBack() }

@@ -80,7 +80,9 @@ extension EventPublisher {
             to: destinations,
             receipts: ledger,
             hasLeft: { inline in
-                unfinished.set(plain: inline.map { UnfinishedHandlers.Plain(gate: $0.gate, site: $0.site) })
+                if !inline.isEmpty {
+                    unfinished.set(plain: inline.map { UnfinishedHandlers.Plain(gate: $0.gate, site: $0.site) })
+                }
                 wait.hasLeft()
             },
             tracker: { count, handlers, sites in
@@ -90,7 +92,7 @@ extension EventPublisher {
                 return tracker
             }
         )
-        unfinished.set(plain: [])
+        if destinations.hasInline { unfinished.set(plain: []) }
         switch outcome {
         case .handled(let handlers): ledger.handledHere(by: handlers)
         case .unwanted: ledger.handledHere(by: 0)

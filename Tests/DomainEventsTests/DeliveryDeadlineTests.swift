@@ -33,9 +33,11 @@ struct DeliveryDeadlineTests {
                 }
             }
             let (early, late) = (left.filter { $0 <= middle }.sorted(), left.filter { $0 > middle }.sorted())
-            #expect(heap.removeAll(until: middle).map(\.end) == early)
+            let due = heap.removeAll(until: middle).map(\.end)
+            #expect(due == early)
             #expect(heap.first?.end == late.first)
-            #expect(heap.removeAll(until: start.advanced(by: .seconds(1))).map(\.end) == late)
+            let rest = heap.removeAll(until: start.advanced(by: .seconds(1))).map(\.end)
+            #expect(rest == late)
             #expect(deadlines.allSatisfy { $0.place == nil })
         }
     }
@@ -57,8 +59,9 @@ struct DeliveryDeadlineTests {
                     let error = await #expect(throws: DeliveryError.self) {
                         try await publisher.deliver(Ping(number), within: limit)
                     }
+                    let time = begin.duration(to: ContinuousClock.now)
                     #expect(error?.code == .timedOut)
-                    #expect(begin.duration(to: .now) >= limit)
+                    #expect(time >= limit)
                 }
             }
         }
