@@ -239,7 +239,7 @@ extension EventPublisher {
         let ledger = receiptLedger(of: channel.name, context, for: wait)
         let unfinished = UnfinishedHandlers(lock: wait.lock)
         return try await deliver(event, context: context, to: channel, ledger, unfinished, wait, limit, clock) {
-            self.notHandled(channel.name, context, within: limit, unfinished, ledger)
+            ledger.notHandled(within: limit, unfinished)
         }
     }
 
@@ -381,6 +381,7 @@ extension EventPublisher {
         let uncaused = answers.map(\.uncaused)
         let channel = channel(of: E.self)
         try refuseInTransaction("request", channel.name)
+        let id = context.id
         let ledger = ReceiptLedger(
             of: channel.name,
             context: context,
@@ -390,7 +391,7 @@ extension EventPublisher {
             switch outcome {
             case .failed(let error, let held): wait.finish(.failure(error), claiming: held)
             case .handled(let handlers) where handlers.isEmpty:
-                wait.finish(.failure(noSubscriberError(to: channel.name, context)))
+                wait.finish(.failure(noSubscriberError(to: channel.name, id)))
             // The answer may still come: an event that a handler has caused may be under way.
             case .handled: break
             }
@@ -403,14 +404,14 @@ extension EventPublisher {
             return DeliveryError(
                 .timedOut,
                 of: channel.name,
-                id: context.id,
-                "\(channel.name) \(context.id) was not answered by \(Answer.eventName) within \(limit)\(hint)"
+                id: id,
+                "\(channel.name) \(id) was not answered by \(Answer.eventName) within \(limit)\(hint)"
             )
         }
     }
 
     private func refuseAfterShutdown(_ name: String, _ context: EventContext) throws(DeliveryError) {
-        if let refusal = refusalAfterShutdown(of: name, context) { throw refusal }
+        if let refusal = refusalAfterShutdown(of: name, context.id) { throw refusal }
     }
 
     private func refuseInTransaction(_ call: String, _ name: String) throws(DeliveryError) {

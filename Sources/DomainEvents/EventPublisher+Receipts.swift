@@ -24,9 +24,7 @@ extension EventPublisher {
         return try await wait.value(
             within: limit,
             clock: clock,
-            timeIsOver: { [self] in
-                ledger.timeIsOver(notHandled(name, context, within: limit, UnfinishedHandlers(), ledger))
-            },
+            timeIsOver: { ledger.timeIsOver(ledger.notHandled(within: limit, UnfinishedHandlers())) },
             start: {
                 // Keeps the ledger incomplete until the event has been handed out everywhere.
                 ledger.expect(ledger.own)
@@ -110,53 +108,34 @@ extension EventPublisher {
         _ context: EventContext,
         for wait: DeliveryWait<DeliveryReceipt>
     ) -> ReceiptLedger {
-        ReceiptLedger(of: name, context: context, lock: wait.lock) { [self] outcome in
+        ReceiptLedger(of: name, context: context, lock: wait.lock) { [self, id = context.id] outcome in
             switch outcome {
             case .failed(let error, let held): wait.finish(.failure(error), claiming: held)
             case .handled(let handlers) where handlers.isEmpty:
-                wait.finish(.failure(noSubscriberError(to: name, context)))
+                wait.finish(.failure(noSubscriberError(to: name, id)))
             case .handled(let handlers):
-                wait.finish(.success(DeliveryReceipt(id: context.id, handlers: handlers)))
+                wait.finish(.success(DeliveryReceipt(id: id, handlers: handlers)))
             }
         }
     }
 
     /// The error for an event that no process has handled.
-    func noSubscriberError(to name: String, _ context: EventContext) -> DeliveryError {
-        refusalAfterShutdown(of: name, context)
-            ?? DeliveryError(.noSubscriber, of: name, id: context.id, "nothing subscribes to \(name)")
+    func noSubscriberError(to name: String, _ id: EventID) -> DeliveryError {
+        refusalAfterShutdown(of: name, id)
+            ?? DeliveryError(.noSubscriber, of: name, id: id, "nothing subscribes to \(name)")
     }
 
     /// The error for an event that has no subscriber in this process, once this publisher's bridge has shut down or
     /// this process has left the bridge.
     ///
     /// - Returns: Nil if there is a bridge, or if there never was a bridge.
-    func refusalAfterShutdown(of name: String, _ context: EventContext) -> DeliveryError? {
+    func refusalAfterShutdown(of name: String, _ id: EventID) -> DeliveryError? {
         guard hasLostItsBridge else { return nil }
         return DeliveryError(
             .shuttingDown,
             of: name,
-            id: context.id,
+            id: id,
             "\(name) was not taken: no bridge carries it any more, and nothing here subscribes to it"
-        )
-    }
-
-    /// The error for a wait whose time is over; it names the handlers and processes that the caller waited for.
-    func notHandled(
-        _ name: String,
-        _ context: EventContext,
-        within limit: Duration,
-        _ unfinished: UnfinishedHandlers,
-        _ ledger: ReceiptLedger
-    ) -> DeliveryError {
-        let others = ledger.unheard
-        let unheard = others.isEmpty ? "" : "; nothing was heard from \(others.joined(separator: ", "))"
-        return DeliveryError(
-            .timedOut,
-            of: name,
-            id: context.id,
-            "\(name) \(context.id) was not handled within \(limit)\(unfinished.text)\(unheard)",
-            progress: others.isEmpty ? nil : DeliveryProgress(handled: ledger.handled, unheard: others)
         )
     }
 }

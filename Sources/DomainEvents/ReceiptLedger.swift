@@ -111,6 +111,19 @@ package final class ReceiptLedger: @unchecked Sendable {
     /// Ends the wait because its time is over; a failure that is held tells the caller more than this error does.
     func timeIsOver(_ error: any Error) { end(lock.withLock { state.early(error) }) }
 
+    /// The error for a wait whose time is over; it names the handlers and processes that the caller waited for.
+    func notHandled(within limit: Duration, _ unfinished: UnfinishedHandlers) -> DeliveryError {
+        let others = self.unheard
+        let unheard = others.isEmpty ? "" : "; nothing was heard from \(others.joined(separator: ", "))"
+        return DeliveryError(
+            .timedOut,
+            of: name,
+            id: id,
+            "\(name) \(id) was not handled within \(limit)\(unfinished.text)\(unheard)",
+            progress: others.isEmpty ? nil : DeliveryProgress(handled: handled, unheard: others)
+        )
+    }
+
     private func end(_ outcome: ReceiptState.Outcome?) {
         guard let outcome, let onEnd = lock.withLock({ self.onEnd }) else { return }
         onEnd(outcome)
