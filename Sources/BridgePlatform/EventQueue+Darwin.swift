@@ -53,6 +53,8 @@ final class EventQueue: PollerQueue, @unchecked Sendable {
         try? apply(Self.wakeIdentifier, EVFILT_USER, 0, filterFlags: UInt32(NOTE_TRIGGER), token: 0)
     }
 
+    func wake(at deadline: UInt64) -> Bool { false }
+
     func wait(atMost limit: UInt64?) -> Int {
         guard let limit else { return max(0, Int(kevent(queue.rawValue, nil, 0, ready, CInt(Self.batch), nil))) }
         var time = timespec(tv_sec: Int(limit / 1_000_000_000), tv_nsec: Int(limit % 1_000_000_000))

@@ -2,27 +2,30 @@
 import CBridgePlatform
 import Glibc
 
-/// The kernel's list of descriptors to watch: epoll, and an eventfd that wakes its one waiting thread.
+/// The kernel's list of descriptors to watch: epoll, with an eventfd and a timer that wake its one waiting thread.
 ///
 /// Any thread may add, change, remove and wake; one thread waits and then reads the events that came.
 final class EventQueue: PollerQueue, @unchecked Sendable {
     // Sendable although `ready` is mutable: only the one thread that waits touches it. The rest never changes.
     private let queue: FileDescriptor
     private let wakeUp: FileDescriptor
+    private let timer: FileDescriptor
     private let ready: UnsafeMutablePointer<cbp_ready>
 
-    /// Marks the eventfd; the poller counts its tokens from 1.
+    /// Marks the eventfd and the timer; the poller counts its tokens from 1.
     private static let wakeToken: UInt64 = 0
 
     init() throws(SystemError) {
         queue = FileDescriptor(owning: try SystemError.check("making an epoll queue") { cbp_epoll_create() })
         wakeUp = FileDescriptor(owning: try SystemError.check("making an eventfd") { cbp_event_open() })
+        timer = FileDescriptor(owning: try SystemError.check("making a timer") { cbp_timer_open() })
         ready = .allocate(capacity: Int(cbp_epoll_batch))
         ready.initialize(repeating: cbp_ready(), count: Int(cbp_epoll_batch))
-        // If this throws, the deinit frees the memory: all properties have their values.
+        // If one of these throws, the deinit frees the memory: all properties have their values.
         //
-        // The eventfd is edge-triggered, so it need not be read: each write is a new edge.
+        // Both are edge-triggered, so they need not be read: each write and each deadline is a new edge.
         try add(wakeUp.rawValue, [.readable, .edgeTriggered], token: Self.wakeToken)
+        try add(timer.rawValue, [.readable, .edgeTriggered], token: Self.wakeToken)
     }
 
     deinit {
@@ -53,6 +56,9 @@ final class EventQueue: PollerQueue, @unchecked Sendable {
         // The write can fail only after 2^64 - 2 wake-ups, because the eventfd is never read.
         _ = write(wakeUp.rawValue, &one, MemoryLayout<UInt64>.size)
     }
+
+    /// Fails only if other code of this process has closed the timer's descriptor, or a sandbox refuses the call.
+    func wake(at deadline: UInt64) -> Bool { cbp_timer_set(timer.rawValue, deadline) == 0 }
 
     func wait(atMost limit: UInt64?) -> Int {
         let nanoseconds = limit.map { Int64(clamping: $0) } ?? -1

@@ -73,9 +73,14 @@ package final class Poller: @unchecked Sendable {
     private var thread: PlatformThread?
 
     /// Starts the thread, under this name.
-    package init(name: String) throws(SystemError) {
+    package convenience init(name: String) throws(SystemError) {
+        let queue: any PollerQueue = Simulation.thread == nil ? try EventQueue() : SimulatedEventQueue()
+        try self.init(name: name, waitingOn: queue)
+    }
+
+    init(name: String, waitingOn queue: any PollerQueue) throws(SystemError) {
         callEnded = Condition(lock: lock)
-        queue = Simulation.thread == nil ? try EventQueue() : SimulatedEventQueue()
+        self.queue = queue
         let started = try PlatformThread.startJoinable(name: name) { [self] in run() }
         lock.withLock { thread = started }
     }
@@ -157,7 +162,7 @@ package final class Poller: @unchecked Sendable {
                 return (timer, false)
             }
             timers.insert(timer)
-            return (timer, effective < sleepsUntil ?? 0 && claimWakeUp())
+            return (timer, mustWake(by: effective))
         }
         if wakes { queue.wake() }
         return timer
@@ -214,6 +219,17 @@ package final class Poller: @unchecked Sendable {
         if sleepsUntil == nil || isWakeUpSent { return false }
         isWakeUpSent = true
         return true
+    }
+
+    /// Sees to it that the thread does not sleep beyond `deadline`; returns whether the caller must wake it for that.
+    ///
+    /// With the lock held, so that of two threads the one with the later deadline does not set it last. A queue that
+    /// takes the deadline lets the thread sleep on: a thread that makes a timer then wakes no other.
+    private func mustWake(by deadline: UInt64) -> Bool {
+        guard let end = sleepsUntil, deadline < end, !isWakeUpSent else { return false }
+        guard queue.wake(at: deadline) else { return claimWakeUp() }
+        sleepsUntil = deadline
+        return false
     }
 
     private func waitForEndOfCall(of object: AnyObject) {

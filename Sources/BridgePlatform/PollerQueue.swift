@@ -17,10 +17,17 @@ protocol PollerQueue: AnyObject, Sendable {
     /// Ends the wait under way, or the next one.
     func wake()
 
+    /// Ends the wait that is under way when the monotonic clock reaches `deadline`, or else the next one.
+    ///
+    /// Each call replaces the deadline of the one before. The time limit of a wait counts as well.
+    ///
+    /// - Returns: False if the queue cannot do this: the thread then has to wake up for a new time limit.
+    func wake(at deadline: UInt64) -> Bool
+
     /// Waits for events, a wake-up or the time limit in nanoseconds, whichever is first; returns how many events came.
     func wait(atMost limit: UInt64?) -> Int
 
-    /// One event of the last wait; `nil` for a wake-up.
+    /// One event of the last wait; `nil` for a wake-up or a deadline.
     func event(at index: Int) -> (token: UInt64, readiness: Poller.Readiness)?
 }
 
@@ -50,6 +57,9 @@ final class SimulatedEventQueue: PollerQueue, @unchecked Sendable {
             woken.signal()
         }
     }
+
+    /// Not here: `woken` waits until the deadline with which the wait began.
+    func wake(at deadline: UInt64) -> Bool { false }
 
     func wait(atMost limit: UInt64?) -> Int {
         let deadline = limit.map { limit in

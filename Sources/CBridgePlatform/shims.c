@@ -34,6 +34,7 @@
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <sys/vfs.h>
 #else
 #include <libproc.h>
@@ -861,6 +862,15 @@ ptrdiff_t cbp_executable_path(char *buffer, size_t size) {
 int cbp_epoll_create(void) { return epoll_create1(EPOLL_CLOEXEC); }
 
 int cbp_event_open(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
+
+int cbp_timer_open(void) { return timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK); }
+
+int cbp_timer_set(int timer, uint64_t deadline) {
+    struct itimerspec time = {
+        .it_value = {.tv_sec = (time_t)(deadline / 1000000000), .tv_nsec = (long)(deadline % 1000000000)},
+    };
+    return timerfd_settime(timer, TFD_TIMER_ABSTIME, &time, NULL);
+}
 
 static int control(int queue, int operation, int descriptor, uint32_t flags, uint64_t token) {
     struct epoll_event event = {.events = 0, .data.u64 = token};

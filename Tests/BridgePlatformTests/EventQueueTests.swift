@@ -46,5 +46,81 @@ extension PlatformTests {
             }
         }
     }
+
+    @Suite("A poller's queue takes deadlines of other threads")
+    struct EventQueueDeadlineTests {
+        @Test("A deadline ends one wait and not early, and replaces the deadline before it")
+        func deadlines() throws {
+            let queue = try EventQueue()
+            for _ in 0..<3 {
+                let deadline = MonotonicClock.now() + 2_000_000
+                #expect(queue.wake(at: .max))
+                #expect(queue.wake(at: deadline))
+                let count = queue.wait(atMost: watchdogNanoseconds)
+                #expect(MonotonicClock.now() >= deadline)
+                #expect(count == 1)
+                let tokens = (0..<count).compactMap { queue.event(at: $0)?.token }
+                #expect(tokens.isEmpty)
+                let countAfter = queue.wait(atMost: 0)
+                #expect(countAfter == 0)
+            }
+        }
+
+        @Test("A timer of another thread lets a sleeping poller sleep on until its deadline")
+        func timerOfAnotherThread() throws {
+            let queue = NotedQueue(try EventQueue())
+            let poller = try Poller(name: "test poller", waitingOn: queue)
+            defer { poller.stop() }
+            // Once the poller waits, it sleeps without a deadline.
+            try queue.waits.wait()
+            let called = Mailbox<Int>()
+            let late = ([3_600, 60, 7_200] as [UInt64]).map { seconds in
+                poller.schedule(after: seconds * 1_000_000_000) { called.put(0) }
+            }
+            let soon = poller.schedule(after: 1_000_000) { called.put(queue.waits.contents.count) }
+            #expect(try called.wait() == [1])
+            // The third timer is later than the second.
+            #expect(queue.deadlines.contents == [late[0].deadline, late[1].deadline, soon.deadline])
+            #expect(queue.wakeUps.contents.isEmpty)
+        }
+    }
+}
+
+/// A queue that notes how its poller uses it.
+private final class NotedQueue: PollerQueue {
+    private let queue: EventQueue
+    /// The time limits of the waits that have begun.
+    let waits = Mailbox<UInt64?>()
+    let deadlines = Mailbox<UInt64>()
+    let wakeUps = Mailbox<Bool>()
+
+    init(_ queue: EventQueue) { self.queue = queue }
+
+    func add(_ descriptor: CInt, _ interest: Poller.Interest, token: UInt64) throws(SystemError) {
+        try queue.add(descriptor, interest, token: token)
+    }
+
+    func change(_ descriptor: CInt, _ interest: Poller.Interest, token: UInt64) throws(SystemError) {
+        try queue.change(descriptor, interest, token: token)
+    }
+
+    func remove(_ descriptor: CInt) { queue.remove(descriptor) }
+
+    func wake() {
+        wakeUps.put(true)
+        queue.wake()
+    }
+
+    func wake(at deadline: UInt64) -> Bool {
+        deadlines.put(deadline)
+        return queue.wake(at: deadline)
+    }
+
+    func wait(atMost limit: UInt64?) -> Int {
+        waits.put(limit)
+        return queue.wait(atMost: limit)
+    }
+
+    func event(at index: Int) -> (token: UInt64, readiness: Poller.Readiness)? { queue.event(at: index) }
 }
 #endif

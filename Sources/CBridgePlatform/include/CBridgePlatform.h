@@ -347,6 +347,9 @@ int cbp_epoll_remove(int queue, int descriptor);
 /// events came, or -1 with errno: EINTR, or an error that later waits repeat.
 int cbp_epoll_wait(int queue, cbp_ready *_Nonnull ready, int64_t nanoseconds);
 int cbp_event_open(void);
+int cbp_timer_open(void);
+/// The timer becomes readable once CLOCK_MONOTONIC has reached `deadline`, in nanoseconds; 0 stops it.
+int cbp_timer_set(int timer, uint64_t deadline);
 #endif
 
 #endif
