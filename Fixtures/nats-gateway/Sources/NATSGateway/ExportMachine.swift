@@ -21,7 +21,8 @@ struct ExportMachine<Event: Sendable>: Machine {
     enum Action: Sendable {
         /// `withRecent` asks for the identities of the last messages, too.
         case askForTail(withRecent: Bool)
-        case publish(Event, Predecessor, round: UInt64, number: UInt64)
+        /// `isFirst` says that the broker owes no answer to a message before this one.
+        case publish(Event, Predecessor, round: UInt64, number: UInt64, isFirst: Bool)
         case acknowledge(Event)
         /// The event can never be stored; the text says why.
         case refuse(Event, String)
@@ -125,8 +126,9 @@ struct ExportMachine<Event: Sendable>: Machine {
         while inFlight < limit, inFlight < queue.count {
             let item = queue[inFlight]
             let number = firstNumber + UInt64(inFlight)
-            if inFlight == 0 { actions.append(.startTimer(Self.patience)) }
-            actions.append(.publish(item.event, predecessor, round: round, number: number))
+            let isFirst = inFlight == 0
+            if isFirst { actions.append(.startTimer(Self.patience)) }
+            actions.append(.publish(item.event, predecessor, round: round, number: number, isFirst: isFirst))
             predecessor = Predecessor(sequence: predecessor.sequence + 1, identity: item.id)
             inFlight += 1
         }

@@ -11,8 +11,22 @@ final class Exporter: Sendable {
     private let machine: MachineQueue<ExportMachine<ExportedEvent>>
     /// The beginning of the subjects for the broker's answers; round and number follow.
     private let answers: String
-    /// Whether a message was published, or could not be, since the last flush.
-    private let hasPublished = Atomic<Bool>(false)
+    private let turn = Mutex(Turn())
+
+    private struct Message {
+        let event: ExportedEvent
+        let predecessor: ExportMachine<ExportedEvent>.Predecessor
+        let round: UInt64
+        let number: UInt64
+    }
+
+    /// What the machine has published since ``finishTurn()`` was last called.
+    private struct Turn {
+        /// A message that the client does not have yet, because it may be the only one.
+        var single: Message?
+        /// Whether the client has messages that it may not have written.
+        var isFlushDue = false
+    }
 
     /// - Parameter queue: where the events come from; it is blocked while a request waits for the broker.
     init(
@@ -35,15 +49,13 @@ final class Exporter: Sendable {
             let parts = message.subject.utf8.dropFirst(prefix.utf8.count).split(separator: UInt8(ascii: "."))
             guard parts.count == 2, let round = UInt64(Substring(parts[0])), let number = UInt64(Substring(parts[1]))
             else { return }
-            let answer: PublishAnswer =
-                message.isNoResponders
-                ? .notNow("the broker has no stream that takes them") : PublishAnswer(json: message.payload)
+            let answer: PublishAnswer = message.isNoResponders ? .noStream : PublishAnswer(json: message.payload)
             machine.put(.answered(round: round, number: number, answer))
         }
         machine.start(ExportMachine(window: window)) {
             self.perform($0)
         } finish: {
-            if self.hasPublished.exchange(false, ordering: .relaxed) { self.connection.flush() }
+            self.finishTurn()
         }
     }
 
@@ -60,13 +72,17 @@ final class Exporter: Sendable {
     ) -> ActionOutcome<ExportMachine<ExportedEvent>.Input> {
         switch action {
         case .askForTail(let withRecent):
+            // What was published before has to reach the broker before the question.
+            publishSingle()
             do {
                 return .input(.tailLearned(try connection.tail(of: node, withRecent: withRecent, limits: limits)))
             } catch {
                 return .input(.tailUnknown("the stream cannot be looked at: \(error)"))
             }
-        case .publish(let event, let predecessor, let round, let number):
-            return publish(event, predecessor, round, number)
+        case .publish(let event, let predecessor, let round, let number, let isFirst):
+            let message = Message(event: event, predecessor: predecessor, round: round, number: number)
+            publishSingle()
+            if isFirst { turn.withLock { $0.single = message } } else { publish(message) }
         case .acknowledge(let event): event.settle(nil)
         case .refuse(let event, let reason): event.settle(reason)
         case .startTimer(let duration): return .timer(duration)
@@ -77,30 +93,78 @@ final class Exporter: Sendable {
         return .done
     }
 
-    private func publish(
-        _ event: ExportedEvent,
-        _ predecessor: ExportMachine<ExportedEvent>.Predecessor,
-        _ round: UInt64,
-        _ number: UInt64
-    ) -> ActionOutcome<ExportMachine<ExportedEvent>.Input> {
-        let headers = event.headers()
-        var fields = headers.fields
-        fields.append((EventHeaders.identityField, event.identity))
-        fields.append(("Nats-Expected-Last-Sequence", "\(predecessor.sequence)"))
-        if let identity = predecessor.identity { fields.append(("Nats-Expected-Last-Msg-Id", identity)) }
-        hasPublished.store(true, ordering: .relaxed)
+    /// Writes what was published.
+    ///
+    /// A message is sent as a request if it is the only one, and the broker owes no answer. The client then writes it
+    /// at once, without a `PING` and without its writing thread. The events that come until the answer leave together.
+    private func finishTurn() {
+        guard turn.withLock(\.isFlushDue) else {
+            if let message = takeSingle() { request(message) }
+            return
+        }
+        publishSingle()
+        turn.withLock { $0.isFlushDue = false }
+        connection.flush()
+    }
+
+    private func takeSingle() -> Message? { turn.withLock { $0.single.take() } }
+
+    private func publishSingle() {
+        if let message = takeSingle() { publish(message) }
+    }
+
+    private func publish(_ message: Message) {
+        turn.withLock { $0.isFlushDue = true }
+        let headers = message.event.headers()
         do {
             try connection.publish(
                 to: node.subject(of: headers.name),
-                reply: "\(answers)\(round).\(number)",
-                headers: fields,
-                event.payload
+                reply: "\(answers)\(message.round).\(message.number)",
+                headers: Self.fields(of: message, headers),
+                message.event.payload
             )
-            return .done
         } catch {
-            let answer: PublishAnswer =
-                error.status == NATS_MAX_PAYLOAD ? .impossible("\(error)") : .notNow("\(error)")
-            return .input(.answered(round: round, number: number, answer))
+            answered(message, PublishAnswer(error))
         }
     }
+
+    private func request(_ message: Message) {
+        let headers = message.event.headers()
+        do {
+            let answer = try connection.request(
+                to: node.subject(of: headers.name),
+                headers: Self.fields(of: message, headers),
+                message.event.payload
+            )
+            // Without an answer the machine looks at the stream, once its patience is over or there is a connection.
+            if let answer { answered(message, PublishAnswer(json: answer)) }
+        } catch {
+            answered(message, PublishAnswer(error))
+        }
+    }
+
+    private func answered(_ message: Message, _ answer: PublishAnswer) {
+        machine.put(.answered(round: message.round, number: message.number, answer))
+    }
+
+    private static func fields(of message: Message, _ headers: EventHeaders) -> [(name: String, value: String)] {
+        var fields = headers.fields
+        fields.append((EventHeaders.identityField, message.event.identity))
+        fields.append(("Nats-Expected-Last-Sequence", "\(message.predecessor.sequence)"))
+        if let identity = message.predecessor.identity { fields.append(("Nats-Expected-Last-Msg-Id", identity)) }
+        return fields
+    }
+}
+
+extension PublishAnswer {
+    /// The answer to a message that could not be sent, or that found no stream.
+    fileprivate init(_ error: NATSError) {
+        switch error.status {
+        case NATS_MAX_PAYLOAD: self = .impossible("\(error)")
+        case NATS_NO_RESPONDERS: self = .noStream
+        default: self = .notNow("\(error)")
+        }
+    }
+
+    fileprivate static var noStream: PublishAnswer { .notNow("the broker has no stream that takes them") }
 }

@@ -8,7 +8,7 @@ public final class Gateway: Sendable {
     let configuration: GatewayConfiguration
     /// The queue on which `export` should be called: then an event waits for no other thread.
     ///
-    /// The queue is blocked while a request waits for the broker's answer.
+    /// The queue is blocked while a request waits for the broker's answer; a single event is sent as a request.
     public let exportQueue = DispatchQueue(label: "nats-gateway.export")
     private let connection: NATSConnection
     private let exporter: Exporter?

@@ -235,6 +235,36 @@ final class NATSConnection: Sendable {
         headers: [(name: String, value: String)],
         _ payload: [UInt8]
     ) throws(NATSError) {
+        let message = try Self.message(to: subject, reply: reply, payload)
+        defer { published.withLock { $0.append(Published(message: message)) } }
+        for field in headers { try NATSError.check(natsMsgHeader_Set(message, field.name, field.value)) }
+        try NATSError.check(natsConnection_PublishMsg(client, message))
+    }
+
+    /// Publishes a message, writes it at once, and waits for its answer; nil if the answer may be lost.
+    func request(
+        to subject: String,
+        headers: [(name: String, value: String)],
+        _ payload: [UInt8]
+    ) throws(NATSError) -> [UInt8]? {
+        let message = try Self.message(to: subject, reply: nil, payload)
+        defer { natsMsg_Destroy(message) }
+        for field in headers { try NATSError.check(natsMsgHeader_Set(message, field.name, field.value)) }
+        var reply: OpaquePointer?
+        let status = natsConnection_RequestMsg(&reply, client, message, Self.answerTime)
+        switch status {
+        case NATS_TIMEOUT, NATS_CONNECTION_DISCONNECTED: return nil
+        default: try NATSError.check(status)
+        }
+        return reply.map { NATSMessage($0).payload }
+    }
+
+    /// A message without headers, which the caller has to free.
+    private static func message(
+        to subject: String,
+        reply: String?,
+        _ payload: [UInt8]
+    ) throws(NATSError) -> OpaquePointer {
         guard let length = Int32(exactly: payload.count) else {
             throw NATSError(status: NATS_MAX_PAYLOAD, code: 0, description: "the payload is too large")
         }
@@ -244,10 +274,11 @@ final class NATSConnection: Sendable {
                 natsMsg_Create(&message, subject, reply, $0.baseAddress?.assumingMemoryBound(to: CChar.self), length)
             }
         )
-        guard let message else { return }
-        defer { published.withLock { $0.append(Published(message: message)) } }
-        for field in headers { try NATSError.check(natsMsgHeader_Set(message, field.name, field.value)) }
-        try NATSError.check(natsConnection_PublishMsg(client, message))
+        guard let message else {
+            // The client sets it if it succeeds.
+            preconditionFailure("the client has made no message")
+        }
+        return message
     }
 
     /// Publishes a text without headers, which needs no object that a thread of the client has to free.
@@ -258,7 +289,7 @@ final class NATSConnection: Sendable {
     /// Writes at once what was published, and waits a millisecond at most until the broker has read it.
     ///
     /// The client would wait a millisecond for more to write, or write each message by itself. This is its only call
-    /// that writes several messages together and at once.
+    /// that writes several messages together and at once, and it asks the broker for a `PONG`.
     func flush() {
         // Not checked: if the broker is slow or away, the caller notices the missing answers to its messages.
         natsConnection_FlushTimeout(client, 1)

@@ -10,6 +10,8 @@ import Testing
         var acknowledged: [String] = []
         var refused: [String] = []
         var sent: [(event: String, ExportMachine<String>.Predecessor, round: UInt64, number: UInt64)] = []
+        /// The sent messages that were the first without an answer.
+        var first: [String] = []
         var asked = 0
         var withRecent = false
         var isTimed = false
@@ -25,8 +27,9 @@ import Testing
                 case .askForTail(let withRecent):
                     asked += 1
                     self.withRecent = withRecent
-                case .publish(let event, let predecessor, let round, let number):
+                case .publish(let event, let predecessor, let round, let number, let isFirst):
                     sent.append((event, predecessor, round, number))
+                    if isFirst { first.append(event) }
                 case .acknowledge(let event): acknowledged.append(event)
                 case .refuse(let event, _): refused.append(event)
                 case .startTimer(let duration):
@@ -59,6 +62,17 @@ import Testing
             trial.handle(.tailLearned(tail))
             return trial
         }
+    }
+
+    @Test func messageIsFirstIfTheBrokerHasAnsweredAllBefore() {
+        var trial = Trial.begun()
+        trial.arrive("a", "b")
+        trial.answer("a", .stored)
+        trial.arrive("c")
+        trial.answer("c", .stored)
+        trial.arrive("d")
+        #expect(trial.sent.map(\.event) == ["a", "b", "c", "d"])
+        #expect(trial.first == ["a", "d"])
     }
 
     @Test func windowIsFilledAndEachFollowsTheOneBefore() {

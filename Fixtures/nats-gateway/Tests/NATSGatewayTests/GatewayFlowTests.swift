@@ -1,3 +1,4 @@
+import CNATS
 import LocalBroker
 import Testing
 
@@ -44,6 +45,20 @@ struct GatewayFlowTests {
         isOpen.change { $0 = true }
         await arrivals.wait { $0.count == ids.count }
         #expect(arrivals.value == ids)
+    }
+
+    @Test func requestBringsTheAnswerOrSaysThatThereIsNoStream() async throws {
+        let broker = try Broker()
+        try broker.start()
+        let client = try await client(broker)
+        defer { client.close() }
+        let berlin = try node("berlin")
+        let subject = berlin.subject(of: "Counted")
+        let error = #expect(throws: NATSError.self) { _ = try client.request(to: subject, headers: [], [0xF6]) }
+        #expect(error?.status == NATS_NO_RESPONDERS)
+        _ = try client.tail(of: berlin, withRecent: false, limits: .init(bytes: 1 << 20, age: 1))
+        let answer = try client.request(to: subject, headers: [(EventHeaders.identityField, "event-1")], [0xF6])
+        #expect(answer.map { PublishAnswer(json: $0) } == .stored)
     }
 
     @Test func consumerThatAnOperatorRemovesIsMadeAgain() async throws {

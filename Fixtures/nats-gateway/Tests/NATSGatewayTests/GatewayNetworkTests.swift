@@ -105,6 +105,24 @@ struct GatewayNetworkTests {
         await second.wait { $0.acknowledged == ["event-2"] }
     }
 
+    @Test func singleEventIsSentAsARequest() async throws {
+        let broker = try Broker()
+        try broker.start()
+        let connections = Changing(0)
+        // A message that leaves by `publish` names round and number of its answer.
+        let relay = try BrokerRelay(to: broker) { number in
+            connections.change { $0 = number + 1 }
+            return .cutting(before: Array(".stored.1.0".utf8))
+        }
+        let berlin = try NodeUnderTest("berlin", broker) {
+            $0.exports = ["Counted"]
+            $0.url = relay.url
+        }
+        berlin.export("event-1")
+        await berlin.wait { $0.acknowledged == ["event-1"] }
+        #expect(connections.value == 1)
+    }
+
     @Test func whyThereIsNoConnectionIsSaidOnceForEachReason() async throws {
         let broker = try Broker()
         // Nothing listens, so each attempt fails at once.
