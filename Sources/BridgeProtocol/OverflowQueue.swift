@@ -144,7 +144,9 @@ package struct OverflowQueue: Sendable {
     }
 
     /// Lets a held event leave.
-    package mutating func release(_ ticket: UInt64) { held.removeAll { $0 == ticket } }
+    package mutating func release(_ ticket: UInt64) {
+        if !held.isEmpty { held.removeAll { $0 == ticket } }
+    }
 
     package mutating func releaseAll() { held = [] }
 

@@ -15,7 +15,7 @@ extension Link {
     ///
     /// - Parameters:
     ///   - number: this process's number for the name; 0 if it has none.
-    ///   - isHeld: whether the event stays until ``release(_:at:)``. Such an event goes to other links as well. It must
+    ///   - isHeld: whether the event stays until ``release(_:)``. Such an event goes to other links as well. It must
     ///     lie in all their outboxes before a byte of it is written to any: a quick peer could answer before the others
     ///     have it.
     ///   - isAccepted: whether a worker has accepted the event for this peer: the hard limit then does not keep the
@@ -92,26 +92,35 @@ extension Link {
         return .accepted(sequence: sequence, isCrowded: false)
     }
 
-    /// Puts an event that goes to no other link into the outbox, where it stays until ``releaseAndFlush(_:at:)``; only
-    /// for a link whose overflow policies are all `wait`.
+    /// Puts an event that awaits no receipt into the outbox, where it stays until it is released; only for a link whose
+    /// overflow policies are all `wait`.
     ///
     /// - Parameters:
     ///   - number: this process's number for the name.
+    ///   - room: the room that was reserved for the event; it stays reserved if the event is not taken.
     ///   - ifThereIsRoom: whether the event is taken only if it need not wait for room.
     ///   - isOwed: whether a journal has to hear what becomes of the event here.
     package func hold(
         _ context: BorrowedContext,
         name: String,
         number: UInt64,
+        in room: Reservation? = nil,
         payload: UnsafeRawBufferPointer,
-        ifThereIsRoom: Bool,
+        ifThereIsRoom: Bool = false,
         isOwed: Bool
     ) -> Enqueued {
         lock.lock()
         defer { lock.unlock() }
         if ifThereIsRoom, !ending.hasEnded, !hasRoomNow { return .crowded }
         if let closed { return closed }
-        let outcome = sending.takeHeld(context, name: name, number: number, isOwed: isOwed, payload: payload)
+        let outcome = sending.takeHeld(
+            context,
+            name: name,
+            number: number,
+            isOwed: isOwed,
+            reserved: room?.bytes ?? 0,
+            payload: payload
+        )
         if trace != nil { traceSteps() }
         return outcome
     }
@@ -207,22 +216,7 @@ extension Link {
     // MARK: - Held and kept
 
     /// Lets a held event, and the events behind it, leave.
-    ///
-    /// - Parameter now: the time in the event's context, in nanoseconds.
-    /// - Returns: Whether the link is busy.
-    package func release(_ sequence: UInt64, at now: UInt64) -> Bool {
-        lock.withLock {
-            sending.release(sequence)
-            return writer.isBusy(at: now)
-        }
-    }
-
-    /// Lets a held event, and the events behind it, leave, and writes them: see ``flush(at:isGathered:)``.
-    package func releaseAndFlush(_ sequence: UInt64, at now: UInt64) {
-        lock.lock()
-        sending.release(sequence)
-        flushAndUnlock(at: now)
-    }
+    package func release(_ sequence: UInt64) { lock.withLock { sending.release(sequence) } }
 
     /// Whether this link, which has ended, still holds an event that has to go into other outboxes first.
     package var isHolding: Bool { lock.withLock { sending.gate.isHolding } }
@@ -288,8 +282,14 @@ extension Link {
 
     /// Room for one event: used up when the event is enqueued, or given back.
     package struct Reservation: Sendable {
-        fileprivate let link: Link
+        package let link: Link
+        /// How many bytes are kept; 0 for none.
         fileprivate let bytes: Int
+
+        fileprivate init(_ bytes: Int, at link: Link) { (self.link, self.bytes) = (link, bytes) }
+
+        /// Keeps no room: the event is taken if there is room by then.
+        package init(ofNothingAt link: Link) { self.init(0, at: link) }
 
         /// Gives back the room, which is not needed after all.
         package func cancel() {
@@ -312,7 +312,7 @@ extension Link {
             if let closed { return .refused(closed) }
             if ifThereIsRoom, !hasRoomNow, waits(name) { return .refused(.crowded) }
             if let problem = sending.problem(with: payload, name: name) { return .refused(problem) }
-            return .reserved(Reservation(link: self, bytes: sending.reserve(for: payload)))
+            return .reserved(Reservation(sending.reserve(for: payload), at: self))
         }
     }
 

@@ -2,6 +2,7 @@ import BridgePlatform
 package import BridgeProtocol
 import DomainEvents
 import Locks
+import Synchronization
 
 /// The writing half: one writer at a time, which writes batches until nothing is left, or until it has written enough.
 ///
@@ -14,6 +15,13 @@ extension Link {
 
     // MARK: - Flushing
 
+    /// Whether a write has just ended, so that what is enqueued now is gathered; takes no lock.
+    ///
+    /// - Parameter now: as in ``flush(at:isGathered:)``.
+    package func isBusy(at now: UInt64) -> Bool {
+        WriterState.isBusy(at: now, lastWriteEnded: times.lastWriteEnded.load(ordering: .relaxed))
+    }
+
     /// Writes what was enqueued: now if the link is idle, with the next batch if it is busy.
     ///
     /// - Parameters:
@@ -22,6 +30,13 @@ extension Link {
     ///   - isGathered: whether the event leaves with the next batch even if the link is idle.
     package func flush(at now: UInt64, isGathered: Bool = false) {
         lock.lock()
+        flushAndUnlock(at: now, isGathered: isGathered)
+    }
+
+    /// Lets a held event, and the events behind it, leave, and then does the same as ``flush(at:isGathered:)``.
+    package func releaseAndFlush(_ sequence: UInt64, at now: UInt64, isGathered: Bool = false) {
+        lock.lock()
+        sending.release(sequence)
         flushAndUnlock(at: now, isGathered: isGathered)
     }
 
@@ -183,6 +198,7 @@ extension Link {
             if batch.wasWritten(count) { wasSettled(sending.batchWasWritten()) }
         }
         let now = WallClock.now()
+        times.lastWriteEnded.store(now, ordering: .relaxed)
         let mustWakePoller = isHandedOver && writer.handedOver(at: now)
         if !isHandedOver { writer.writeEnded(at: now, isStalled: isStalled) }
         // A goodbye that is handed over is composed, and not written.

@@ -69,8 +69,8 @@ package final class Link: @unchecked Sendable {
     /// The callers that wait for something here.
     @exclusivity(unchecked) var waiters = LinkWaiters()
 
-    /// When the reading thread began its last read, and when an unfinished frame last made progress.
-    let times = ReadingTimes()
+    /// When the link last read, and last wrote.
+    let times = LinkTimes()
 
     /// Whether a journal has to hear of events that the peer has settled.
     let mustTellJournal = Atomic<Bool>(false)

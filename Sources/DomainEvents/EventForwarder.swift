@@ -19,8 +19,8 @@ package protocol EventForwarder: AnyObject, Sendable {
         held: inout HeldEvents?
     ) -> Forwarded
 
-    /// Puts an event that no other receiver but a journal gets into the only outbox that wants it, has it recorded while
-    /// it cannot leave, and then writes it.
+    /// Puts an event that nothing else but a journal gets into the only outbox that wants it, has it recorded while it
+    /// cannot leave, and then writes it.
     ///
     /// - Parameter record: records the payload with the receivers that the event is owed to; called at most once, with
     ///   nothing locked.

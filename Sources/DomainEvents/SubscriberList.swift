@@ -11,8 +11,8 @@ package final class SubscriberList: @unchecked Sendable {
     let inline: [AnySubscriber]
     let deferred: [DeferredSubscriber]
     let forwarders: [any EventForwarder]
-    /// The only receiver, if it is a forwarder, or the only one besides the publisher's own journal, if that takes events
-    /// at once; nil otherwise.
+    /// The only receiver, if it is a forwarder, or the only one besides the publisher's own journal, if that journal
+    /// takes events at once; nil otherwise.
     let onlyForwarder: (any EventForwarder)?
     /// Other publishers that get these events too.
     let links: [PublisherLink]

@@ -1,14 +1,16 @@
 import BridgeProtocol
 import BridgeTransport
 import DomainEvents
+import Locks
 
 /// An event on its way out: its places in outboxes, and the work that remains after its release.
 struct Departure: HeldEvent {
-    let name: String
-    let context: EventContext
-    let router: EventRouter
-    /// The places in outboxes that keep the event until it is released.
-    var places: [Peer.Place] = []
+    private let name: String
+    private let id: EventID
+    private let nanosecondsSinceEpoch: UInt64
+    private let router: EventRouter
+    /// The places in outboxes that are kept for the event, or keep it until it is released.
+    private var places: [Place]
     /// The receivers that the event is owed to, if it is recorded.
     var owed: [OwedReceiver] = []
     /// The events that overflow policies have taken out to make room for this event.
@@ -19,24 +21,134 @@ struct Departure: HeldEvent {
     ///
     /// Every other loss is announced, unless it is kept as a dead letter.
     var receipts: ReceiptLedger?
-    /// Whether one of the links is busy.
+    /// Whether one of the links was busy when it got the event; then all count as busy.
+    ///
+    /// A thread that writes to many links in turn comes back to the first one long after its last write there.
     private var isGathered = false
 
-    init(of name: String, _ context: EventContext, by router: EventRouter) {
-        self.name = name
-        self.context = context
-        self.router = router
+    /// A place in an outbox.
+    ///
+    /// Its methods use it where it lies: a copy would count a reference to the link.
+    fileprivate struct Place {
+        let room: Link.Reservation
+        /// The event's sequence in the outbox, or its ticket before it; nil if the event is not there, or has left.
+        var sequence: UInt64?
+
+        /// Puts the event in and holds it; returns whether the link is busy, or nil if the event was not taken.
+        mutating func hold(
+            _ context: BorrowedContext,
+            _ name: String,
+            _ number: UInt64,
+            _ payload: UnsafeRawBufferPointer,
+            isOwed: Bool
+        ) -> Bool? {
+            let outcome = room.link.hold(
+                context,
+                name: name,
+                number: number,
+                in: room,
+                payload: payload,
+                isOwed: isOwed
+            )
+            guard case .accepted(let sequence, _) = outcome else { return nil }
+            self.sequence = sequence
+            return room.link.isBusy(at: context.nanosecondsSinceEpoch)
+        }
+
+        /// Lets the event leave, if it is there, and writes it.
+        mutating func leave(at now: UInt64, isGathered: Bool) {
+            guard let sequence = sequence.take() else { return }
+            room.link.releaseAndFlush(sequence, at: now, isGathered: isGathered)
+        }
     }
 
-    mutating func release() {
-        let now = context.nanosecondsSinceEpoch
-        // A thread that writes to many links in turn comes back to the first one long after its last write there. So if
-        // one link is busy, all count as busy.
-        for place in places where place.link.release(place.sequence, at: now) { isGathered = true }
+    /// - Parameters:
+    ///   - receivers: how many outboxes the event goes into, if all goes well.
+    ///   - isHeld: whether the event stays in the outboxes after the call that puts it there.
+    init(of name: String, _ context: EventContext, by router: EventRouter, to receivers: Int, isHeld: Bool) {
+        self.name = name
+        id = context.id
+        nanosecondsSinceEpoch = context.nanosecondsSinceEpoch
+        self.router = router
+        places = isHeld ? [] : SparePlaces.take()
+        places.reserveCapacity(receivers)
+    }
+
+    // MARK: - Into the outboxes
+
+    /// How many places the event has.
+    var count: Int { places.count }
+
+    /// The room that is kept for the event in one of its places.
+    func room(at index: Int) -> Link.Reservation { places[index].room }
+
+    /// Adds a place in which only room is kept.
+    mutating func add(_ room: Link.Reservation) { places.append(Place(room: room)) }
+
+    /// Gives back all room: the event goes nowhere.
+    mutating func cancel() {
+        for place in places { place.room.cancel() }
+        SparePlaces.giveBack(&places)
+    }
+
+    /// Puts the event into the outboxes of these peers and holds it there, up to the first peer that needs more for it.
+    ///
+    /// If room was reserved, the places are those of the peers.
+    ///
+    /// - Parameter isOwed: whether a journal records the event, and has to hear what becomes of it at these peers.
+    /// - Returns: How many of the peers have got the event.
+    mutating func hold(
+        _ context: EventContext,
+        number: UInt64,
+        _ payload: UnsafeRawBufferPointer,
+        at targets: [Peer],
+        isOwed: Bool
+    ) -> Int {
+        context.withBorrowed { context in
+            for index in targets.indices {
+                if targets[index].hasPolicies { return index }
+                if index == places.count {
+                    guard let link = targets[index].presentLink(for: name) else { return index }
+                    add(Link.Reservation(ofNothingAt: link))
+                }
+                guard let isBusy = places[index].hold(context, name, number, payload, isOwed: isOwed) else {
+                    return index
+                }
+                if isBusy { isGathered = true }
+                if isOwed { owed.append(targets[index].owed(name)) }
+            }
+            return targets.count
+        }
+    }
+
+    /// Adds a place in which the event is held, or in which a policy has dropped it.
+    mutating func add(_ place: Peer.Place) {
+        places.append(Place(room: Link.Reservation(ofNothingAt: place.link), sequence: place.sequence))
+        if place.link.isBusy(at: nanosecondsSinceEpoch) { isGathered = true }
+    }
+
+    // MARK: - Out of the outboxes
+
+    func release() {
+        for place in places { if let sequence = place.sequence { place.room.link.release(sequence) } }
     }
 
     func flush() {
-        for place in places { place.link.flush(at: context.nanosecondsSinceEpoch, isGathered: isGathered) }
+        for place in places where place.sequence != nil {
+            place.room.link.flush(at: nanosecondsSinceEpoch, isGathered: isGathered)
+        }
+        tellRest()
+    }
+
+    /// Lets the event leave all outboxes, and writes it; called once, in place of ``release()`` and ``flush()``.
+    mutating func leave() {
+        for index in places.indices { places[index].leave(at: nanosecondsSinceEpoch, isGathered: isGathered) }
+        SparePlaces.giveBack(&places)
+        tellRest()
+    }
+
+    /// Tells of the events and the peers that were left out.
+    private func tellRest() {
         for (peer, event) in evicted { router.wasEvicted(event, at: peer) }
         // The report of a dead letter names the event, so the report comes after the event.
         for (index, loss) in losses.enumerated() {
@@ -45,9 +157,39 @@ struct Departure: HeldEvent {
                 router.announce(loss, of: name)
                 continue
             }
-            receipts.lost(loss.error.identified(by: context.id)) { [router, name] isClaimed in
+            receipts.lost(loss.error.identified(by: id)) { [router, name] isClaimed in
                 if !isClaimed { router.announce(loss, of: name) }
             }
         }
+    }
+}
+
+/// A thread's memory for the places of an event, kept from one event to the next.
+private final class SparePlaces {
+    @exclusivity(unchecked) private var places: [Departure.Place] = []
+
+    private static let slot = ThreadSpecific<SparePlaces>()
+
+    /// The calling thread's object, which lives as long as the thread.
+    private static var current: Unmanaged<SparePlaces> {
+        if let existing = slot.unmanagedValue { return existing }
+        let made = SparePlaces()
+        slot.value = made
+        return .passUnretained(made)
+    }
+
+    /// An empty array, with memory if no other event of this thread has it.
+    static func take() -> [Departure.Place] {
+        current._withUnsafeGuaranteedRef { spare in
+            var taken: [Departure.Place] = []
+            swap(&taken, &spare.places)
+            return taken
+        }
+    }
+
+    /// Empties the array, and keeps its memory.
+    static func giveBack(_ places: inout [Departure.Place]) {
+        places.removeAll(keepingCapacity: true)
+        current._withUnsafeGuaranteedRef { swap(&places, &$0.places) }
     }
 }

@@ -31,6 +31,9 @@ extension Peer {
         }
     }
 
+    /// The link that takes events of this name now; nil if they go to other peers, or the peer takes none.
+    func presentLink(for name: String) -> Link? { if case .link(let link) = taker(of: name) { link } else { nil } }
+
     /// The place of an event in an outbox.
     struct Place {
         let link: Link

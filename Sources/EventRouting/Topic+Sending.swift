@@ -58,15 +58,21 @@ extension Topic {
                 by: router
             )
         }
+        var departure = Departure(
+            of: name,
+            context,
+            by: router,
+            to: targets.count + attached.count,
+            isHeld: held != nil
+        )
         let kept: Reserved
         do throws(DeliveryError) {
-            kept = try reserve(for: payload, at: targets, ifThereIsRoom: ifThereIsRoom)
+            kept = try reserve(for: payload, at: targets, ifThereIsRoom: ifThereIsRoom, in: &departure)
         } catch {
             return .failed(error)
         }
-        let reservations: [Link.Reservation]
         switch kept {
-        case .everywhere(let all): reservations = all
+        case .everywhere: break
         case .awaitsRoom: return .awaitsRoom
         case .targetLeft:
             return sendToThoseWhoStay(
@@ -83,11 +89,12 @@ extension Topic {
         let sent = send(
             payload,
             context: context,
+            except: nil,
             wantsReceipt: receipts != nil,
             to: targets,
             attached: attached,
-            reservations: reservations,
             receipts: receipts,
+            as: &departure,
             held: &held,
             by: router
         )
@@ -120,7 +127,7 @@ extension Topic {
 
     /// The outcome of reserving room for an event.
     private enum Reserved {
-        case everywhere([Link.Reservation])
+        case everywhere
         /// No room was kept: `ifThereIsRoom` is set, and waiting has begun at one target.
         case awaitsRoom
         /// No room was kept: events of this name no longer go to one of the targets.
@@ -131,19 +138,18 @@ extension Topic {
     private func reserve(
         for payload: UnsafeRawBufferPointer,
         at targets: [Peer],
-        ifThereIsRoom: Bool
+        ifThereIsRoom: Bool,
+        in departure: inout Departure
     ) throws(DeliveryError) -> Reserved {
-        var kept: [Link.Reservation] = []
-        kept.reserveCapacity(targets.count)
-        defer { if kept.count < targets.count { for reservation in kept { reservation.cancel() } } }
+        defer { if departure.count < targets.count { departure.cancel() } }
         for target in targets {
             switch try target.reserve(for: payload, name: name, ifThereIsRoom: ifThereIsRoom) {
-            case .reserved(let reservation): kept.append(reservation)
+            case .reserved(let room): departure.add(room)
             case .refused(.left): return .targetLeft
             case .refused: return .awaitsRoom
             }
         }
-        return .everywhere(kept)
+        return .everywhere
     }
 
     /// Puts an event into every outbox, and then writes it if it is not held, so that no peer sees an effect before its
@@ -152,7 +158,6 @@ extension Topic {
     /// - Parameters:
     ///   - origin: the peer that sent the event; it does not get its own events back.
     ///   - attached: the attached peers that also get the event, as far as they keep up.
-    ///   - reservations: the room that was kept at each target; empty if no room was kept.
     ///   - receipts: the ledger of a publisher that waits, which gets the first loss as its error; nil if no publisher
     ///     waits. All other losses are announced. Neither is done for a loss that becomes a dead letter.
     ///   - held: as in ``EventForwarder``.
@@ -163,16 +168,51 @@ extension Topic {
         wantsReceipt: Bool,
         to targets: [Peer],
         attached: [Peer],
-        reservations: [Link.Reservation] = [],
         receipts: ReceiptLedger? = nil,
+        held: inout HeldEvents?,
+        by router: EventRouter
+    ) -> Sent {
+        var departure = Departure(
+            of: name,
+            context,
+            by: router,
+            to: targets.count + attached.count,
+            isHeld: held != nil
+        )
+        return send(
+            payload,
+            context: context,
+            except: origin,
+            wantsReceipt: wantsReceipt,
+            to: targets,
+            attached: attached,
+            receipts: receipts,
+            as: &departure,
+            held: &held,
+            by: router
+        )
+    }
+
+    /// Does the same with an event for which room may be kept.
+    ///
+    /// - Parameter departure: has the room that was kept at each target; has no places if no room was kept.
+    private func send(
+        _ payload: UnsafeRawBufferPointer,
+        context: EventContext,
+        except origin: Peer?,
+        wantsReceipt: Bool,
+        to targets: [Peer],
+        attached: [Peer],
+        receipts: ReceiptLedger?,
+        as departure: inout Departure,
         held: inout HeldEvents?,
         by router: EventRouter
     ) -> Sent {
         let isRecorded = held?.areRecorded == true && router.keepsCustody
         // If one peer is the only receiver, no other receiver can see an effect of the event before the event.
         let isHeld = held != nil || targets.count + attached.count > 1
+        let reserved = departure.count
         var sent = Sent()
-        var departure = Departure(of: name, context, by: router)
         var hasTargetLeft = false
         func enqueue(at target: Peer, isHeld: Bool, _ reservation: Link.Reservation?) {
             sent.isUnwanted = false
@@ -207,7 +247,7 @@ extension Topic {
                     }
                 }
                 if isHeld {
-                    departure.places.append(place)
+                    departure.add(place)
                 } else {
                     place.link.flush(at: context.nanosecondsSinceEpoch)
                 }
@@ -224,8 +264,13 @@ extension Topic {
                 sent.losses.append(Loss(peer: target, id: context.id, error: error, event: event))
             }
         }
-        for (index, target) in targets.enumerated() where target !== origin {
-            enqueue(at: target, isHeld: isHeld, index < reservations.count ? reservations[index] : nil)
+        var first = 0
+        if isHeld, !wantsReceipt, origin == nil {
+            first = departure.hold(context, number: number, payload, at: targets, isOwed: isRecorded)
+            if first > 0 { sent.isUnwanted = false }
+        }
+        for index in first..<targets.count where targets[index] !== origin {
+            enqueue(at: targets[index], isHeld: isHeld, index < reserved ? departure.room(at: index) : nil)
         }
         var asked = targets
         while hasTargetLeft {
@@ -242,13 +287,12 @@ extension Topic {
             sent.isUnwanted = false
             let place = receiver.offer(context, name: name, number: number, isHeld: isHeld, payload: payload)
             guard let place else { continue }
-            if isHeld { departure.places.append(place) } else { place.link.flush(at: context.nanosecondsSinceEpoch) }
+            if isHeld { departure.add(place) } else { place.link.flush(at: context.nanosecondsSinceEpoch) }
         }
         departure.losses = sent.losses
         departure.receipts = receipts
         if held == nil {
-            departure.release()
-            departure.flush()
+            departure.leave()
         } else {
             held?.append(departure)
         }

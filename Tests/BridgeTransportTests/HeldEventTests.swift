@@ -9,9 +9,10 @@ import Testing
 struct HeldEventTests {
     @Test(
         "a held event and those behind it do not leave before it is released, whatever is written meanwhile",
-        arguments: Carrier.allCases
+        arguments: Carrier.allCases,
+        [false, true]
     )
-    func heldUntilReleased(carrier: Carrier) throws {
+    func heldUntilReleased(carrier: Carrier, isWrittenAtOnce: Bool) throws {
         let pair = try LinkPair(carrier)
         let context = EventContext(id: EventID(source: LinkPair.hostSource, number: 2), nanosecondsSinceEpoch: 1)
         pair.host.publish(1, from: LinkPair.hostSource)
@@ -29,8 +30,13 @@ struct HeldEventTests {
         // The event is noted at the end of its handler, when another thread may have read on.
         pair.workerDelegate.events.wait { !$0.isEmpty }
         #expect(pair.workerDelegate.events.value.map(\.number) == [1])
-        #expect(!pair.host.release(sequence, at: context.nanosecondsSinceEpoch))
-        pair.host.flush(at: WallClock.now())
+        #expect(!pair.host.isBusy(at: context.nanosecondsSinceEpoch))
+        if isWrittenAtOnce {
+            pair.host.releaseAndFlush(sequence, at: WallClock.now())
+        } else {
+            pair.host.release(sequence)
+            pair.host.flush(at: WallClock.now())
+        }
         #expect(pair.workerDelegate.events.wait { $0.count == 3 })
         #expect(pair.workerDelegate.events.value.map(\.number) == [1, 2, 3])
         pair.shutDown()

@@ -64,7 +64,7 @@ struct OutboxRecoveryTests {
         pair.host.whenQuiet { isQuiet.change { $0 = true } }
         #expect(!isQuiet.value)
         #expect(pair.hostDelegate.events.value.isEmpty)
-        #expect(!pair.worker.release(sequence, at: context.nanosecondsSinceEpoch))
+        pair.worker.release(sequence)
         pair.worker.flush(at: WallClock.now())
         isQuiet.wait { $0 }
         #expect(pair.hostDelegate.events.value.count == 1)

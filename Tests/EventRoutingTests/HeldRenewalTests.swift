@@ -45,10 +45,10 @@ struct HeldRenewalTests {
         peer.releaseEvents(over: next)
         // The unfinished events are those that have left, because nothing is settled.
         #expect(next.unfinished.isEmpty)
-        _ = second.link.release(second.sequence, at: 1)
+        second.link.release(second.sequence)
         peer.releaseEvents(over: next)
         #expect(next.unfinished.isEmpty)
-        _ = first.link.release(first.sequence, at: 1)
+        first.link.release(first.sequence)
         waitUntil { next.unfinished.count >= (drops ? 1 : 2) }
         far.close()
         withExtendedLifetime(sink) {}

@@ -82,20 +82,29 @@ extension SendState {
         return takeAtOnce(context, name: name, number: number, payload: payload)
     }
 
-    /// Takes an event that goes to no other peer, and stays until ``release(_:)`` because a journal records it first;
+    /// Takes an event that stays until ``release(_:)``: it goes to other peers as well, or a journal records it first;
     /// only on a link whose policies are all to wait.
     ///
-    /// - Parameter isOwed: whether the journal has to hear what becomes of the event here.
+    /// - Parameters:
+    ///   - isOwed: whether the journal has to hear what becomes of the event here.
+    ///   - reserved: the room that was reserved for the event, in bytes; 0 if none was. It stays reserved if the event
+    ///     is not taken.
     package mutating func takeHeld(
         _ context: BorrowedContext,
         name: String,
         number: UInt64,
         isOwed: Bool,
+        reserved: Int = 0,
         payload: UnsafeRawBufferPointer
     ) -> Enqueued {
+        if let leftNames, leftNames.contains(name) { return .left }
+        // Since room was reserved, the peer may have said how large its frames may be.
+        let refusal = reserved > 0 ? sizeProblem(of: payload.count) : problem(with: payload, name: name)
+        if let refusal { return refusal }
         if isOwed { outbox.willOwe() }
-        let outcome = take(context, name: name, number: number, payload: payload)
+        let outcome = takeAtOnce(context, name: name, number: number, payload: payload)
         if case .accepted(let sequence, _) = outcome {
+            giveBack(reserved)
             gate.hold(sequence)
             if isOwed { outbox.lastIsOwed() }
         }

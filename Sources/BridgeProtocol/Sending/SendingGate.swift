@@ -31,7 +31,10 @@ package struct SendingGate: Sendable, Hashable {
     package mutating func hold(contentsOf sequences: [UInt64]) { held += sequences }
 
     /// The event lies in all outboxes that it goes to, and is no longer held.
-    package mutating func release(_ sequence: UInt64) { held.removeAll { $0 == sequence } }
+    package mutating func release(_ sequence: UInt64) {
+        // Nearly always no other event is held.
+        if held.last == sequence { held.removeLast() } else { held.removeAll { $0 == sequence } }
+    }
 
     /// Whether any event may leave.
     package var isOpen: Bool { isReleased && !isPaused && !isKept }

@@ -66,7 +66,12 @@ package struct WriterState: Sendable, Hashable {
     // MARK: - Flushing
 
     /// Whether a write has just ended, so that what comes now is gathered.
-    package func isBusy(at now: UInt64) -> Bool { now &- lastWriteEnded < Self.busyNanoseconds }
+    package func isBusy(at now: UInt64) -> Bool { Self.isBusy(at: now, lastWriteEnded: lastWriteEnded) }
+
+    /// The same of a link whose last write ended at `ended`.
+    package static func isBusy(at now: UInt64, lastWriteEnded ended: UInt64) -> Bool {
+        now &- ended < busyNanoseconds
+    }
 
     /// Something was enqueued.
     ///

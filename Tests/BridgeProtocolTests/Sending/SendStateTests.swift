@@ -187,6 +187,32 @@ struct SendStateTests {
         }
     }
 
+    @Test("the short way holds one as the long way does, and takes none that is too large or goes elsewhere")
+    func heldShortly() throws {
+        let side = SendingSide()
+        side.put(1)
+        let sequence = try #require(side.hold(2))
+        side.put(3)
+        #expect(try side.write() == ["1"])
+        #expect(try side.write() == [])
+        side.release(sequence)
+        #expect(try side.write() == ["2", "3"])
+        #expect(side.hold(4, payload: [UInt8](repeating: 0, count: 4_096)) == nil)
+        side.takeNoMore(of: "Box")
+        #expect(side.hold(4) == nil)
+        #expect(side.books.accepted == side.books.others)
+    }
+
+    @Test("the short way uses the room that was kept for one, and keeps to the limit without it")
+    func heldInKeptRoom() {
+        let side = SendingSide(windowEvents: nil)
+        var kept: [Int] = []
+        while side.problem() == nil { kept.append(side.reserve()) }
+        #expect(side.hold(1) == nil)
+        for (index, bytes) in kept.enumerated() { #expect(side.hold(UInt64(index), reserved: bytes) != nil) }
+        #expect(side.hold(99) != nil)
+    }
+
     @Test("the window lets out as many as the peer has granted, and as many more as it has handled")
     func window() throws {
         for policies in [[:], Self.policies] {

@@ -84,6 +84,16 @@ final class SendingSide {
         }
     }
 
+    /// Holds an event the short way; returns its sequence, or nil if it is not taken.
+    func hold(_ number: UInt64, payload: [UInt8] = [0xA0], reserved: Int = 0) -> UInt64? {
+        let outcome = payload.withUnsafeBytes { payload in
+            context(number).withBorrowed {
+                state.takeHeld($0, name: "Box", number: 0, isOwed: false, reserved: reserved, payload: payload)
+            }
+        }
+        return if case .accepted(let sequence, _) = outcome { sequence } else { nil }
+    }
+
     /// Sends an event the short way, for an event that goes nowhere else.
     func send(_ number: UInt64, _ name: String = "Box") -> Enqueued {
         [UInt8(0xA0)].withUnsafeBytes { payload in
