@@ -1,8 +1,9 @@
 import BridgeProtocol
 import CBOR
-import DomainEvents
+public import DomainEvents
 
 /// Makes entries of one type from records, for one reader.
+@usableFromInline
 final class EntryDecoder<E: DomainEvent> {
     private let coder = PayloadCoder<E>()
     private let decoder = CBORDecoder()
@@ -20,23 +21,51 @@ final class EntryDecoder<E: DomainEvent> {
         EventName.set([E.eventName] + upcasters.map(\.name))
     }
 
-    /// The entry, or a gap if the record does not become an event of the type.
-    func step(_ record: JournalRecord) -> JournalStep<JournalEntry<E>> {
-        do {
-            let payload = try upcast(record)
-            let event = try payload.withUnsafeBytes { try coder.decode($0, with: decoder) }
-            try event.validate()
-            return .event(JournalEntry(position: record.position, event: event, context: record.context))
-        } catch {
-            // The sentence gives the record's name if that is a former name of the type.
-            let name = record.name.hasBytes(of: E.eventName) ? "" : "\(record.name): "
-            return .gap(JournalGap(at: record.position, .undecodable(why: name + CBORError.sentence(of: error))))
+    /// The next step for a reader of the type, from a step of a portion with these payloads.
+    @inlinable
+    func step(_ step: StoredStep, _ payloads: [UInt8]) -> JournalStep<JournalEntry<E>> {
+        switch step {
+        case .record(let record): self.step(record, payloads)
+        case .gap(let gap): .gap(gap)
         }
     }
 
-    private func upcast(_ record: JournalRecord) throws -> [UInt8] {
-        guard !changes.isEmpty, let changes = changes[EventName(record.name)] else { return record.payload }
-        var fields = try JournalFields(CBORValue(decoding: record.payload))
+    /// The entry, or a gap if the record does not become an event of the type.
+    @inlinable
+    func step(_ record: StoredRecord, _ payloads: [UInt8]) -> JournalStep<JournalEntry<E>> {
+        do {
+            let event = try self.event(of: record, payloads)
+            return .event(JournalEntry(position: record.position, event: event, context: record.context))
+        } catch {
+            return .gap(gap(in: record, error))
+        }
+    }
+
+    /// The event itself; what is around it is made in the reader's module, where the size of the type is known.
+    @usableFromInline
+    func event(of record: StoredRecord, _ payloads: [UInt8]) throws -> E {
+        let event = try payloads.withUnsafeBytes { bytes in
+            let payload = UnsafeRawBufferPointer(rebasing: bytes[record.payload])
+            guard let changed = try upcast(record.name, payload) else {
+                return try coder.decode(payload, with: decoder)
+            }
+            return try changed.withUnsafeBytes { try coder.decode($0, with: decoder) }
+        }
+        try event.validate()
+        return event
+    }
+
+    @usableFromInline
+    func gap(in record: StoredRecord, _ error: any Error) -> JournalGap {
+        // The sentence gives the record's name if that is a former name of the type.
+        let name = record.name.hasBytes(of: E.eventName) ? "" : "\(record.name): "
+        return JournalGap(at: record.position, .undecodable(why: name + CBORError.sentence(of: error)))
+    }
+
+    /// The payload after the changes of its record's name; nil if the name has no changes.
+    private func upcast(_ name: String, _ payload: UnsafeRawBufferPointer) throws -> [UInt8]? {
+        guard !changes.isEmpty, let changes = changes[EventName(name)] else { return nil }
+        var fields = try JournalFields(CBORValue(decoding: payload))
         for change in changes { try change(&fields) }
         return try fields.value.encoded()
     }

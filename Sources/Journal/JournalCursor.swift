@@ -4,24 +4,31 @@ import JournalFormat
 
 /// Reads a journal's files from one position on, a portion at a time; only one thread at a time may use a cursor.
 final class JournalCursor: @unchecked Sendable {
-    // Sendable: the owner of a cursor reads one portion at a time.
+    // Sendable: the owner of a cursor reads one portion at a time. So what each event needs is marked `unchecked`,
+    // without Swift's check of exclusive access.
     private let storage: any JournalStorage
     private let path: String
     private let filter: RecordFilter
     /// Whether bytes that the disk cannot read count as damage; if not, they end the reading with an error.
     private let skipsUnreadable: Bool
     /// The position up to which every event was handed out, filtered out or reported missing.
-    private(set) var position: UInt64
+    @exclusivity(unchecked) private(set) var position: UInt64
     /// The last event that was handed out or filtered out; nil if there was none.
-    private(set) var last: RecordMark?
+    @exclusivity(unchecked) private(set) var last: RecordMark?
     /// Whether events may be missing after the last one that was found, and nothing says how many.
-    private(set) var lacksEnd = false
+    @exclusivity(unchecked) private(set) var lacksEnd = false
     /// Whether the last reading stopped at a file that is no longer there, so the catalog has to be read again.
     private(set) var isOutdated = false
     /// Whether the last reading reached the end; if false, there may be more, even if no wanted event was found.
     private(set) var isAtEnd = false
+    /// The payloads of the last portion's events, one behind the other.
+    @exclusivity(unchecked) private var payloads: [UInt8] = []
+    /// The texts that the present portion's records share.
+    @exclusivity(unchecked) private var texts = RecordTexts()
+    /// How large the last portion was; the next one probably is as large.
+    private var expected = (steps: 0, payloadBytes: 0)
     /// How many more bytes the present reading may walk over.
-    private var left = 0
+    @exclusivity(unchecked) private var left = 0
     private var missing: UInt64?
     /// How the last segment ends; nil before the end is reached, and nil if the horizon says where the records end.
     private(set) var ending: Ending?
@@ -42,26 +49,11 @@ final class JournalCursor: @unchecked Sendable {
     private(set) var hasNotes = false
     private var buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 0, alignment: 8)
 
-    /// How the last segment ends, and where.
-    struct Ending {
-        let offset: Int
-        let end: SegmentEnd
-    }
-
-    /// How far a journal can be read at the moment.
-    struct Horizon: Sendable {
-        let catalog: SegmentCatalog
-        /// Where the records of the last segment end; nil if only the segment's own bytes say where.
-        let end: Int?
-        /// The position of the last event before ``end``; nil if only the segment's own bytes say which one it is.
-        var last: UInt64?
-    }
-
     private static let windowBytes = 256 << 10
     /// After how many steps a portion ends.
     private static let portion = 256
-    /// How many bytes the reading of a portion walks over before it stops.
-    private static let portionBytes = 1 << 20
+    /// How many bytes the reading of a portion walks over before it stops; a reader may hold two portions.
+    private static let portionBytes = 512 << 10
 
     /// - Parameter skipsUnreadable: whether bytes that the disk cannot read count as damage. A host that opens its
     ///   journal goes on behind the last record that it finds, so for such a host these bytes are an error.
@@ -86,6 +78,11 @@ final class JournalCursor: @unchecked Sendable {
     /// - Throws: ``JournalError`` if the system cannot read on; another call tries again from the same place.
     func read(to horizon: Horizon) throws(JournalError) -> [StoredStep] {
         var steps: [StoredStep] = []
+        steps.reserveCapacity(expected.steps)
+        payloads = []
+        payloads.reserveCapacity(expected.payloadBytes)
+        texts = RecordTexts()
+        defer { expected = (steps.count, min(payloads.count, Self.portionBytes)) }
         isOutdated = false
         isAtEnd = false
         left = Self.portionBytes
@@ -103,6 +100,12 @@ final class JournalCursor: @unchecked Sendable {
             }
         }
         return steps
+    }
+
+    /// Hands out the payloads of the portion that was read last; its records say where in them theirs are.
+    func takePayloads() -> [UInt8] {
+        defer { payloads = [] }
+        return payloads
     }
 
     // MARK: - From segment to segment
@@ -195,8 +198,8 @@ final class JournalCursor: @unchecked Sendable {
         // Another process may be writing the segment, and only the segment's own bytes say where its records end.
         let isLiving = isLast && horizon.end == nil
         var byteCount = try self.byteCount(of: here)
+        var limit = self.limit(of: here, byteCount, index: index, isLast: isLast, horizon)
         while steps.count < Self.portion, left > 0 {
-            let limit = limit(of: here, byteCount, index: index, isLast: isLast, horizon)
             let start = min(max(0, here.walk.offset - here.window.lowerBound), here.window.count)
             let bytes = UnsafeRawBufferPointer(rebasing: buffer[start..<here.window.count])
             let before = here.walk.offset
@@ -207,6 +210,7 @@ final class JournalCursor: @unchecked Sendable {
                 if try fill(&here, count, limit) { continue }
                 // The file was cut after its last record, at the close of the journal or at the next opening.
                 byteCount = try shortened(here, from: byteCount)
+                limit = self.limit(of: here, byteCount, index: index, isLast: isLast, horizon)
                 here.goBack()
             case .record(let record):
                 take(record, &steps)
@@ -229,6 +233,7 @@ final class JournalCursor: @unchecked Sendable {
                 }
                 if isLiving, isDamage(end, here, byteCount), here.doubts(.end(end, byteCount: byteCount)) {
                     byteCount = try self.byteCount(of: here)
+                    limit = self.limit(of: here, byteCount, index: index, isLast: isLast, horizon)
                     continue
                 }
                 if isLiving {
@@ -288,13 +293,20 @@ final class JournalCursor: @unchecked Sendable {
         }
         if record.isOwed { custody?.recorded(record) }
         guard filter.wants(record) else { return }
-        guard let (context, payload) = record.event() else {
+        guard let (context, payload) = record.event(sharing: &texts) else {
             steps.append(.gap(JournalGap(at: position, .undecodable(why: "its parts do not fit"))))
             return
         }
+        let begin = payloads.count
+        payloads.append(contentsOf: payload)
         steps.append(
             .record(
-                JournalRecord(position: position, name: record.name, context: context, payload: Array(payload))
+                StoredRecord(
+                    position: position,
+                    name: record.name(sharing: &texts),
+                    context: context,
+                    payload: begin..<payloads.count
+                )
             )
         )
     }

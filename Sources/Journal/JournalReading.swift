@@ -1,30 +1,41 @@
 import DomainEvents
 import Locks
 
-/// What a reader finds next; an event is not yet decoded as its type.
-enum StoredStep: Sendable {
-    case record(JournalRecord)
-    case gap(JournalGap)
-}
-
 /// One reader in the process that writes the journal: other threads read the portions, and the reader's task waits.
 ///
-/// Every event is read from the files, even an event that was written a moment ago. So old and new events come the same
-/// way, and no lock is held during the reading.
-final class JournalReading {
+/// While the task uses a portion, the next one is read, unless the portion reached the end: what comes after the end is
+/// read when the task asks for it. Every event is read from the files, even an event that was written a moment ago. So
+/// old and new events come the same way, and no lock is held during the reading.
+@usableFromInline
+final class JournalReading: @unchecked Sendable {
+    // Sendable: a reading belongs to one iterator, which is not `Sendable`, or to one projection's task. So one task at
+    // a time uses it, and what each event needs is marked `unchecked`, without Swift's check of exclusive access.
+
     /// What one reading found.
     struct Portion {
+        /// The last step comes first, so each step in turn can be taken from the end, without a copy.
         let steps: [StoredStep]
+        let payloads: [UInt8]
         /// The position up to which every wanted event has been handed out, if these steps are included.
         let position: UInt64
         /// The last event that was read up to the position, whatever its name; nil if none was read yet.
         let last: RecordMark?
+        fileprivate let isAtEnd: Bool
+        /// The journal's state before the reading.
+        fileprivate let state: JournalState
     }
 
     private let core: JournalCore
+    /// Only the thread that reads a portion uses the cursor, once a reading has begun.
     private let cursor: JournalCursor
     private let follows: Bool
-    private var rest: ArraySlice<StoredStep> = []
+    /// The steps that are left of the present portion, the last one first.
+    @exclusivity(unchecked) private var rest: [StoredStep] = []
+    /// The payloads of the present portion.
+    @usableFromInline
+    @exclusivity(unchecked) private(set) var payloads: [UInt8] = []
+    /// The reading of the next portion, if it was begun ahead.
+    private var ahead: PendingPortion?
     private var isChecked = false
     /// The journal's state before the last reading, if that reading found nothing up to the end.
     private var end: JournalState?
@@ -41,12 +52,33 @@ final class JournalReading {
         )
     }
 
-    func next() async throws -> StoredStep? {
-        while rest.isEmpty {
-            guard let portion = try await nextPortion() else { return nil }
-            rest = portion.steps[...]
+    /// The next step of the present portion, whose payloads are ``payloads``; nil if no step is left.
+    @usableFromInline
+    func takeNext() -> StoredStep? { rest.popLast() }
+
+    /// The same as ``takeNext()``, for a reader of records.
+    @usableFromInline
+    func takeRecord() -> JournalStep<JournalRecord>? {
+        switch rest.popLast() {
+        case nil: nil
+        case .gap(let gap): .gap(gap)
+        case .record(let record): .event(record.withPayload(from: payloads))
         }
-        return rest.popFirst()
+    }
+
+    /// Goes on to the next portion that has a step; called when no step is left.
+    ///
+    /// - Returns: False at the end, or if the task is cancelled.
+    @usableFromInline
+    func readOn() async throws -> Bool {
+        // A reader that waits for the next event keeps no earlier ones in memory.
+        payloads = []
+        while rest.isEmpty {
+            guard let portion = try await nextPortion() else { return false }
+            rest = portion.steps
+            payloads = portion.payloads
+        }
+        return true
     }
 
     /// The next steps; nil at the end, or if the task is cancelled.
@@ -63,46 +95,115 @@ final class JournalReading {
             }
         }
         if Task.isCancelled { return nil }
-        let (horizon, state) = core.horizon
+        try checkPosition()
+        if let begun = ahead {
+            ahead = nil
+            let portion = try await begun.portion()
+            // Without steps, it says only that nothing was there when its reading began, which may be long ago.
+            if !portion.steps.isEmpty { return handOut(portion) }
+        }
+        return handOut(try await beginReading().portion())
+    }
+
+    /// Notes whether the portion is the end, and begins to read ahead if the next portion probably has steps.
+    private func handOut(_ portion: Portion) -> Portion {
+        end = portion.steps.isEmpty && portion.isAtEnd ? portion.state : nil
+        if !portion.steps.isEmpty, !portion.isAtEnd { ahead = beginReading() }
+        return portion
+    }
+
+    /// Refuses a reader that is ahead of the journal; only before the first reading.
+    private func checkPosition() throws {
+        if isChecked { return }
+        let accepted = core.lock.withLock { core.state.accepted.position }
         // A reader may begin after an event that is not safe yet, but not beyond the last recorded event.
-        if !isChecked, cursor.position > state.accepted.position {
+        guard cursor.position <= accepted else {
             throw JournalError(
                 .positionAhead,
                 """
-                the journal \(core.path) is at position \(state.accepted.position), and its reader asks for events \
-                after position \(cursor.position): one of the two is older than the other
+                the journal \(core.path) is at position \(accepted), and its reader asks for events after position \
+                \(cursor.position): one of the two is older than the other
                 """
             )
         }
         isChecked = true
-        let steps = try await readPortion(to: horizon)
-        end = steps.isEmpty && cursor.isAtEnd ? state : nil
-        return Portion(steps: steps, position: cursor.position, last: cursor.last)
     }
 
-    /// Reads a portion on another thread, as the file system may be slow.
-    private func readPortion(to horizon: JournalCursor.Horizon) async throws(JournalError) -> [StoredStep] {
-        let (cursor, found) = (cursor, FoundPortion())
-        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
-            StrandExecutor.anywhere.schedule {
-                found.put(Result { () throws(JournalError) in try cursor.read(to: horizon) })
-                continuation.resume()
+    /// Begins to read a portion on another thread, as the file system may be slow.
+    ///
+    /// That thread holds all that it uses, so this reader may be released at any time.
+    private func beginReading() -> PendingPortion {
+        let (horizon, state) = core.horizon
+        let (cursor, pending) = (cursor, PendingPortion())
+        StrandExecutor.anywhere.schedule {
+            do throws(JournalError) {
+                var steps = try cursor.read(to: horizon)
+                // By way of the buffer, which swaps its elements without a copy.
+                steps.withUnsafeMutableBufferPointer { $0.reverse() }
+                let portion = Portion(
+                    steps: steps,
+                    payloads: cursor.takePayloads(),
+                    position: cursor.position,
+                    last: cursor.last,
+                    isAtEnd: cursor.isAtEnd,
+                    state: state
+                )
+                pending.end(.success(portion))
+            } catch {
+                pending.end(.failure(error))
             }
         }
-        return try found.take().get()
+        return pending
     }
 }
 
-/// The result of one reading, on its way from the thread that reads to the task that waits.
-///
-/// The lock orders the thread's work before what the task does next. A continuation does so as well, but the thread
-/// sanitizer does not see that.
-private final class FoundPortion: @unchecked Sendable {
+/// A portion on its way from the thread that reads it to the task that uses it.
+private final class PendingPortion: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let lock = Lock()
-    private var result: Result<[StoredStep], JournalError> = .success([])
+    private var result: Result<JournalReading.Portion, JournalError>?
+    private var waiter: CheckedContinuation<Void, Never>?
 
-    func put(_ result: Result<[StoredStep], JournalError>) { lock.withLock { self.result = result } }
+    /// Called once, when the reading has ended.
+    func end(_ result: Result<JournalReading.Portion, JournalError>) {
+        let waiter = lock.withLock {
+            self.result = result
+            return self.waiter
+        }
+        waiter?.resume()
+    }
 
-    func take() -> Result<[StoredStep], JournalError> { lock.withLock { result } }
+    /// The portion, which is handed out once; waits until it is read.
+    ///
+    /// - Throws: The error of the reading; another reading tries again from the same place.
+    func portion() async throws -> JournalReading.Portion {
+        while true {
+            switch take() {
+            case .success(let portion): return portion
+            case .failure(let error): throw error
+            case nil: await waitForEnd()
+            }
+        }
+    }
+
+    private func take() -> Result<JournalReading.Portion, JournalError>? {
+        lock.withLock {
+            defer { result = nil }
+            return result
+        }
+    }
+
+    /// Returns when the reading has ended.
+    ///
+    /// The result does not come by the continuation: the thread sanitizer would not see that the thread's work comes
+    /// before what the task does next.
+    private func waitForEnd() async {
+        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+            let hasEnded = lock.withLock {
+                if result == nil { waiter = continuation }
+                return result != nil
+            }
+            if hasEnded { continuation.resume() }
+        }
+    }
 }

@@ -19,7 +19,7 @@ extension JournalRecord {
         upcasting upcasters: [JournalUpcaster] = []
     ) throws(JournalError) -> E? {
         guard EntryDecoder<E>.names(upcasters).contains(EventName(name)) else { return nil }
-        switch EntryDecoder<E>(upcasters).step(self) {
+        switch EntryDecoder<E>(upcasters).step(StoredRecord(self), payload) {
         case .event(let entry): return entry.event
         case .gap(let gap): throw JournalError(.undecodable, "\(gap)")
         }

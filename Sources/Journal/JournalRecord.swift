@@ -36,6 +36,13 @@ public struct JournalEntry<E: DomainEvent>: Sendable {
 
     /// The event's identity, time and causes, as they were when the event was recorded.
     public let context: EventContext
+
+    @inlinable
+    init(position: UInt64, event: E, context: EventContext) {
+        self.position = position
+        self.event = event
+        self.context = context
+    }
 }
 
 /// What a reader of a journal gets next.

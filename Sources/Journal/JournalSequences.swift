@@ -21,8 +21,8 @@ public struct JournalEvents<E: DomainEvent>: AsyncSequence, Sendable {
 
     /// Takes the events one after the other.
     public struct Iterator: AsyncIteratorProtocol {
-        private let reading: JournalReading
-        private let decoder: EntryDecoder<E>
+        @usableFromInline let reading: JournalReading
+        @usableFromInline let decoder: EntryDecoder<E>
 
         init(reading: JournalReading, _ upcasters: [JournalUpcaster]) {
             self.reading = reading
@@ -31,11 +31,21 @@ public struct JournalEvents<E: DomainEvent>: AsyncSequence, Sendable {
 
         /// The next event, or the place where some are missing; nil at the end.
         /// - Throws: ``JournalError`` if the journal cannot be read any further, or a failure has closed it.
+        @inlinable
         public mutating func next() async throws -> Element? {
-            switch try await reading.next() {
-            case nil: nil
-            case .gap(let gap): .gap(gap)
-            case .record(let record): decoder.step(record)
+            while true {
+                if let step = reading.takeNext() { return decoder.step(step, reading.payloads) }
+                guard try await reading.readOn() else { return nil }
+            }
+        }
+
+        /// The next event, or the place where some are missing; nil at the end.
+        /// - Throws: ``JournalError`` if the journal cannot be read any further, or a failure has closed it.
+        @inlinable
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws(any Error) -> Element? {
+            while true {
+                if let step = reading.takeNext() { return decoder.step(step, reading.payloads) }
+                guard try await reading.readOn() else { return nil }
             }
         }
     }
@@ -58,19 +68,25 @@ public struct JournalRecords: AsyncSequence, Sendable {
 
     /// Takes the events one after the other.
     public struct Iterator: AsyncIteratorProtocol {
-        private let reading: JournalReading
+        @usableFromInline let reading: JournalReading
 
-        init(reading: JournalReading) {
-            self.reading = reading
+        /// The next event, or the place where some are missing; nil at the end.
+        /// - Throws: ``JournalError`` if the journal cannot be read any further, or a failure has closed it.
+        @inlinable
+        public mutating func next() async throws -> Element? {
+            while true {
+                if let step = reading.takeRecord() { return step }
+                guard try await reading.readOn() else { return nil }
+            }
         }
 
         /// The next event, or the place where some are missing; nil at the end.
         /// - Throws: ``JournalError`` if the journal cannot be read any further, or a failure has closed it.
-        public mutating func next() async throws -> Element? {
-            switch try await reading.next() {
-            case nil: nil
-            case .gap(let gap): .gap(gap)
-            case .record(let record): .event(record)
+        @inlinable
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws(any Error) -> Element? {
+            while true {
+                if let step = reading.takeRecord() { return step }
+                guard try await reading.readOn() else { return nil }
             }
         }
     }

@@ -36,7 +36,7 @@ final class ProjectionFollower<State: Projection>: @unchecked Sendable {
         do {
             while let portion = try await reading.nextPortion() {
                 shared.change(to: portion.position) { state in
-                    for step in portion.steps { rules.apply(step, to: &state) }
+                    for step in portion.steps.reversed() { rules.apply(step, portion.payloads, to: &state) }
                 }
                 last = portion.last ?? last
                 if isDue { await save() }

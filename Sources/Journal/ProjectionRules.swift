@@ -14,12 +14,13 @@ struct ProjectionRules<State: Projection> {
         }
     }
 
-    func apply(_ step: StoredStep, to state: inout State) {
+    /// - Parameter payloads: those of the step's portion.
+    func apply(_ step: StoredStep, _ payloads: [UInt8], to state: inout State) {
         switch step {
         case .gap(let gap): state.eventsAreMissing(gap)
         case .record(let record):
             for rule in rules[EventName(record.name)] ?? [] {
-                if let gap = rule(&state, record) { state.eventsAreMissing(gap) }
+                if let gap = rule(&state, record, payloads) { state.eventsAreMissing(gap) }
             }
         }
     }

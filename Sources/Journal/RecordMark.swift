@@ -15,7 +15,7 @@ struct RecordMark: Codable, Hashable, Sendable {
         number = record.number
     }
 
-    init(_ record: JournalRecord) {
+    init(_ record: StoredRecord) {
         position = record.position
         incarnation = record.context.id.incarnation
         number = record.context.id.number

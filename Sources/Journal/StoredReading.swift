@@ -3,6 +3,8 @@ package final class StoredReading {
     private let journal: StoredJournal
     private let cursor: JournalCursor
     private var rest: ArraySlice<StoredStep> = []
+    /// The payloads of the portion that `rest` belongs to.
+    private var payloads: [UInt8] = []
 
     /// The position up to which the files were read; events before it may still come from ``next()``.
     package var position: UInt64 { cursor.position }
@@ -23,9 +25,10 @@ package final class StoredReading {
             if cursor.isAtEnd { return nil }
             if cursor.isOutdated { try journal.readCatalog() }
             rest = try cursor.read(to: .init(catalog: journal.catalog, end: nil))[...]
+            payloads = cursor.takePayloads()
         }
         return switch rest.removeFirst() {
-        case .record(let record): .event(record)
+        case .record(let record): .event(record.withPayload(from: payloads))
         case .gap(let gap): .gap(gap)
         }
     }

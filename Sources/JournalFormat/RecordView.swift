@@ -62,63 +62,71 @@ package struct RecordView {
         return UnsafeRawBufferPointer(rebasing: bytes[offset..<(offset + count)])
     }
 
-    /// Whether the event has this name, byte for byte.
-    package func isNamed(_ name: UnsafeRawBufferPointer) -> Bool {
-        guard nameBytes == name.count, let own = part(RecordLayout.headBytes, nameBytes) else { return false }
-        return own.elementsEqual(name)
+    private var nameText: UnsafeRawBufferPointer {
+        part(RecordLayout.headBytes, nameBytes) ?? .init(start: nil, count: 0)
     }
 
-    package var name: String {
-        String(decoding: part(RecordLayout.headBytes, nameBytes) ?? .init(start: nil, count: 0), as: UTF8.self)
+    private var originText: UnsafeRawBufferPointer {
+        part(RecordLayout.headBytes + nameBytes, originBytes) ?? .init(start: nil, count: 0)
     }
+
+    /// Whether the event has this name, byte for byte.
+    package func isNamed(_ name: UnsafeRawBufferPointer) -> Bool { nameText.hasBytes(of: name) }
+
+    /// Whether this process published the event; names are compared byte for byte.
+    package func isFrom(_ origin: UnsafeRawBufferPointer) -> Bool { originText.hasBytes(of: origin) }
+
+    package var name: String { String(decoding: nameText, as: UTF8.self) }
+
+    /// The same as ``name``, shared with the record before if that has the same name.
+    package func name(sharing texts: inout RecordTexts) -> String { texts.name(nameText) }
 
     /// The name of the process that published the event.
-    package var origin: String {
-        let bytes = part(RecordLayout.headBytes + nameBytes, originBytes) ?? .init(start: nil, count: 0)
-        return String(decoding: bytes, as: UTF8.self)
-    }
+    package var origin: String { String(decoding: originText, as: UTF8.self) }
 
     /// The event's context and payload.
     ///
     /// - Returns: Nil if the parts do not fit into the record; no writer of this version leaves such a record.
-    package func event() -> (context: EventContext, payload: UnsafeRawBufferPointer)? {
-        parts().map { ($0.context, $0.payload) }
+    package func event(
+        sharing texts: inout RecordTexts
+    ) -> (context: EventContext, payload: UnsafeRawBufferPointer)? {
+        parts(&texts).map { ($0.context, $0.payload) }
     }
 
     /// Whether the event was owed to receivers when it was recorded.
     package var isOwed: Bool { flags & RecordLayout.isOwed != 0 }
 
-    /// The same as ``event()``, with the receivers that the event is owed to.
+    /// The same as ``event(sharing:)``, with the receivers that the event is owed to.
     package func owedEvent() -> (context: EventContext, owed: [OwedReceiver], payload: UnsafeRawBufferPointer)? {
-        parts().map { ($0.context, Self.receivers(in: $0.owed), $0.payload) }
+        var texts = RecordTexts()
+        return parts(&texts).map { ($0.context, Self.receivers(in: $0.owed), $0.payload) }
     }
 
     /// - Returns: The context, the bytes of the receivers that the event is owed to, and the payload.
-    private func parts()
+    private func parts(
+        _ texts: inout RecordTexts
+    )
         -> (context: EventContext, owed: UnsafeRawBufferPointer, payload: UnsafeRawBufferPointer)?
     {
         var offset = RecordLayout.headBytes + nameBytes + originBytes
-        let id = EventID(origin: origin, incarnation: incarnation, number: number)
-        func identity() -> EventID? {
+        let own = RecordTexts.source(&texts.own, originText, incarnation: incarnation)
+        func identity(_ last: inout EventSource?) -> EventID? {
             guard let head = part(offset, RecordLayout.identityBytes) else { return nil }
             let count = Int(head.number(at: 16, as: UInt16.self))
             guard let origin = part(offset + RecordLayout.identityBytes, count) else { return nil }
             offset += RecordLayout.identityBytes + count
-            return EventID(
-                origin: String(decoding: origin, as: UTF8.self),
-                incarnation: head.number(at: 0),
-                number: head.number(at: 8)
-            )
+            let source = RecordTexts.source(&last, origin, incarnation: head.number(at: 0))
+            return EventID(source: source, number: head.number(at: 8))
         }
         var cause: EventID?
         var root: EventID?
         var traceparent: Traceparent?
         if flags & RecordLayout.hasCause != 0 {
-            cause = identity()
+            cause = identity(&texts.cause)
             if cause == nil { return nil }
         }
         if flags & RecordLayout.hasRoot != 0 {
-            root = identity()
+            root = identity(&texts.root)
             if root == nil { return nil }
         }
         if flags & RecordLayout.hasTraceparent != 0 {
@@ -128,7 +136,7 @@ package struct RecordView {
         }
         var bookmark: WorkerBookmark?
         if flags & RecordLayout.hasBookmark != 0 {
-            bookmark = readBookmark(at: offset)
+            bookmark = readBookmark(at: offset, origin: own.origin)
             guard let bookmark else { return nil }
             let worker = bytes.number(at: offset, as: UInt16.self)
             offset += RecordLayout.bookmarkHeadBytes + Int(worker) + bookmark.bookmark.bytes.count
@@ -149,7 +157,7 @@ package struct RecordView {
         }
         guard let payload = part(offset, bytes.count - offset) else { return nil }
         let context = EventContext(
-            id: id,
+            id: EventID(source: own, number: number),
             nanosecondsSinceEpoch: time,
             attempt: attempt,
             cause: cause,
@@ -160,7 +168,7 @@ package struct RecordView {
         return (context, owed, payload)
     }
 
-    /// The receivers in the bytes that ``parts()`` has found.
+    /// The receivers in the bytes that ``parts(_:)`` has found.
     private static func receivers(in bytes: UnsafeRawBufferPointer) -> [OwedReceiver] {
         var receivers: [OwedReceiver] = []
         var offset = 0
@@ -174,7 +182,7 @@ package struct RecordView {
         return receivers
     }
 
-    private func readBookmark(at offset: Int) -> WorkerBookmark? {
+    private func readBookmark(at offset: Int, origin: String) -> WorkerBookmark? {
         guard let head = part(offset, RecordLayout.bookmarkHeadBytes) else { return nil }
         let worker = Int(head.number(at: 0, as: UInt16.self))
         let count = Int(head.number(at: 2, as: UInt16.self))
@@ -189,7 +197,9 @@ package struct RecordView {
 
     /// The event's bookmark; nil if the event has none, or if the record's parts do not fit.
     package var bookmark: WorkerBookmark? {
-        flags & RecordLayout.hasBookmark == 0 ? nil : event()?.context.bookmark
+        if flags & RecordLayout.hasBookmark == 0 { return nil }
+        var texts = RecordTexts()
+        return event(sharing: &texts)?.context.bookmark
     }
 
     /// The bookmarks in a record of bookmarks; nil if the record's parts do not fit.

@@ -143,6 +143,8 @@ struct SegmentFixture {
 /// The result of reading a segment's bytes.
 struct SegmentReading: Equatable {
     var events: [SegmentFixture.Event] = []
+    /// The sources of the events.
+    var sources: [EventSource] = []
     var damages: [SegmentDamage] = []
     var tables: [BookmarkTable?] = []
     var notes: [CustodyNote?] = []
@@ -168,6 +170,7 @@ struct SegmentReading: Equatable {
         }
         var walk = SegmentWalk(of: head)
         var length = window
+        var texts = RecordTexts()
         while end == nil {
             let start = min(walk.offset, whole.count)
             let stop = min(whole.count, start + min(length, whole.count))
@@ -183,14 +186,16 @@ struct SegmentReading: Equatable {
             case .end(let end): self.end = end
             case .record(let record):
                 length = window
-                guard let (context, receivers, payload) = record.owedEvent() else {
+                guard let (context, payload) = record.event(sharing: &texts), let owedEvent = record.owedEvent() else {
                     mistake = "a record whose parts do not fit"
                     return
                 }
-                if record.isOwed { owed.append(receivers) }
+                if record.isOwed { owed.append(owedEvent.owed) }
+                let name = record.name(sharing: &texts)
                 events.append(
-                    .init(position: record.position, name: record.name, context: "\(context)", payload: Array(payload))
+                    .init(position: record.position, name: name, context: "\(context)", payload: Array(payload))
                 )
+                sources.append(context.id.source)
             }
         }
         isShort = end != .closed && whole.count < head.segmentBytes

@@ -19,6 +19,23 @@ struct SegmentWalkTests {
         #expect(!SegmentReading(closed.bytes, window: window).isReported)
     }
 
+    @Test("Records in a row share their source; another incarnation or spelling of the origin is a source of its own")
+    func sharedSources() throws {
+        // The letter é in one scalar, and in two.
+        let origins: [(origin: String, incarnation: UInt64)] = [
+            ("\u{E9}", 1), ("\u{E9}", 1), ("\u{E9}", 2), ("e\u{301}", 2), ("e\u{301}", 2), ("", 2), ("", 2),
+        ]
+        var segment = SegmentFixture()
+        for (number, (origin, incarnation)) in zip(UInt64(1)..., origins) {
+            let id = EventID(origin: origin, incarnation: incarnation, number: number)
+            try segment.append(payload: [], context: EventContext(id: id, nanosecondsSinceEpoch: number))
+        }
+        let reading = SegmentReading(segment.bytes)
+        #expect(reading.events == segment.events)
+        let areShared = zip(reading.sources, reading.sources.dropFirst()).map { $0 === $1 }
+        #expect(areShared == [true, false, false, true, false, true])
+    }
+
     @Test("A head is read as it was written")
     func head() throws {
         let segment = SegmentFixture()

@@ -1,0 +1,170 @@
+import BridgePlatform
+import DomainEvents
+import Locks
+import Testing
+
+@testable import Journal
+
+/// The events of these tests fill two segments and a part of the third one.
+///
+/// The first portion ends in the second segment, so the reading ahead opens the third one.
+@Suite("Reading ahead in a journal")
+struct ReadingAheadTests {
+    private static let count = 400
+    /// How many events a portion has.
+    private static let portion = 256
+    private static let text = String(repeating: "x", count: 300)
+
+    private static func journal(
+        on storage: FaultyStorage,
+        retention: JournalRetention = .everything
+    ) throws -> (EventJournal, EventPublisher) {
+        var settings = JournalCore.Settings()
+        settings.retention = retention
+        settings.segmentBytes = 64 << 10
+        let journal = try EventJournal(storage, at: "test", lock: nil, settings)
+        let publisher = EventPublisher()
+        try journal.record(Counted.self, of: publisher)
+        publish(0..<count, publisher)
+        return (journal, publisher)
+    }
+
+    private static func publish(_ numbers: Range<Int>, _ publisher: EventPublisher) {
+        for number in numbers { publisher.publish(Counted(number: number, text: text)) }
+    }
+
+    /// A reading ahead that waits before it opens the third segment.
+    private struct HeldReading {
+        let isHeld = DoneFlag()
+        let baton = Baton()
+
+        init(on storage: FaultyStorage) {
+            let (isHeld, baton) = (isHeld, baton)
+            storage.onNextOpening {
+                storage.onNextOpening {
+                    storage.onNextOpening {
+                        isHeld.set()
+                        baton.take()
+                    }
+                }
+            }
+        }
+    }
+
+    @Test("Retention that overtakes the reading ahead makes a gap behind what was read", .timeLimit(.minutes(2)))
+    func overtaken() async throws {
+        let scratch = try ScratchJournal()
+        let storage = try FaultyStorage(at: scratch.path)
+        let (journal, publisher) = try Self.journal(on: storage, retention: JournalRetention(bytes: 8 * (64 << 10)))
+        let held = HeldReading(on: storage)
+        var iterator = journal.events(of: Counted.self, after: 0).makeAsyncIterator()
+        var reached: UInt64 = 0
+        var gaps: [JournalGap] = []
+        var isReleased = false
+        while reached < 5_000, let step = try await iterator.next() {
+            switch step {
+            case .event(let entry):
+                #expect(entry.position == reached + 1 && entry.event.number == Int(reached))
+                reached = entry.position
+            case .gap(let gap):
+                #expect(gap.positions?.lowerBound == reached + 1)
+                reached += gap.count
+                gaps.append(gap)
+            }
+            if isReleased { continue }
+            isReleased = true
+            await held.isHeld.wait()
+            Self.publish(Self.count..<5_000, publisher)
+            while try scratch.segments.contains(SegmentCatalog.fileName(of: 3)) { await Task.yield() }
+            held.baton.handOver()
+        }
+        #expect(reached == 5_000)
+        #expect(!gaps.isEmpty && gaps.allSatisfy { $0.reason == .removed })
+        let begin = try #require(gaps.first?.positions?.lowerBound)
+        #expect((UInt64(Self.portion) + 1...UInt64(Self.count)).contains(begin))
+        await journal.close()
+    }
+
+    @Test("An error of the reading ahead is told once, behind what was read before it", .timeLimit(.minutes(1)))
+    func failure() async throws {
+        let scratch = try ScratchJournal()
+        let storage = try FaultyStorage(at: scratch.path)
+        let (journal, _) = try Self.journal(on: storage)
+        // The first failure ends a portion, the second one leaves a portion without steps.
+        storage.failNextOpenings(2, after: 2)
+        var iterator = journal.events(of: Counted.self, after: 0, follows: false).makeAsyncIterator()
+        var (found, errors): ([Int], [Int]) = ([], [])
+        while found.count < Self.count, errors.count < 3 {
+            do {
+                guard case .event(let entry)? = try await iterator.next() else { break }
+                found.append(entry.event.number)
+            } catch {
+                errors.append(found.count)
+            }
+        }
+        #expect(found == Array(0..<Self.count))
+        #expect(errors.count == 1 && errors.allSatisfy { $0 > Self.portion })
+        #expect(try await iterator.next() == nil)
+        await journal.close()
+    }
+
+    @Test("A reader that is cancelled does not wait for the reading ahead, and loses nothing", .timeLimit(.minutes(1)))
+    func cancelled() async throws {
+        let scratch = try ScratchJournal()
+        let storage = try FaultyStorage(at: scratch.path)
+        let (journal, _) = try Self.journal(on: storage)
+        let held = HeldReading(on: storage)
+        let reading = JournalReading(journal.core, JournalQuery(), after: 0, follows: false)
+        let isCancelled = DoneFlag()
+        let first = Task {
+            var count = 0
+            while try await reading.readOn() {
+                while reading.takeNext() != nil { count += 1 }
+                await isCancelled.wait()
+            }
+            return count
+        }
+        await held.isHeld.wait()
+        first.cancel()
+        isCancelled.set()
+        #expect(try await first.value == Self.portion)
+        held.baton.handOver()
+        var rest = 0
+        while try await reading.readOn() {
+            while reading.takeNext() != nil { rest += 1 }
+        }
+        #expect(rest == Self.count - Self.portion)
+        await journal.close()
+    }
+
+    @Test("A reader may be released while it reads ahead", .timeLimit(.minutes(1)))
+    func released() async throws {
+        let scratch = try ScratchJournal()
+        let storage = try FaultyStorage(at: scratch.path)
+        let (journal, _) = try Self.journal(on: storage)
+        let held = HeldReading(on: storage)
+        for try await _ in journal.records(after: 0) { break }
+        await held.isHeld.wait()
+        held.baton.handOver()
+        #expect(try await journal.numbers().found == Array(0..<Self.count))
+        await journal.close()
+    }
+
+    @Test("A reader that read ahead to the end looks again before it ends", .timeLimit(.minutes(1)))
+    func endAgain() async throws {
+        let scratch = try ScratchJournal()
+        let journal = try scratch.open()
+        let publisher = EventPublisher()
+        try journal.record(Counted.self, of: publisher)
+        Self.publish(0..<Self.portion, publisher)
+        var found: [Int] = []
+        for try await step in journal.events(of: Counted.self, after: 0, follows: false) {
+            guard case .event(let entry) = step else { break }
+            found.append(entry.event.number)
+            // The reading ahead has begun, for a journal that has no more events.
+            if found.count == 1 { publisher.publish(Counted(number: Self.portion)) }
+        }
+        #expect(found == Array(0...Self.portion))
+        await journal.close()
+    }
+}
