@@ -19,7 +19,7 @@ struct SegmentWalkTests {
         #expect(!SegmentReading(closed.bytes, window: window).isReported)
     }
 
-    @Test("Records in a row share their source; another incarnation or spelling of the origin is a source of its own")
+    @Test("Records in a row share their source; another incarnation or spelling makes another source and name")
     func sharedSources() throws {
         // The letter é in one scalar, and in two.
         let origins: [(origin: String, incarnation: UInt64)] = [
@@ -28,10 +28,14 @@ struct SegmentWalkTests {
         var segment = SegmentFixture()
         for (number, (origin, incarnation)) in zip(UInt64(1)..., origins) {
             let id = EventID(origin: origin, incarnation: incarnation, number: number)
-            try segment.append(payload: [], context: EventContext(id: id, nanosecondsSinceEpoch: number))
+            let context = EventContext(id: id, nanosecondsSinceEpoch: number)
+            try segment.append(payload: [], name: origin, context: context)
         }
         let reading = SegmentReading(segment.bytes)
         #expect(reading.events == segment.events)
+        let texts = origins.map { Array($0.origin.utf8) }
+        #expect(reading.events.map { Array($0.name.utf8) } == texts)
+        #expect(reading.sources.map { Array($0.origin.utf8) } == texts)
         let areShared = zip(reading.sources, reading.sources.dropFirst()).map { $0 === $1 }
         #expect(areShared == [true, false, false, true, false, true])
     }

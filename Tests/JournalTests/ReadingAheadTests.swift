@@ -1,4 +1,3 @@
-import BridgePlatform
 import DomainEvents
 import Locks
 import Testing
