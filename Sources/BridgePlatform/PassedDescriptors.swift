@@ -13,7 +13,7 @@ package struct PassedDescriptors: Equatable, Sendable {
     package let names: [String]
 
     /// The first number after those of the standard streams.
-    private static let first: CInt = 3
+    package static let first: CInt = 3
 
     private static let processVariable = "LISTEN_PID"
     private static let countVariable = "LISTEN_FDS"
@@ -26,20 +26,25 @@ package struct PassedDescriptors: Equatable, Sendable {
     /// - Parameters:
     ///   - environment: reads a variable.
     ///   - process: the number of this process.
+    ///   - first: the number of the first descriptor.
     /// - Returns: The descriptors; nil if none were passed.
-    package init?(environment: (String) -> String?, process: pid_t) throws(PassedDescriptorsError) {
+    package init?(
+        environment: (String) -> String?,
+        process: pid_t,
+        first: CInt = Self.first
+    ) throws(PassedDescriptorsError) {
         guard let stated = environment(Self.processVariable), let text = environment(Self.countVariable) else {
             return nil
         }
         guard let receiver = pid_t(stated), receiver > 0 else {
             throw .malformed(Self.processVariable, found: stated)
         }
-        guard let count = CInt(text), count >= 0, count < CInt.max - Self.first else {
+        guard let count = CInt(text), count >= 0, count < CInt.max - first else {
             throw .malformed(Self.countVariable, found: text)
         }
         if count == 0 { return nil }
         guard receiver == process else { throw .forAnotherProcess(receiver, own: process) }
-        numbers = Self.first..<(Self.first + count)
+        numbers = first..<(first + count)
         names =
             environment(Self.namesVariable)?.split(separator: ":", omittingEmptySubsequences: false).map(String.init)
             ?? []

@@ -12,7 +12,8 @@ package final class PassedSocket: ListeningSocket {
     /// Takes the one socket that a service manager has passed, and removes from the environment the variables
     /// that announce the socket.
     ///
-    /// Call it at the beginning of `main`, because it changes the environment. A second call finds nothing to take.
+    /// Call it at the beginning of `main`, because it changes the environment, and closes descriptors that it refuses.
+    /// A second call finds nothing to take.
     /// - Returns: The socket; nil if no manager has passed anything.
     package static func take(user: UInt32 = CurrentProcess.user) throws(PassedSocketError) -> PassedSocket? {
         defer { PassedDescriptors.forget() }
@@ -22,9 +23,24 @@ package final class PassedSocket: ListeningSocket {
         } catch {
             throw .descriptors(error)
         }
-        guard let passed, let number = passed.numbers.first else { return nil }
-        guard passed.numbers.count == 1 else { throw .several(passed.numbers.count, names: passed.names) }
-        return try PassedSocket(owning: number, named: passed.names.first, user: user)
+        guard let passed else { return nil }
+        return try take(from: passed, user: user)
+    }
+
+    /// Takes the one socket among the descriptors; closes them all if there are several.
+    package static func take(
+        from passed: PassedDescriptors,
+        user: UInt32 = CurrentProcess.user
+    ) throws(PassedSocketError) -> PassedSocket {
+        guard passed.numbers.count == 1 else {
+            // The count is the manager's: the first number that is not open is the end.
+            for number in passed.numbers {
+                guard FileDescriptor.isOpen(number) else { break }
+                FileDescriptor(owning: number).close()
+            }
+            throw .several(passed.numbers.count, names: passed.names)
+        }
+        return try PassedSocket(owning: passed.numbers.lowerBound, named: passed.names.first, user: user)
     }
 
     /// Takes ownership of a descriptor, which no other code may close from now on; closes the descriptor if it is not

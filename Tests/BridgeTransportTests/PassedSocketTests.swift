@@ -61,14 +61,33 @@ struct PassedSocketTests {
     func forgotten() async {
         await #expect(processExitsWith: .success) {
             setenv("LISTEN_PID", "\(getpid())", 1)
-            setenv("LISTEN_FDS", "2", 1)
+            setenv("LISTEN_FDS", "two", 1)
             setenv("LISTEN_FDNAMES", "a:b", 1)
             let error = #expect(throws: PassedSocketError.self) { try PassedSocket.take() }
-            #expect(error == .several(2, names: ["a", "b"]))
+            #expect(error == .descriptors(.malformed("LISTEN_FDS", found: "two")))
             for variable in ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"] { #expect(getenv(variable) == nil) }
             let again = try PassedSocket.take()
             #expect(again == nil)
         }
+    }
+
+    @Test("is refused if it is one of several descriptors, and all of them are closed")
+    func several() throws {
+        let pipe = try FileDescriptor.pipe()
+        // Above the numbers of most files that other tests open meanwhile, and below the lowest limit of a process.
+        let first = try FileDescriptor.duplicate(pipe.writing.rawValue, atLeast: 200).release()
+        let second = try FileDescriptor.duplicate(pipe.writing.rawValue, atLeast: first + 1).release()
+        try #require(second == first + 1)
+        let passed = try #require(
+            try PassedDescriptors(
+                environment: { ["LISTEN_PID": "42", "LISTEN_FDS": "2", "LISTEN_FDNAMES": "a:b"][$0] },
+                process: 42,
+                first: first
+            )
+        )
+        let error = #expect(throws: PassedSocketError.self) { try PassedSocket.take(from: passed) }
+        #expect(error == .several(2, names: ["a", "b"]))
+        #expect(!FileDescriptor.isOpen(first) && !FileDescriptor.isOpen(second))
     }
 
     private static func aPipe() throws -> CInt {
