@@ -67,8 +67,7 @@ public struct DeliveryError: Error, Sendable, CustomStringConvertible {
     /// The name of the event.
     public var event: String { report.event }
 
-    /// The event's identity, even if the event was not published; nil if only the call, name or bookmark was at fault,
-    /// or if a worker does not take a dead letter's event again.
+    /// The event's identity, even if the event was not published; nil if only the call, name or bookmark was at fault.
     public var id: EventID? { report.id }
 
     /// The process that could not take or handle the event; nil for this process, or if no single process failed.

@@ -226,7 +226,7 @@ extension EventRouter {
             outcome = try offer(letter)
         } catch {
             deadLetters.putBack(letter)
-            throw error
+            throw error.identified(by: letter.event.context.id)
         }
         deadLetters.roomWasMade()
         return Redelivery(receiver: letter.receiver, outcome: outcome)

@@ -72,10 +72,11 @@ struct RedeliveryTests {
     )
     func noRoom(policy: OverflowPolicy) throws {
         let peer = worker(policy)
-        let (letter, _) = try makeLetter()
+        let (letter, event) = try makeLetter()
         for _ in 0..<16 { try put("Else", for: peer) }
         let error = #expect(throws: DeliveryError.self) { try bench.router.redeliver(letter) }
         #expect(error?.code == .outboxFull)
+        #expect(error?.id?.number == event)
         #expect(bench.router.deadLetters?.letters.map(\.number) == [letter])
         #expect(peer.link.retireForGood().allSatisfy { $0.name == "Else" })
     }
@@ -129,7 +130,7 @@ struct RedeliveryTests {
     )
     func notTaken(isLeaving: Bool) throws {
         let peer = worker(.wait)
-        let (letter, _) = try makeLetter()
+        let (letter, event) = try makeLetter()
         if isLeaving {
             bench.router.exchange(adding: [], leaving: [peer])
         } else {
@@ -137,6 +138,7 @@ struct RedeliveryTests {
         }
         let error = #expect(throws: DeliveryError.self) { try bench.router.redeliver(letter) }
         #expect(error?.code == .workerUnavailable)
+        #expect(error?.id?.number == event)
         #expect(error?.description.contains(isLeaving ? "it is being removed" : "it was stopped") == true)
         #expect(bench.router.deadLetters?.letters.map(\.number) == [letter])
         // Other workers get such events instead of a leaving one: so it has rejected nothing.
