@@ -29,7 +29,8 @@ struct BookmarkRecordTests {
         let segment = try Self.made()
         let before = SegmentReading(segment.bytes, searched: segment.end + 64)
         #expect(before.events == segment.events && before.tables.count == 1 && !before.isReported)
-        for offset in share(of: Array(SegmentHead.byteCount..<segment.end)) {
+        var random = SeededGenerator.announced()
+        for offset in share(of: Array(SegmentHead.byteCount..<segment.end), using: &random) {
             for bit in 0..<8 {
                 var bytes = segment.bytes
                 bytes[offset] ^= 1 << UInt8(bit)

@@ -42,7 +42,8 @@ struct NoteRecordTests {
         let segment = try Self.made()
         let before = SegmentReading(segment.bytes, searched: segment.end + 64)
         #expect(before.notes == segment.notes && before.owed.count == 1 && !before.isReported)
-        for offset in share(of: Array(SegmentHead.byteCount..<segment.end)) {
+        var random = SeededGenerator.announced()
+        for offset in share(of: Array(SegmentHead.byteCount..<segment.end), using: &random) {
             for bit in 0..<8 {
                 var bytes = segment.bytes
                 bytes[offset] ^= 1 << UInt8(bit)

@@ -68,13 +68,14 @@ struct SegmentWalkTests {
 
     @Test("J3: with any bit flipped, a segment is read whole and equal, or it is reported", .timeLimit(.minutes(10)))
     func flippedBits() throws {
+        var random = SeededGenerator.announced()
         for closed in [false, true] {
             let segment = try SegmentFixture.made(closed: closed)
             // After the records there are only zeros; some of them are enough.
             let byteCount = min(segment.bytes.count, segment.end + 64)
             var (equal, reported) = (0, 0)
             var bytes = segment.bytes
-            for bit in share(of: Array(0..<(byteCount * 8))) {
+            for bit in share(of: Array(0..<(byteCount * 8)), using: &random) {
                 bytes[bit / 8] ^= 1 << UInt8(bit % 8)
                 let reading = SegmentReading(bytes, searched: byteCount)
                 if reading.isReported {

@@ -72,7 +72,8 @@ struct BookmarkTests {
         let name = try #require(try scratch.segments.first)
         let end = journal.core.lock.withLock { journal.core.writer.offset }
         await journal.close()
-        let ends = share(of: Array(SegmentHead.byteCount...end))
+        var random = SeededGenerator.announced()
+        let ends = share(of: Array(SegmentHead.byteCount...end), using: &random)
         for cut in ends {
             let left = try whole.copied()
             if cut % 2 == 0 {

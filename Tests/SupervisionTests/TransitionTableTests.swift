@@ -578,10 +578,11 @@ import Testing
 
     @Test(arguments: RestartStrategy.allCases, [false, true])
     func everyTwoInputsWhileChildrenComeAndGoKeepTheInvariants(strategy: RestartStrategy, startsInSequence: Bool) {
+        var random = SeededGenerator.announced()
         let inputs = Self.inputs + Self.membershipInputs
         for state in Self.states + Self.membershipStates {
             for first in inputs {
-                for second in share(of: Self.membershipInputs + [first]) {
+                for second in share(of: Self.membershipInputs + [first], using: &random) {
                     let simulation = Simulation(
                         state.name.hasPrefix("added") || state.name.hasPrefix("removed")
                             ? [] : [child("a"), child("b", restart: .transient)],
@@ -604,10 +605,11 @@ import Testing
 
     @Test(arguments: RestartStrategy.allCases)
     func everyTwoInputsDuringAReplacementKeepTheInvariants(strategy: RestartStrategy) {
+        var random = SeededGenerator.announced()
         let inputs = Self.inputs + Self.successorInputs + Self.membershipInputs
         for state in Self.replacementStates {
             for first in inputs {
-                for second in share(of: inputs) {
+                for second in share(of: inputs, using: &random) {
                     let simulation = Simulation([child("a"), child("b", restart: .transient)], strategy: strategy)
                     state.reach(simulation)
                     for input in [first, second] {
