@@ -13,17 +13,28 @@ struct EndRecord {
     private(set) var hasSaidGoodbye = false
     /// Whether the host has requested the end, or brought it about.
     private(set) var isEndedByHost = false
+    private var isSignalled = false
     private(set) var fault: Fault?
 
     /// Whether the incarnation ended, or is ending, without an orderly goodbye: by itself, or for a fault that the host
     /// found.
     var isCrash: Bool { !hasSaidGoodbye && (fault != nil || !isEndedByHost) }
 
+    /// The reason for the end of the process: with the limit of its box that the process had reached, unless the host
+    /// has signalled the process, which is reason enough.
+    func explanation(of reason: ExitReason, in box: WorkerBox?, _ usage: ResourceUsage?) -> ExitReason {
+        guard let box, !isSignalled else { return reason }
+        return box.explanation(of: reason, usage)
+    }
+
     /// The worker has said an orderly goodbye: it has finished what it had.
     mutating func goodbyeReceived() { hasSaidGoodbye = true }
 
     /// The host has signalled the process.
-    mutating func signalWasSent() { isEndedByHost = true }
+    mutating func signalWasSent() {
+        isEndedByHost = true
+        isSignalled = true
+    }
 
     /// The host has requested the end: a fault that was found just before does not count.
     mutating func endWasRequested() {

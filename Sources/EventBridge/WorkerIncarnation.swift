@@ -195,9 +195,8 @@ final class WorkerIncarnation: HostSession, @unchecked Sendable {
 
     private func processExited(_ reason: ExitReason) {
         let usage = lock.withLock { started?.process }?.usage
-        let reason = specification.box?.explanation(of: reason, usage) ?? reason
         lock.withLock {
-            exit = reason
+            exit = end.explanation(of: reason, in: specification.box, usage)
             started?.usage = usage
         }
         tellProcessEnd()

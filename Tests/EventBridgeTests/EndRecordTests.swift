@@ -69,4 +69,21 @@ struct EndRecordTests {
         let late = asked.faultWasFound(Self.violation)
         #expect(!late)
     }
+
+    @Test("the limit of a box is named for a process that the host has not signalled")
+    func limit() {
+        let killed = ExitReason.signaled(number: 9, coreDumped: false)
+        let box = WorkerBox(memory: 1 << 30, processorTime: .seconds(1))
+        for (limit, usage) in [
+            (ResourceLimit.memory, ResourceUsage(userTime: .zero, systemTime: .zero, peakMemory: 1 << 30)),
+            (ResourceLimit.processorTime, ResourceUsage(userTime: .seconds(1), systemTime: .zero, peakMemory: nil)),
+        ] {
+            var record = EndRecord()
+            record.endWasRequested()
+            #expect(record.explanation(of: killed, in: box, usage).exceededLimit == limit)
+            #expect(record.explanation(of: killed, in: nil, usage) == killed)
+            record.signalWasSent()
+            #expect(record.explanation(of: killed, in: box, usage) == killed)
+        }
+    }
 }
