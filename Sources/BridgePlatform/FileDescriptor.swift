@@ -60,6 +60,25 @@ package struct FileDescriptor: ~Copyable, Sendable {
         }
     }
 
+    /// Copies what lies at `offset` of a file; fewer bytes than asked for mean that the file has no more.
+    func read(
+        at offset: Int,
+        into buffer: UnsafeMutableRawBufferPointer,
+        _ operation: @autoclosure () -> String
+    ) throws(SystemError) -> Int {
+        let number = rawValue
+        var done = 0
+        while done < buffer.count {
+            let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
+            let count = try SystemError.check(operation()) {
+                pread(number, rest.baseAddress, rest.count, off_t(offset + done))
+            }
+            if count == 0 { break }
+            done += count
+        }
+        return done
+    }
+
     package static func isOpen(_ number: CInt) -> Bool {
         fcntl(number, F_GETFD) != -1
     }

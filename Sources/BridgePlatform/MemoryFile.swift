@@ -71,16 +71,7 @@ package final class MemoryFile: Sendable {
 
     /// Copies what lies at `offset`; fewer bytes than asked for mean that the file has no more.
     package func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int {
-        var done = 0
-        while done < buffer.count {
-            let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
-            let count = try SystemError.check("reading a memory file") {
-                pread(file.rawValue, rest.baseAddress, rest.count, off_t(offset + done))
-            }
-            if count == 0 { break }
-            done += count
-        }
-        return done
+        try file.read(at: offset, into: buffer, "reading a memory file")
     }
 
     /// Maps the whole file for reading; nil if that fails, or if the file could become shorter.

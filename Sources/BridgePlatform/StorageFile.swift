@@ -37,16 +37,7 @@ package final class StorageFile: Sendable {
 
     /// Copies what lies at `offset`; fewer bytes than asked for mean that the file has no more.
     package func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int {
-        var done = 0
-        while done < buffer.count {
-            let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
-            let count = try SystemError.check("reading \(name)") {
-                pread(descriptor.rawValue, rest.baseAddress, rest.count, off_t(offset + done))
-            }
-            if count == 0 { break }
-            done += count
-        }
-        return done
+        try descriptor.read(at: offset, into: buffer, "reading \(name)")
     }
 
     /// Writes all of the bytes at `offset`.
