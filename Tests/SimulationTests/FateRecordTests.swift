@@ -44,7 +44,7 @@ struct FateRecordTests {
     /// A record of these settlements, each of which is right.
     private func record(_ steps: FateRecord.Settlement...) -> FateRecord {
         var record = FateRecord()
-        for step in steps { #expect(record.settled(step, by: "one") { _ in true } == nil) }
+        for step in steps { #expect(record.settled(step, by: "one") { _ in "E" } == nil) }
         return record
     }
 
@@ -70,7 +70,7 @@ struct FateRecordTests {
     func settledTwice() {
         var record = record(.acknowledged(id(1)), .refused(id(2)))
         func found(_ settlement: FateRecord.Settlement, hasCome: Bool = true) -> String? {
-            record.settled(settlement, by: "one") { _ in hasCome }
+            record.settled(settlement, by: "one") { _ in hasCome ? "E" : nil }
         }
         #expect(found(.acknowledged(id(1))) == "one acknowledges \(id(1)) again")
         #expect(found(.refused(id(1))) == "one refuses \(id(1)), which it has acknowledged")
@@ -83,12 +83,15 @@ struct FateRecordTests {
     @Test("Two members of a pool that handle one event are named, two other workers are not")
     func pool() {
         var record = FateRecord()
-        record.addPool(["one", "two"])
+        record.addPool(["one", "two"]) { $0 == "Shared" }
         for worker in ["one", "other"] {
-            #expect(record.settled(.acknowledged(id(1)), by: worker) { _ in true } == nil)
+            #expect(record.settled(.acknowledged(id(1)), by: worker) { _ in "Shared" } == nil)
         }
-        let found = record.settled(.acknowledged(id(1)), by: "two") { _ in true }
+        let found = record.settled(.acknowledged(id(1)), by: "two") { _ in "Shared" }
         #expect(found == "two acknowledges \(id(1)), which one of the same pool has acknowledged")
+        for worker in ["one", "two"] {
+            #expect(record.settled(.acknowledged(id(2)), by: worker) { _ in "ForEveryMember" } == nil)
+        }
     }
 
     @Test("A dead letter that is there twice, or was acknowledged, is named")
@@ -154,6 +157,27 @@ struct FateRecordTests {
         InMemoryWorker("one", subscribes: [Asked.self]) { publisher in
             [publisher.subscribe(to: Asked.self) { (_: Asked) in handled.handles() }]
         }
+    }
+
+    @Test("All members of a pool may handle an event that is for every member, or that they ask for themselves")
+    func everyMember() async {
+        let reason = await failure { world in
+            let publisher = EventPublisher()
+            let pool = WorkerPool(2).toEveryMember(Asked.self)
+            let worker = InMemoryWorker("pool", subscribes: [Asked.self], pool: pool) { publisher in
+                [
+                    publisher.subscribe(to: Asked.self) { (_: Asked) in },
+                    publisher.subscribe(to: Measured.self) { (_: Measured) in },
+                ]
+            }
+            let host = try await world.start(publisher, workers: [worker])
+            publisher.publish(Asked(number: 1))
+            publisher.publish(Measured(number: 1))
+            try await world.rest(within: .seconds(60))
+            let handled = host.statistics.map(\.sent.handled)
+            guard handled == [2, 2] else { throw SimulationError("\(handled)") }
+        }
+        #expect(reason == nil)
     }
 
     @Test("A world looks at them at rest, and names what its books do not know")

@@ -3,7 +3,8 @@ import DomainEvents
 /// The events that arrived in the processes of a world, checked against the promises in docs/reference/delivery.md.
 struct ArrivalRecord {
     private struct Receiver {
-        var seen: Set<EventID> = []
+        /// The names of the events that have come.
+        var seen: [EventID: String] = [:]
         /// For each origin, how many of the seen events come from it.
         var counts: [String: UInt64] = [:]
         /// For each publishing thread, the last of its events that came to this receiver at the first attempt.
@@ -27,8 +28,8 @@ struct ArrivalRecord {
     /// The number of different events that have come to processes of this name.
     func count(at process: String) -> UInt64 { UInt64(receivers[process]?.seen.count ?? 0) }
 
-    /// Whether an event has come to a process of this name.
-    func hasCome(_ id: EventID, to process: String) -> Bool { receivers[process]?.seen.contains(id) == true }
+    /// The name of an event that has come to a process of this name; nil if it has not come.
+    func name(of id: EventID, arrivedAt process: String) -> String? { receivers[process]?.seen[id] }
 
     /// The number of different events of this origin that have come to processes of this name.
     func count(at process: String, from origin: String) -> UInt64 { receivers[process]?.counts[origin] ?? 0 }
@@ -41,7 +42,7 @@ struct ArrivalRecord {
         let id = context.id
         var receiver = receivers.removeValue(forKey: process) ?? Receiver()
         defer { receivers[process] = receiver }
-        guard receiver.seen.insert(id).inserted else {
+        guard receiver.seen.updateValue(name, forKey: id) == nil else {
             return context.attempt > 1
                 ? nil : "\(name) \(id) came to \(process) again, as if it came for the first time"
         }

@@ -31,16 +31,26 @@ struct FateRecord {
         var named: Set<EventID> = []
     }
 
+    /// Workers of which only one gets an event that they share.
+    private struct Pool {
+        let members: [String]
+        /// Whether the members share the events of this name.
+        let shares: @Sendable (_ name: String) -> Bool
+    }
+
     private var receivers: [String: Receiver] = [:]
-    /// The names of the members of each pool.
-    private var pools: [[String]] = []
+    private var pools: [Pool] = []
     /// The removed workers; if a removed worker comes back, the host counts the events for it from zero.
     private var removed: Set<String> = []
     /// How many settlements the workers have sent.
     private(set) var count = 0
 
     /// Notes that workers of these names share events from now on.
-    mutating func addPool(_ members: [String]) { pools.append(members) }
+    ///
+    /// - Parameter shares: returns whether only one of them gets an event of a name.
+    mutating func addPool(_ members: [String], sharing shares: @escaping @Sendable (_ name: String) -> Bool) {
+        pools.append(Pool(members: members, shares: shares))
+    }
 
     /// Notes that the host has removed workers of these names, and their counts with them.
     mutating func remove(_ workers: Set<String>) { removed.formUnion(workers) }
@@ -49,20 +59,27 @@ struct FateRecord {
 
     /// Notes how a worker has settled an event or a gap.
     ///
-    /// - Parameter hasCome: returns whether an event has come to a process of the worker.
+    /// - Parameter nameOfArrived: returns the name of an event that has come to a process of the worker; nil if it has
+    ///   not come.
     /// - Returns: The rule that is broken; nil if none is.
-    mutating func settled(_ settlement: Settlement, by worker: String, hasCome: (EventID) -> Bool) -> String? {
+    mutating func settled(
+        _ settlement: Settlement,
+        by worker: String,
+        nameOfArrived: (EventID) -> String?
+    ) -> String? {
         count += 1
         var receiver = receivers.removeValue(forKey: worker) ?? Receiver()
         defer { receivers[worker] = receiver }
         switch settlement {
         case .acknowledged(let id):
-            guard hasCome(id) else { return "\(worker) acknowledges \(id), which has not come to it" }
+            guard let name = nameOfArrived(id) else {
+                return "\(worker) acknowledges \(id), which has not come to it"
+            }
             guard receiver.acknowledged.insert(id).inserted else { return "\(worker) acknowledges \(id) again" }
-            let other = siblings(of: worker).first { receivers[$0]?.acknowledged.contains(id) == true }
+            let other = siblings(of: worker, sharing: name).first { receivers[$0]?.acknowledged.contains(id) == true }
             return other.map { "\(worker) acknowledges \(id), which \($0) of the same pool has acknowledged" }
         case .refused(let id):
-            guard hasCome(id) else { return "\(worker) refuses \(id), which has not come to it" }
+            guard nameOfArrived(id) != nil else { return "\(worker) refuses \(id), which has not come to it" }
             // Counted, not kept in a set: a refused event comes again if it is redelivered as a dead letter.
             receiver.refusals += 1
             return receiver.acknowledged.contains(id) ? "\(worker) refuses \(id), which it has acknowledged" : nil
@@ -73,8 +90,10 @@ struct FateRecord {
         }
     }
 
-    private func siblings(of worker: String) -> [String] {
-        pools.last { $0.contains(worker) }?.filter { $0 != worker } ?? []
+    /// The other members of a worker's pool, if the pool shares the events of this name.
+    private func siblings(of worker: String, sharing name: String) -> [String] {
+        guard let pool = pools.last(where: { $0.members.contains(worker) }), pool.shares(name) else { return [] }
+        return pool.members.filter { $0 != worker }
     }
 
     // MARK: - At rest

@@ -32,7 +32,7 @@ final class SimulatedLauncher: WorkerLauncher, @unchecked Sendable {
 
     private func add(_ workers: [InMemoryWorker]) {
         for worker in workers {
-            if worker.specification.pool != nil { fates.addPool(worker.names) }
+            if worker.specification.pool != nil { fates.addPool(worker.names, sharing: worker.shares) }
             for name in worker.names {
                 bodies[name] = worker.body
                 limits[name] = worker.specification.limits
@@ -118,7 +118,7 @@ final class SimulatedLauncher: WorkerLauncher, @unchecked Sendable {
     func settled(_ settlement: FateRecord.Settlement, by worker: String) {
         guard !world.isSealed else { return }
         let record = world.record
-        let mistake = fates.settled(settlement, by: worker) { record.hasCome($0, to: worker) }
+        let mistake = fates.settled(settlement, by: worker) { record.name(of: $0, arrivedAt: worker) }
         if let mistake, !world.mayViolate.contains(worker) { world.fail(mistake) }
     }
 
