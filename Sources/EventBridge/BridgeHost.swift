@@ -279,8 +279,7 @@ public final class BridgeHost: Sendable {
     /// any other worker the host knows only the events that have arrived.
     ///
     /// This does not wait for workers that were given up or stopped. Such a worker counts again once ``restart(_:)``
-    /// was called for it, unless a worker ahead of it is still being started in sequence. This does not wait for events
-    /// that are held back because the dead letters are full.
+    /// was called for it. This does not wait for events that are held back because the dead letters are full.
     public func waitUntilIdle() async {
         await core.waitUntilIdle()
     }

@@ -64,6 +64,8 @@ extension HostCore: SupervisorEnvironment {
             close(peer, because: "it was stopped")
         }
         peer.setStartsByItself(status.startsByItself)
+        // In a start in sequence the launch may come long after the request, from which on the worker takes events.
+        if status.state == .starting { peer.reopen() }
         let before = statusBoard.changed(index, to: filled(status, of: index))
         if let reason {
             let incarnation = lock.withLock { status.deaths.last.flatMap { workers[index].starts[$0.start] } }
