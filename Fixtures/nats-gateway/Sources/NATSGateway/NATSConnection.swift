@@ -35,9 +35,22 @@ final class NATSConnection: Sendable {
         let message: OpaquePointer
     }
 
+    /// A change, and the connection that the client tells it of; 0 if it is told by this object.
+    private struct News {
+        let change: Change
+        let connection: UInt
+
+        init(_ change: Change, of connection: OpaquePointer? = nil) {
+            self.change = change
+            self.connection = UInt(bitPattern: connection)
+        }
+    }
+
     private struct State {
         /// Nil before the first connection; the client's calls fail without it.
         var client: Client?
+        /// The connections that were closed because they cannot be used; their ends are no changes.
+        var givenUp: Set<UInt> = []
         var subscriptions: [(subject: String, callback: MessageCallback)] = []
         var isClosed = false
     }
@@ -83,30 +96,46 @@ final class NATSConnection: Sendable {
     ///
     /// - Parameter onChange: is called from a thread of the client or from the queue, in order, until ``close()``.
     func open(on queue: DispatchQueue, onChange: @escaping @Sendable (Change) -> Void) {
-        let changes = Callback<Change> { [self] in if !isClosed { onChange($0) } }
+        let changes = Callback<News> { [self] in if isTold($0) { onChange($0.change) } }
         queue.async { [self] in connect(telling: changes, on: queue, after: nil) }
     }
 
     private var isClosed: Bool { state.withLock(\.isClosed) }
 
+    private func isTold(_ news: News) -> Bool {
+        let connection = news.connection
+        return state.withLock { !$0.isClosed && !$0.givenUp.contains(connection) }
+    }
+
     /// - Parameter trouble: why the last attempt failed.
-    private func connect(telling changes: Callback<Change>, on queue: DispatchQueue, after trouble: String?) {
+    private func connect(telling changes: Callback<News>, on queue: DispatchQueue, after trouble: String?) {
         guard !isClosed else { return }
         do throws(NATSError) {
-            try begin(try Self.connect(settings, telling: changes))
-            changes.call(.connected)
+            try begin(try connect(telling: changes))
+            changes.call(News(.connected))
         } catch  where error.isPassing {
             let reason = "\(error)"
-            if reason != trouble { changes.call(.failed(reason)) }
+            if reason != trouble { changes.call(News(.failed(reason))) }
             queue.asyncAfter(deadline: .now() + .milliseconds(Self.reconnectTime)) { [self] in
                 connect(telling: changes, on: queue, after: reason)
             }
         } catch {
-            changes.call(.closed("\(error)"))
+            changes.call(News(.closed("\(error)")))
         }
     }
 
-    /// Takes a connected client into use, or closes it if this connection has been closed meanwhile.
+    /// Closes a connection that cannot be used: the client would reconnect for ever, beside those of later attempts.
+    private func giveUp(_ connection: OpaquePointer?) {
+        let identity = UInt(bitPattern: connection)
+        state.withLock { state in
+            state.client = nil
+            state.givenUp.insert(identity)
+        }
+        natsConnection_Close(connection)
+    }
+
+    /// Takes a connected client into use, or closes it if it cannot subscribe, or if this connection has been closed
+    /// meanwhile.
     private func begin(_ client: Client) throws(NATSError) {
         let subscriptions = state.withLock { state -> [(subject: String, callback: MessageCallback)]? in
             guard !state.isClosed else { return nil }
@@ -114,32 +143,34 @@ final class NATSConnection: Sendable {
             return state.subscriptions
         }
         guard let subscriptions else { return natsConnection_Close(client.connection) }
-        for (subject, callback) in subscriptions { try Self.subscribe(client, to: subject, callback) }
+        do throws(NATSError) {
+            for (subject, callback) in subscriptions { try Self.subscribe(client, to: subject, callback) }
+        } catch {
+            giveUp(client.connection)
+            throw error
+        }
     }
 
-    private static func connect(
-        _ settings: Settings,
-        telling changes: Callback<Change>
-    ) throws(NATSError) -> Client {
+    private func connect(telling changes: Callback<News>) throws(NATSError) -> Client {
         var created: OpaquePointer?
         try NATSError.check(natsOptions_Create(&created))
         defer { natsOptions_Destroy(created) }
         let closure = changes.closure
-        try NATSError.check(set(servers: settings.url.split(separator: ","), of: created))
+        try NATSError.check(Self.set(servers: settings.url.split(separator: ","), of: created))
         try NATSError.check(natsOptions_SetName(created, settings.name))
         if let credentials = settings.credentials {
             try NATSError.check(natsOptions_SetUserCredentialsFromFiles(created, credentials, nil))
         }
         try NATSError.check(natsOptions_SetSendAsap(created, settings.writesAtOnce))
         try NATSError.check(natsOptions_SetMaxReconnect(created, -1))
-        try NATSError.check(natsOptions_SetReconnectWait(created, Int64(reconnectTime)))
+        try NATSError.check(natsOptions_SetReconnectWait(created, Int64(Self.reconnectTime)))
         // A request whose connection is gone gets no answer.
         try NATSError.check(natsOptions_SetFailRequestsOnDisconnect(created, true))
         try NATSError.check(
-            natsOptions_SetReconnectedCB(created, { Callback<Change>.call($1, .connected) }, closure)
+            natsOptions_SetReconnectedCB(created, { Callback<News>.call($1, News(.connected, of: $0)) }, closure)
         )
         try NATSError.check(
-            natsOptions_SetDisconnectedCB(created, { Callback<Change>.call($1, .disconnected) }, closure)
+            natsOptions_SetDisconnectedCB(created, { Callback<News>.call($1, News(.disconnected, of: $0)) }, closure)
         )
         try NATSError.check(
             natsOptions_SetClosedCB(
@@ -147,7 +178,8 @@ final class NATSConnection: Sendable {
                 { client, closure in
                     var text: UnsafePointer<CChar>?
                     natsConnection_GetLastError(client, &text)
-                    Callback<Change>.call(closure, .closed(text.map { String(cString: $0) } ?? "connection closed"))
+                    let why = text.map { String(cString: $0) } ?? "connection closed"
+                    Callback<News>.call(closure, News(.closed(why), of: client))
                 },
                 closure
             )
@@ -156,9 +188,14 @@ final class NATSConnection: Sendable {
         try NATSError.check(natsConnection_Connect(&connection, created))
         var options = jsOptions()
         jsOptions_Init(&options)
-        options.Wait = answerTime
+        options.Wait = Self.answerTime
         var context: OpaquePointer?
-        try NATSError.check(natsConnection_JetStream(&context, connection, &options))
+        do throws(NATSError) {
+            try NATSError.check(natsConnection_JetStream(&context, connection, &options))
+        } catch {
+            giveUp(connection)
+            throw error
+        }
         guard let connection, let context else {
             // The client sets both if it succeeds.
             preconditionFailure("the client has connected without a connection")

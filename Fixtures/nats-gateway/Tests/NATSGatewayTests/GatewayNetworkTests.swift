@@ -1,3 +1,4 @@
+import Dispatch
 import LocalBroker
 import Testing
 
@@ -181,5 +182,31 @@ struct GatewayNetworkTests {
             number < habits.count ? habits[number] : .passing(piece: 1 << 16, cutAfter: nil)
         }
         try await expectAllPass(40, over: relay, broker, "hostile brokers")
+    }
+
+    @Test func connectionThatCannotSubscribeIsClosedAndMadeAnew() async throws {
+        let broker = try Broker()
+        try broker.start()
+        let connections = Changing(0)
+        let relay = try BrokerRelay(to: broker) { number in
+            connections.change { $0 = number + 1 }
+            return .passing(piece: 1 << 16, cutAfter: nil)
+        }
+        let connection = try NATSConnection(url: relay.url, credentials: nil, name: "test", writesAtOnce: true)
+        // The client refuses an empty subject by itself.
+        try connection.subscribe(to: "") { _ in }
+        let wereClosed = Changing<[Bool]>([])
+        let isEnded = Changing(false)
+        connection.open(on: DispatchQueue(label: "test")) { change in
+            switch change {
+            case .failed: wereClosed.change { $0.append(connection.client == nil) }
+            case .closed: isEnded.change { $0 = true }
+            case .connected, .disconnected: break
+            }
+        }
+        await connections.wait { $0 >= 3 }
+        connection.close()
+        #expect(wereClosed.value == [true])
+        #expect(!isEnded.value)
     }
 }
