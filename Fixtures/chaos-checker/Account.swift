@@ -19,16 +19,24 @@ struct Account {
     /// How many are missing, and not announced as dropped or coalesced.
     var unannounced: Int { isAttached ? 0 : max(0, tally.missing - dropped - coalesced) }
 
-    var lost: Int {
-        let newest = max(0, tally.newestMissing - dropped - left)
-        return max(0, unannounced - left) + newest + silent
-    }
+    /// How many of the newest events of their streams are missing and not announced as dropped.
+    private var newest: Int { max(0, tally.newestMissing - dropped) }
 
-    /// How many refusals neither became dead letters nor reached the caller, without a death or shutdown as the reason.
+    /// How many refusals neither became dead letters nor reached the caller, without a death as the reason.
     private var silent: Int {
         let mayBeForgotten = kind == .errand || kind == .question ? askersDeaths : 0
-        return max(0, tally.untold - mayBeForgotten - left)
+        return max(0, tally.untold - mayBeForgotten)
     }
+
+    /// How many events that were left are not among the missing ones.
+    ///
+    /// The newest events are among the missing ones too, so one event that was left explains one of both.
+    private var leftBesideMissing: Int { max(0, left - max(unannounced, newest)) }
+
+    /// How many events that were left are for other accounts.
+    var leftForOthers: Int { max(0, leftBesideMissing - silent) }
+
+    var lost: Int { max(0, unannounced - left) + max(0, newest - left) + max(0, silent - leftBesideMissing) }
 
     /// How many were announced as dropped, and handled all the same.
     var droppedAndHandled: Int { isAttached ? 0 : max(0, dropped - tally.mayBeMissing) }

@@ -108,8 +108,8 @@ struct CheckReport {
                     left: left[receiver] ?? 0,
                     askersDeaths: announcements.deaths.count { $0.party == .asker }
                 )
-                // An event that was left at the end explains one missing event: later accounts must not use it.
-                left[receiver] = max(0, account.left - account.unannounced)
+                // An event that was left at the end explains one event: later accounts must not use it.
+                left[receiver] = account.leftForOthers
                 return account
             }
         }

@@ -240,4 +240,30 @@ struct ChaosFlowTests {
         #expect(fault == .settledLongAgo)
         #expect(tally.stale == 1)
     }
+
+    @Test("an event that was left at the end explains one event: a missing one, or one whose refusal was not told")
+    func left() {
+        func account(missing: Int = 0, newest: Int = 0, untold: Int = 0, left: Int) -> Account {
+            var tally = Tally()
+            tally.missing = missing
+            tally.newestMissing = newest
+            tally.untold = untold
+            return Account(
+                kind: .forA,
+                receiver: .a,
+                tally: tally,
+                dropped: 0,
+                coalesced: 0,
+                left: left,
+                askersDeaths: 0
+            )
+        }
+        #expect(account(missing: 1, left: 1).lost == 0)
+        #expect(account(missing: 1, untold: 1, left: 1).lost == 1)
+        #expect(account(missing: 1, untold: 1, left: 2).lost == 0)
+        // The newest event of a stream is one of the missing ones.
+        #expect(account(missing: 1, newest: 1, left: 1).lost == 0)
+        #expect(account(missing: 2, newest: 1, untold: 1, left: 3).leftForOthers == 0)
+        #expect(account(untold: 1, left: 3).leftForOthers == 2)
+    }
 }
