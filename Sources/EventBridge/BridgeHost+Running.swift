@@ -65,7 +65,7 @@ extension BridgeHost {
     private func run(drainingWithin limit: Duration, until requests: AsyncStream<Int>) async throws -> ShutdownReport {
         // The tasks are separate: cancelling the caller's task ends the start and the wait, but not the shutdown.
         let running = Task(executorPreference: Simulation.taskExecutor) { [self] in
-            try await start()
+            try await start(endingIfCancelled: true)
             await untilStopped()
         }
         let following = Task(executorPreference: Simulation.taskExecutor) { [self] in

@@ -1,6 +1,7 @@
 import BridgePlatform
 public import DomainEvents
 package import EventRouting
+import Locks
 package import NamedSockets
 public import Supervision
 
@@ -164,7 +165,13 @@ public final class BridgeHost: Sendable {
     ///   ``BridgeError`` if the bridge was started before, or shut down before a worker was started.
     ///   `CancellationError` if the task was cancelled. If nothing was started before the cancellation, the caller may
     ///   try again; otherwise the started workers run on until ``shutdown(drainingWithin:)``.
-    public func start() async throws {
+    public func start() async throws { try await start(endingIfCancelled: false) }
+
+    /// Does the same as ``start()``.
+    ///
+    /// - Parameter mayEnd: whether a cancellation ends the bridge, which the caller then shuts down: if the ends of
+    ///   earlier workers are still awaited, no worker is started, and what they have left is for the next host.
+    func start(endingIfCancelled mayEnd: Bool) async throws {
         try Task.checkCancellation()
         guard lifecycle.begin() else { throw BridgeError(.wrongState, "the bridge has been started before") }
         let left: LeftOutboxes?
@@ -181,7 +188,13 @@ public final class BridgeHost: Sendable {
         }
         core.startRouting()
         lifecycle.beganRunning()
-        await left?.recover()
+        if let left {
+            await withTaskCancellationHandler {
+                await left.recover()
+            } onCancel: {
+                if mayEnd { Simulation.undivided { core.router.closeIntake() } }
+            }
+        }
         switch await core.start() {
         case .ready: return
         case .cancelled: throw CancellationError()
@@ -190,6 +203,7 @@ public final class BridgeHost: Sendable {
             attached?.stopAccepting()
             service?.close()
             core.router.stop()
+            try Task.checkCancellation()
             throw BridgeError(.wrongState, "the bridge was shut down while it was starting")
         case .failed(let failure):
             throw BridgeError.notReady(failure, lastOutput: core.worker(failure.index).lastOutput)
@@ -209,15 +223,14 @@ public final class BridgeHost: Sendable {
     /// - Returns: What was left unhandled.
     @discardableResult
     public func shutdown(drainingWithin limit: Duration = .seconds(5)) async -> ShutdownReport {
-        let phase = lifecycle.end()
-        guard phase != .ending else {
+        guard lifecycle.end() != .ending else {
             await lifecycle.waitUntilEnded()
             return ShutdownReport(core.leftovers)
         }
         attached?.stopAccepting()
         core.router.closeIntake()
-        // Before a start nothing is on its way: what an earlier host owed would wait in vain.
-        if phase == .running { await core.settle(within: limit) }
+        // Without workers nothing is on its way: what an earlier host owed would wait in vain.
+        if core.isStartRequested { await core.settle(within: limit) }
         await core.stop()
         attached?.close()
         service?.close()

@@ -242,6 +242,11 @@ final class HostCore: @unchecked Sendable {
     /// Whether the end was requested, or the automatic shutdown has begun.
     var isEnding: Bool { router.hasClosedIntake || lock.withLock { stopping != .notRequested } }
 
+    /// Whether the workers' start was requested; once the intake is closed, it is not requested any more.
+    var isStartRequested: Bool {
+        lock.withLock { if case .outstanding = startRequest { false } else { true } }
+    }
+
     /// Whether the host was abandoned; called with the lock held.
     var isAbandoned: Bool { stopping == .abandoned }
 
@@ -258,7 +263,7 @@ final class HostCore: @unchecked Sendable {
 
     private func start(thenResume continuation: CheckedContinuation<StartOutcome, Never>) {
         let (mayStart, isAwaited): (Bool, Bool) = lock.withLock {
-            guard stopping == .notRequested else { return (false, false) }
+            guard stopping == .notRequested, !router.hasClosedIntake else { return (false, false) }
             startRequest = .underWay(escalations: 0)
             if case .cancelled = startWaiter { return (true, false) }
             startWaiter = .waiting(continuation)

@@ -414,6 +414,39 @@ final class LeftOutboxTests {
         #expect(outcome.lost.isEmpty && outcome.left.isEmpty)
     }
 
+    @Test("J21: a run that is cancelled during the recovery ends it, starts no worker, and leaves the files")
+    func cancelledRun() async throws {
+        let publisher = EventPublisher()
+        let notebook = Notebook(path, newest: nil)
+        publisher.recording.offer(notebook)
+        let recording = publisher.record(Noted.self, by: notebook, at: SubscriptionSite(file: #fileID, line: #line))
+        try writeRegister()
+        try write(Self.outbox(of: [Self.event(1), Self.event(2)], accepted: 2), to: Self.file)
+        let (mayRun, starts) = (Collected<Bool>(), Collected<Bool>())
+        let worker = InMemoryWorker("a") { _ in
+            starts.add(true)
+            return []
+        }
+        let bridge = try BridgeHost(
+            publisher: publisher,
+            workers: [worker.specification],
+            launcher: InMemoryLauncher([worker])
+        )
+        let running = Task {
+            await mayRun.wait(for: 1)
+            try await bridge.run()
+        }
+        notebook.whenAsked { running.cancel() }
+        mayRun.add(true)
+        try await running.value
+        #expect(starts.all.isEmpty)
+        #expect(try leftNames() == [Self.register, Self.file].sorted())
+        withExtendedLifetime(recording) {}
+        let outcome = try await startHost(newest: 1)
+        #expect(outcome.recorded == [2] && outcome.got == Self.got(2...2))
+        #expect(outcome.lost.isEmpty && outcome.left.isEmpty)
+    }
+
     @Test("J21: a file that is longer than any outbox is not read, however many chunks it says it has")
     func endless() async throws {
         try writeRegister()
