@@ -32,9 +32,8 @@ extension BridgeHost {
     /// - Returns: What was done about each worker, and what has failed.
     /// - Throws: ``BridgeError``. `invalidSpecification` names every mistake, and every change that is not possible
     ///   while the bridge runs: what `replace` cannot change either, such as the number of members of a pool. If the
-    ///   specifications have none of these, it names the first new name that a present worker still has, or else all
-    ///   new names that clients have. `wrongState` is thrown before the bridge's start and from the beginning of its
-    ///   shutdown.
+    ///   specifications have none of these, it names all new names that present workers still have, or else all that
+    ///   clients have. `wrongState` is thrown before the bridge's start and from the beginning of its shutdown.
     @discardableResult
     public func apply(
         _ workers: [WorkerSpecification],
@@ -46,7 +45,9 @@ extension BridgeHost {
             throw BridgeError(.wrongState, "the bridge does not run: it was not started, or is being shut down")
         }
         let (changes, mistakes) = plan(workers)
-        let problems = mistakes + limit.mistakes(as: "the time to finish within") + conflicts(of: changes, mistakes)
+        var problems = mistakes + limit.mistakes(as: "the time to finish within")
+        // Last, because names that were reserved stay so.
+        if problems.isEmpty { problems = conflicts(of: changes) }
         guard problems.isEmpty else { throw BridgeError(.invalidSpecification, problems.joined(separator: "\n")) }
         return await core.apply(changes, finishingWithin: limit)
     }
@@ -64,8 +65,8 @@ extension BridgeHost {
     }
 
     /// Reserves the new workers' names, or none if clients have some of them; returns a mistake for each name in use.
-    private func conflicts(of changes: WorkerChanges, _ mistakes: [String]) -> [String] {
-        guard mistakes.isEmpty, let attached else { return [] }
+    private func conflicts(of changes: WorkerChanges) -> [String] {
+        guard let attached else { return [] }
         return attached.take(changes.added.flatMap(\.members).map(\.name)).map {
             "worker \"\($0)\": a client that is attached has this name"
         }

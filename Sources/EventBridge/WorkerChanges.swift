@@ -42,10 +42,11 @@ struct WorkerChanges: Sendable {
 
     /// A new process must not have the name of a process that has not ended yet: the processes could be confused.
     private mutating func findNamesInUse(by present: [Present]) {
+        guard mistakes.isEmpty else { return }
         for worker in added {
             for member in worker.members {
                 let owner = present.first { $0.members.contains { $0.name == member.name } }
-                guard let owner, mistakes.isEmpty else { continue }
+                guard let owner else { continue }
                 mistakes.append(
                     """
                     worker "\(worker.name)": \(owner.pool == nil ? "the worker" : "a member of the pool") "\(owner.name)" has the name \

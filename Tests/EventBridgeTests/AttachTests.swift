@@ -26,6 +26,24 @@ private struct ParcelWeighed: DomainEvent {
 
 @Suite("Attached clients", .serialized, .timeLimit(.minutes(5)))
 struct AttachTests {
+    @Test("workers that are refused take no names from clients, and a client's name is refused")
+    func refusedNames() async throws {
+        let home = try AttachHome()
+        let (bridge, kept) = try await home.start()
+        let worker = InMemoryWorker("client-1") { _ in [] }.specification
+        let late = await #expect(throws: BridgeError.self) {
+            try await bridge.apply([worker], finishingWithin: .seconds(-1))
+        }
+        #expect(late?.description.contains("the time to finish within is -1 s") == true)
+        let client = try await home.attach(EventPublisher())
+        #expect(client.name == "client-1")
+        let taken = await #expect(throws: BridgeError.self) { try await bridge.apply([worker]) }
+        #expect(taken?.description.contains("worker \"client-1\": a client that is attached has this name") == true)
+        await client.close()
+        await bridge.shutdown()
+        withExtendedLifetime(kept) {}
+    }
+
     @Test("a client publishes and subscribes as the host does, and has an interest of its own")
     func bothWays() async throws {
         let home = try AttachHome()

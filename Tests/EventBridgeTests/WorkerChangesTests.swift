@@ -75,6 +75,21 @@ struct WorkerChangesTests {
         )
     }
 
+    @Test("must not bring names that present workers have, each of which is named")
+    func namesInUse() {
+        let found = changes(
+            [worker("p", pool: WorkerPool(2)), worker("q.1")],
+            [worker("p.1"), worker("p.2"), worker("q", pool: WorkerPool(1))]
+        )
+        #expect(
+            found.mistakes == [
+                "worker \"p.1\": a member of the pool \"p\" has the name \"p.1\" until it is gone; remove it first",
+                "worker \"p.2\": a member of the pool \"p\" has the name \"p.2\" until it is gone; remove it first",
+                "worker \"q\": the worker \"q.1\" has the name \"q.1\" until it is gone; remove it first",
+            ]
+        )
+    }
+
     @Test("have to fit the automatic shutdown of the bridge")
     func automaticShutdown() {
         var leader = worker("leader")
