@@ -43,9 +43,12 @@ package struct LinkLimits: Sendable, Hashable {
     package var eventNameBytes = EventName.maximumBytes
 
     /// How many processes a receipt may name besides the one that it speaks of.
-    package var processNames = 4_096
+    package var processNames = Self.receiptNames
 
     package init() {}
+
+    /// How many further processes every peer lets a receipt name.
+    package static let receiptNames = 4_096
 
     /// The least length, in bytes, of a frame that stays in memory which both sides share; only its place is sent.
     ///
