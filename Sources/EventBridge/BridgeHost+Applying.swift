@@ -59,7 +59,7 @@ extension BridgeHost {
         let changes = WorkerChanges(
             from: core.presentWorkers,
             to: workers,
-            automaticShutdown: core.automaticShutdown
+            automaticShutdown: core.rules.automaticShutdown
         )
         return (changes, changes.mistakes)
     }

@@ -106,10 +106,12 @@ public final class BridgeHost: Sendable {
         core = HostCore(
             publisher: publisher,
             workers: workers,
-            strategy: strategy,
-            intensity: intensity,
-            automaticShutdown: automaticShutdown,
-            startOrder: startOrder,
+            rules: WorkerRules(
+                strategy: strategy,
+                intensity: intensity,
+                automaticShutdown: automaticShutdown,
+                startOrder: startOrder
+            ),
             launcher: launcher ?? ProcessLauncher(),
             poller: poller,
             deadLetters: deadLetters.bounds,

@@ -80,7 +80,9 @@ extension HostCore {
 
     /// The worker that is down and so holds up the named worker's start in sequence; nil if there is none.
     private func culprit(before name: String, in update: WorkerStatusUpdate) -> String? {
-        guard startOrder == .inSequence, update[name]?.state == .starting, update[name]?.starts == 0 else { return nil }
+        guard rules.startOrder == .inSequence, update[name]?.state == .starting, update[name]?.starts == 0 else {
+            return nil
+        }
         let before = update.workers.prefix { $0.name != name }
         return before.first { if case .backingOff = $0.state { true } else { false } }?.name
     }

@@ -20,8 +20,7 @@ final class HostCore: @unchecked Sendable {
     let statusBoard: StatusBoard
     let launcher: any WorkerLauncher
     let usages = UsageTally()
-    /// How the workers' starts and ends depend on each other.
-    private let rules: (automaticShutdown: AutomaticShutdown, startOrder: StartOrder)
+    let rules: WorkerRules
     /// Where the workers' outboxes lie if the host has a journal.
     let outboxes: OutboxFiles
     /// Allows one change of the workers at a time.
@@ -56,10 +55,7 @@ final class HostCore: @unchecked Sendable {
     init(
         publisher: EventPublisher,
         workers: [WorkerSpecification],
-        strategy: RestartStrategy,
-        intensity: RestartIntensity,
-        automaticShutdown: AutomaticShutdown = .never,
-        startOrder: StartOrder = .together,
+        rules: WorkerRules,
         launcher: any WorkerLauncher,
         poller: Poller,
         deadLetters bounds: DeadLetterBounds,
@@ -71,7 +67,7 @@ final class HostCore: @unchecked Sendable {
         self.publisher = publisher
         self.launcher = launcher
         self.poller = poller
-        rules = (automaticShutdown, startOrder)
+        self.rules = rules
         self.output = (
             output.map(OutputGate.Target.closure) ?? .published(otherwise: UnclaimedOutput()), OutputNumbers()
         )
@@ -95,16 +91,13 @@ final class HostCore: @unchecked Sendable {
         append(workers)
         supervisorBox = Supervisor(
             specifications: self.workers.map(\.specification.child),
-            strategy: strategy,
-            intensity: intensity,
-            automaticShutdown: automaticShutdown,
-            startsInSequence: startOrder == .inSequence,
+            strategy: rules.strategy,
+            intensity: rules.intensity,
+            automaticShutdown: rules.automaticShutdown,
+            startsInSequence: rules.startOrder == .inSequence,
             environment: self
         )
     }
-
-    var automaticShutdown: AutomaticShutdown { rules.automaticShutdown }
-    var startOrder: StartOrder { rules.startOrder }
 
     var supervisor: Supervisor? { lock.withLock { supervisorBox } }
 

@@ -1,0 +1,9 @@
+import Supervision
+
+/// How the starts, ends and restarts of a bridge's workers depend on each other; it never changes.
+struct WorkerRules: Sendable {
+    let strategy: RestartStrategy
+    let intensity: RestartIntensity
+    let automaticShutdown: AutomaticShutdown
+    let startOrder: StartOrder
+}
