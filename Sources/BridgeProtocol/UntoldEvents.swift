@@ -96,12 +96,15 @@ package struct UntoldEvents: Sendable {
             place += 1
         }
         if !isInOrder { numbers = CustodyNote.joined(numbers) }
+        var stays = place
         if hasOthers {
-            let others = runs[first..<place].filter { $0.source != source }
-            runs.replaceSubrange(first..<place, with: others)
-        } else {
-            first = place
+            // The runs of other sources move up to the runs behind, which may be a million.
+            for index in (first..<place).reversed() where runs[index].source != source {
+                stays -= 1
+                runs.swapAt(stays, index)
+            }
         }
+        first = stays
         if first == runs.count {
             runs.removeAll(keepingCapacity: first <= Self.fewRuns)
             first = 0
