@@ -72,9 +72,19 @@ class DeferredSubscriber: AnySubscriber, @unchecked Sendable {
     /// Called without any lock held, before the event's handlers.
     func record(_ event: RawEvent, _ stamp: EventStamp) {}
 
-    /// Does the same with the payload of an event that lies in an outbox and does not leave before this returns; only
-    /// called if ``isRecorder`` is true.
-    func record(_ payload: UnsafeRawBufferPointer, _ context: BorrowedContext, owed: [OwedReceiver]) {}
+    /// Waits until there is room to record a payload of this length; called without any lock, before an outbox holds
+    /// the event.
+    func makeRoom(for byteCount: Int) {}
+
+    /// Records the payload of an event that lies in an outbox and does not leave before this returns; only called if
+    /// ``isRecorder`` is true.
+    ///
+    /// - Returns: What ``settle(_:)`` has left to do once the event has left: it may call handlers.
+    func record(
+        _ payload: UnsafeRawBufferPointer,
+        _ context: BorrowedContext,
+        owed: [OwedReceiver]
+    ) -> AppendOutcome { [] }
 
     /// Whether ``prepare(_:)`` returns anything.
     var needsPreparation: Bool { false }

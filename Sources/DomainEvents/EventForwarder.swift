@@ -22,14 +22,17 @@ package protocol EventForwarder: AnyObject, Sendable {
     /// Puts an event that nothing else but a journal gets into the only outbox that wants it, has it recorded while it
     /// cannot leave, and then writes it.
     ///
-    /// - Parameter record: records the payload with the receivers that the event is owed to; called at most once, with
-    ///   nothing locked.
+    /// - Parameters:
+    ///   - makeRoom: called with the payload's length before the outbox holds the event; may wait for a disk.
+    ///   - record: records the payload with the receivers that the event is owed to; called at most once, with nothing
+    ///     locked.
     /// - Returns: What became of the event; nil, and nothing was done, if it needs more than that. Then the caller uses
     ///   ``forward(_:context:ifFull:receipts:held:)``.
     func forwardRecorded<E: DomainEvent>(
         _ event: E,
         context: BorrowedContext,
         ifFull: FullOutboxAction,
+        makeRoom: (_ payloadBytes: Int) -> Void,
         record: (_ payload: UnsafeRawBufferPointer, _ owed: [OwedReceiver]) -> Void
     ) -> Forwarded?
 
@@ -48,6 +51,7 @@ extension EventForwarder {
         _ event: E,
         context: BorrowedContext,
         ifFull: FullOutboxAction,
+        makeRoom: (_ payloadBytes: Int) -> Void,
         record: (_ payload: UnsafeRawBufferPointer, _ owed: [OwedReceiver]) -> Void
     ) -> Forwarded? { nil }
 }

@@ -67,11 +67,16 @@ final class RecordingSubscriber<E: DomainEvent>: DeferredSubscriber, @unchecked 
         settle(lock.withLock { append(event, stamp, nil, .encoded(encoded)) })
     }
 
-    override func record(_ payload: UnsafeRawBufferPointer, _ context: BorrowedContext, owed: [OwedReceiver]) {
-        if context.isRecorded || line.recordAtOnce(payload, context: context, owed: owed) { return }
-        line.makeRoom(for: payload.count)
+    override func makeRoom(for byteCount: Int) { line.makeRoom(for: byteCount) }
+
+    override func record(
+        _ payload: UnsafeRawBufferPointer,
+        _ context: BorrowedContext,
+        owed: [OwedReceiver]
+    ) -> AppendOutcome {
+        if context.isRecorded || line.recordAtOnce(payload, context: context, owed: owed) { return [] }
         let stamp: EventStamp = owed.isEmpty ? .full(context.context) : .owed(context.context, to: owed)
-        settle(lock.withLock { append(payload, stamp, nil, failure: nil) })
+        return lock.withLock { append(payload, stamp, nil, failure: nil) }
     }
 
     override var needsPreparation: Bool { true }

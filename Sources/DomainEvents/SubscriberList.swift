@@ -111,9 +111,15 @@ package final class SubscriberList: @unchecked Sendable {
             var atOnce: HeldEvents?
             return onlyForwarder?.forward(event, context: context, ifFull: ifFull, receipts: nil, held: &atOnce)
         }
-        return onlyForwarder?.forwardRecorded(event, context: context, ifFull: ifFull) { payload, owed in
-            soleRecorder._withUnsafeGuaranteedRef { $0.record(payload, context, owed: owed) }
+        var outcome: AppendOutcome = []
+        let forwarded = onlyForwarder?.forwardRecorded(event, context: context, ifFull: ifFull) { byteCount in
+            soleRecorder._withUnsafeGuaranteedRef { $0.makeRoom(for: byteCount) }
+        } record: { payload, owed in
+            outcome = soleRecorder._withUnsafeGuaranteedRef { $0.record(payload, context, owed: owed) }
         }
+        // The event has left: the handlers of a failure's report may take any time, or wait for an answer.
+        if !outcome.isEmpty { soleRecorder._withUnsafeGuaranteedRef { $0.settle(outcome) } }
+        return forwarded
     }
 
     /// Puts an event that no caller waits for into the strands of this publisher's subscribers.

@@ -78,6 +78,7 @@ final class TopicForwarder: EventForwarder {
         _ event: E,
         context: BorrowedContext,
         ifFull: FullOutboxAction,
+        makeRoom: (_ payloadBytes: Int) -> Void,
         record: (_ payload: UnsafeRawBufferPointer, _ owed: [OwedReceiver]) -> Void
     ) -> Forwarded? {
         // If the event cannot be encoded, the general way says so.
@@ -85,6 +86,7 @@ final class TopicForwarder: EventForwarder {
             let encoded = try? PayloadScratch.encode(event, by: topic.coder(of: E.self))
         else { return nil }
         defer { encoded.giveBack() }
+        makeRoom(encoded.bytes.count)
         let isOwed = router.keepsCustody
         return sole._withUnsafeGuaranteedRef { sole in
             sole.sendRecorded(context, name: topic, payload: encoded.bytes, ifFull: ifFull, isOwed: isOwed) {
