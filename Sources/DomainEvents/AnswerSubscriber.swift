@@ -1,11 +1,13 @@
 import Locks
+import Synchronization
 
 /// Takes the answers to one request on the thread that publishes or receives them, ahead of the inline handlers; so
 /// even a handler can wait for an answer.
 final class AnswerSubscriber<Answer: DomainEvent>: DeferredSubscriber, @unchecked Sendable {
-    // Sendable: everything mutable is guarded by `lock`.
+    // Sendable: everything mutable is guarded by `lock` or atomic.
     private var arrived: [(event: Answer, isCaused: Bool)] = []
-    private var uncausedCount = 0
+    /// The task that ends the waits reads this, and must not wait for a strand's lock.
+    private let uncausedCount = Atomic(0)
     private let request: EventID
     private let matches: @Sendable (Answer) -> Bool
     private let take: @Sendable (Answer) -> Void
@@ -43,7 +45,7 @@ final class AnswerSubscriber<Answer: DomainEvent>: DeferredSubscriber, @unchecke
     ///
     /// One of these events may be the answer: a handler may have published it in a task or on a thread that it made.
     var uncaused: String? {
-        let count = lock.withLock { uncausedCount }
+        let count = uncausedCount.load(ordering: .relaxed)
         return count == 0 ? nil : "\(count) \(Answer.eventName) came without a cause"
     }
 
@@ -55,7 +57,7 @@ final class AnswerSubscriber<Answer: DomainEvent>: DeferredSubscriber, @unchecke
         }
         for answer in arrived where gate.enter() {
             if matches(answer.event) {
-                if answer.isCaused { take(answer.event) } else { lock.withLock { uncausedCount += 1 } }
+                if answer.isCaused { take(answer.event) } else { uncausedCount.add(1, ordering: .relaxed) }
             }
             gate.exit()
         }

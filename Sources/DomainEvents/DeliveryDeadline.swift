@@ -12,7 +12,7 @@ enum DeliveryDeadline: Sendable {
 
     /// Begins the time.
     ///
-    /// - Parameter timeIsOver: called after `limit`, unless the deadline was cancelled; calls no handler.
+    /// - Parameter timeIsOver: called after `limit`, unless the deadline was cancelled well before; calls no handler.
     init(after limit: Duration, by clock: any Clock<Duration>, timeIsOver: @escaping @Sendable () -> Void) {
         if clock.isContinuousHere {
             self = .shared(SharedDeadline(ContinuousClock.now.advanced(by: limit), timeIsOver))
@@ -59,6 +59,10 @@ final class SharedDeadlines: @unchecked Sendable {
 
     static let all = SharedDeadlines()
 
+    /// How long the task sleeps at a time: a cancelled sleep leaves its timer behind until the sleep's end, and a
+    /// system may end a long sleep late.
+    private static let longestSleep = Duration.seconds(5)
+
     private let lock = Lock()
     private var heap = DeadlineHeap()
     /// When the sleeping task looks at the deadlines again; nil if no task sleeps.
@@ -71,8 +75,8 @@ final class SharedDeadlines: @unchecked Sendable {
         let replaced = lock.withLock { () -> Task<Void, Never>? in
             heap.insert(deadline)
             // The task may sleep long after this wait has ended, so it holds the instant only.
-            let end = deadline.end
-            if let wakeUp, wakeUp <= end { return nil }
+            if let wakeUp, wakeUp <= deadline.end { return nil }
+            let end = min(deadline.end, ContinuousClock.now.advanced(by: Self.longestSleep))
             wakeUp = end
             sleepers += 1
             let (number, previous) = (sleepers, sleeper)
@@ -104,9 +108,10 @@ final class SharedDeadlines: @unchecked Sendable {
     /// - Returns: When the calling task has to do this again; nil if it has nothing more to do.
     private func endWaits(as number: Int) -> ContinuousClock.Instant? {
         let (due, next) = lock.withLock { () -> ([SharedDeadline], ContinuousClock.Instant?) in
-            let due = heap.removeAll(until: ContinuousClock.now)
+            let now = ContinuousClock.now
+            let due = heap.removeAll(until: now)
             guard number == sleepers else { return (due, nil) }
-            wakeUp = heap.first?.end
+            wakeUp = heap.first.map { min($0.end, now.advanced(by: Self.longestSleep)) }
             if wakeUp == nil { sleeper = nil }
             return (due, wakeUp)
         }

@@ -2,7 +2,8 @@ import Locks
 
 /// A wait for the outcome of a delivery: it ends once, by its outcome, its time, or its task's cancellation.
 ///
-/// The caller publishes the event itself if that takes no wait and calls no handler; otherwise a separate task does.
+/// The caller publishes the event itself if there is room for it and no handler is called; as with `publish`, this may
+/// wait for a journal's file system. Otherwise a separate task publishes the event.
 /// When the wait has ended, the event has left or will never leave, so the caller's next event comes after it.
 package final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.

@@ -115,13 +115,14 @@ final class Room: @unchecked Sendable {
 
     /// Keeps a place for the caller until ``giveBack()``, if the caller need not wait for it.
     ///
-    /// - Returns: Whether the place is kept.
+    /// - Returns: Whether the place is kept; also false if the lock is held for long, by a thread that waits for a
+    ///   journal's file system.
     func reserveAtOnce() -> Bool {
-        lock.withLock {
-            guard takesNewSender else { return false }
-            promised += 1
-            return true
-        }
+        guard lock.tryLockSoon() else { return false }
+        defer { lock.unlock() }
+        guard takesNewSender else { return false }
+        promised += 1
+        return true
     }
 
     /// Returns when there is a place, which the caller keeps until ``giveBack()``.

@@ -43,8 +43,12 @@ extension Lock {
     /// Takes a lock that is seldom held for long; a few tries take less time than the thread's sleep and wake-up.
     func lockSoon() {
         // In a simulation, the number of tries must depend on the seed alone.
-        if Simulation.thread != nil { return lock() }
-        for _ in 0..<64 where tryLock() { return }
-        lock()
+        if Simulation.thread != nil || !tryLockSoon() { lock() }
+    }
+
+    /// Does the same, but gives up after a few tries.
+    func tryLockSoon() -> Bool {
+        for _ in 0..<(Simulation.thread == nil ? 64 : 1) where tryLock() { return true }
+        return false
     }
 }

@@ -98,13 +98,15 @@ struct DeliveryDeadlineTests {
     func atOnce() async throws {
         for isThere in [false, true] {
             let wait = DeliveryWait<Int>()
-            let deadline = DeliveryDeadline(after: .zero, by: ContinuousClock()) {
+            let limit = isThere ? Duration.seconds(3_600) : .zero
+            let deadline = DeliveryDeadline(after: limit, by: ContinuousClock()) {
                 wait.finish(.failure(TimeIsOver()))
             }
             wait.begin { if isThere { wait.finish(.success(1)) } }
             if isThere {
                 let value = try await wait.value(by: deadline)
                 #expect(value == 1)
+                if case .shared(let entry) = deadline { #expect(entry.place == nil) }
             } else {
                 await #expect(throws: TimeIsOver.self) { _ = try await wait.value(by: deadline) }
             }
