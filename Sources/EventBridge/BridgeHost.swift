@@ -191,11 +191,13 @@ public final class BridgeHost: Sendable {
         core.startRouting()
         lifecycle.beganRunning()
         if let left {
+            lifecycle.recoveryBegan()
             await withTaskCancellationHandler {
                 await left.recover()
             } onCancel: {
                 if mayEnd { Simulation.undivided { core.router.closeIntake() } }
             }
+            lifecycle.recoveryEnded()
         }
         switch await core.start() {
         case .ready: return
@@ -231,6 +233,8 @@ public final class BridgeHost: Sendable {
         }
         attached?.stopAccepting()
         core.router.closeIntake()
+        // A stopped worker takes no events: what is being recovered for it would be recorded as owed to no receiver.
+        await lifecycle.waitUntilRecovered()
         // Without workers nothing is on its way: what an earlier host owed would wait in vain.
         if core.isStartRequested { await core.settle(within: limit) }
         await core.stop()

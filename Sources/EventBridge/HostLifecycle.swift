@@ -8,6 +8,9 @@ final class HostLifecycle: @unchecked Sendable {
     private var isRouting = false
     private var isEnding = false
     private var hasEnded = false
+    private var isRecovering = false
+    /// The callers that wait for the end of the recovery.
+    private var recoveryWaiters: [CheckedContinuation<Void, Never>] = []
     /// The callers that wait for an end that another caller has requested.
     private(set) var waiters: [CheckedContinuation<Void, Never>] = []
 
@@ -37,6 +40,29 @@ final class HostLifecycle: @unchecked Sendable {
     /// Takes ``begin()`` back, as nothing was started.
     func beginningFailed() {
         lock.withLock { isStarted = false }
+    }
+
+    /// Notes that events which earlier workers have left are being recovered.
+    func recoveryBegan() { lock.withLock { isRecovering = true } }
+
+    func recoveryEnded() {
+        let waiters = lock.withLock {
+            isRecovering = false
+            defer { recoveryWaiters = [] }
+            return recoveryWaiters
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+
+    /// Returns when no recovery is under way.
+    func waitUntilRecovered() async {
+        await withCheckedContinuation { continuation in
+            let isOver = lock.withLock {
+                if isRecovering { recoveryWaiters.append(continuation) }
+                return !isRecovering
+            }
+            if isOver { continuation.resume() }
+        }
     }
 
     /// Requests the end; the first caller brings the end about, and then calls ``ended()``.

@@ -232,6 +232,8 @@ struct LeftOutboxes {
             of: EventSource(restored: EventSource(origin: outbox.worker, incarnation: outbox.incarnation)),
             to: events,
             recordedName: { name in
+                // Ends the recovery ahead of this event; the file stays for the next host.
+                if host.isEnding { throw Problem(description: "the host is ending") }
                 // A closed journal records no name, so all events would be left out.
                 guard host.publisher.recording.outboxDirectory != nil else {
                     throw Problem(description: "the journal is closed")

@@ -414,6 +414,39 @@ final class LeftOutboxTests {
         #expect(outcome.lost.isEmpty && outcome.left.isEmpty)
     }
 
+    @Test("J21: a shutdown during the recovery ends it between two events, and no worker is closed before that")
+    func shutDown() async throws {
+        let publisher = EventPublisher()
+        let notebook = Notebook(path, newest: nil)
+        publisher.recording.offer(notebook)
+        let recording = publisher.record(Noted.self, by: notebook, at: SubscriptionSite(file: #fileID, line: #line))
+        try writeRegister()
+        try write(Self.outbox(of: [Self.event(1), Self.event(2)], accepted: 2), to: Self.file)
+        let workers = ["a", "b"].map { Self.worker($0, noting: Collected()) }
+        let bridge = try BridgeHost(
+            publisher: publisher,
+            workers: workers.map(\.specification),
+            launcher: InMemoryLauncher(workers)
+        )
+        let core = bridge.core
+        let (begun, closed) = (Collected<Bool>(), Collected<String>())
+        let handler = publisher.subscribe(to: Noted.self) { _ in
+            begun.add(true)
+            waitUntil { core.isEnding }
+            if let reason = core.worker(1).peer.closedReason { closed.add(reason) }
+        }
+        let starting = Task { try await bridge.start() }
+        await begun.wait(for: 1)
+        await bridge.shutdown()
+        let error = await #expect(throws: BridgeError.self) { try await starting.value }
+        #expect(error?.code == .wrongState)
+        #expect(notebook.all == [1] && closed.all.isEmpty)
+        #expect(try leftNames() == [Self.register, Self.file].sorted())
+        withExtendedLifetime((recording, handler)) {}
+        let outcome = try await startHost(newest: 1)
+        #expect(outcome.recorded == [2] && outcome.got == Self.got(2...2))
+    }
+
     @Test("J21: a run that is cancelled during the recovery ends it, starts no worker, and leaves the files")
     func cancelledRun() async throws {
         let publisher = EventPublisher()
