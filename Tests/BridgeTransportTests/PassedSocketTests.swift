@@ -71,13 +71,15 @@ struct PassedSocketTests {
         }
     }
 
-    @Test("is refused if it is one of several descriptors, and all of them are closed")
+    @Test("is refused if it is one of several descriptors, which stay open, and are kept from other programs")
     func several() throws {
         let pipe = try FileDescriptor.pipe()
         // Above the numbers of most files that other tests open meanwhile, and below the lowest limit of a process.
         let first = try FileDescriptor.duplicate(pipe.writing.rawValue, atLeast: 200).release()
         let second = try FileDescriptor.duplicate(pipe.writing.rawValue, atLeast: first + 1).release()
+        defer { for number in [first, second] { FileDescriptor(owning: number).close() } }
         try #require(second == first + 1)
+        for number in [first, second] { try #require(fcntl(number, F_SETFD, 0) == 0) }
         let passed = try #require(
             try PassedDescriptors(
                 environment: { ["LISTEN_PID": "42", "LISTEN_FDS": "2", "LISTEN_FDNAMES": "a:b"][$0] },
@@ -87,7 +89,7 @@ struct PassedSocketTests {
         )
         let error = #expect(throws: PassedSocketError.self) { try PassedSocket.take(from: passed) }
         #expect(error == .several(2, names: ["a", "b"]))
-        #expect(!FileDescriptor.isOpen(first) && !FileDescriptor.isOpen(second))
+        for number in [first, second] { #expect(fcntl(number, F_GETFD) == FD_CLOEXEC) }
     }
 
     private static func aPipe() throws -> CInt {
