@@ -71,10 +71,11 @@ final class JournalReading: @unchecked Sendable {
     /// - Returns: False at the end, or if the task is cancelled.
     @usableFromInline
     func readOn() async throws -> Bool {
-        // A reader that waits for the next event keeps no earlier ones in memory.
-        payloads = []
+        // A reader that waits for the next event keeps no earlier ones in memory, and no room for as many.
+        (rest, payloads) = ([], [])
         while rest.isEmpty {
             guard let portion = try await nextPortion() else { return false }
+            if portion.steps.isEmpty { continue }
             rest = portion.steps
             payloads = portion.payloads
         }
@@ -98,9 +99,8 @@ final class JournalReading: @unchecked Sendable {
         try checkPosition()
         if let begun = ahead {
             ahead = nil
-            let portion = try await begun.portion()
-            // Without steps, it says only that nothing was there when its reading began, which may be long ago.
-            if !portion.steps.isEmpty { return handOut(portion) }
+            // Without steps, or with an error, it only says how things were when it was read, which may be long ago.
+            if let portion = try? await begun.portion(), !portion.steps.isEmpty { return handOut(portion) }
         }
         return handOut(try await beginReading().portion())
     }
