@@ -15,7 +15,7 @@ extension PlatformTests {
         func leaveTheProcessTable() async {
             await #expect(processExitsWith: .success) {
                 try leavingNothingBehind {
-                    let before = try CurrentProcess.openDescriptors().count
+                    let before = try CurrentProcess.openDescriptorCount()
                     let pipe = try FileDescriptor.pipe()
                     var request = shell("sleep 1000 & echo; exec sleep 1000")
                     request.standardOutput = .descriptor(pipe.writing.rawValue)
@@ -36,7 +36,7 @@ extension PlatformTests {
                     #expect(readToEnd(pipe.reading.rawValue).isEmpty)
                     pipe.reading.close()
                     // The thread that has waited closes its descriptors in its own time.
-                    waitUntil { (try? CurrentProcess.openDescriptors().count) ?? .max <= before }
+                    waitUntil { (try? CurrentProcess.openDescriptorCount()) ?? .max <= before }
                 }
             }
         }

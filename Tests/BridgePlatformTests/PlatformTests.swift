@@ -91,7 +91,7 @@ func leavingNothingBehind(
     #expect(found == -1 && errno == ECHILD, "a child was left", sourceLocation: sourceLocation)
 }
 
-/// All descriptors with their targets, except for the timers that Dispatch opens, one for each clock.
+/// All descriptors with their targets, except for timers: Dispatch keeps one for each clock, and a poller has one.
 private func openDescriptors() throws -> Set<String> {
     Set(try CurrentProcess.openDescriptors().map(target).filter { !$0.hasSuffix("[timerfd]") })
 }

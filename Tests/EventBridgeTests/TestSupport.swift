@@ -60,7 +60,7 @@ struct Possessions: CustomStringConvertible {
         descriptors = Set(
             try CurrentProcess.openDescriptors().compactMap { descriptor in
                 let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(descriptor)")
-                // Dispatch opens timers when it first needs them, and keeps them.
+                // Dispatch opens timers when it first needs them, and keeps them. A poller's is left out too.
                 if target?.hasSuffix("[timerfd]") == true { return nil }
                 return "\(descriptor): \(target ?? "closed meanwhile")"
             }
