@@ -30,10 +30,10 @@ struct Account {
 
     /// How many events that were left are not among the missing ones.
     ///
-    /// The newest events are among the missing ones too, so one event that was left explains one of both.
+    /// A missing event that is among the newest counts in both numbers, so one event that was left explains it in both.
     private var leftBesideMissing: Int { max(0, left - max(unannounced, newest)) }
 
-    /// How many events that were left are for other accounts.
+    /// How many events that were left explain no event of this account, and are there for other accounts.
     var leftForOthers: Int { max(0, leftBesideMissing - silent) }
 
     var lost: Int { max(0, unannounced - left) + max(0, newest - left) + max(0, silent - leftBesideMissing) }

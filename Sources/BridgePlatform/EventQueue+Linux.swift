@@ -57,7 +57,7 @@ final class EventQueue: PollerQueue, @unchecked Sendable {
         _ = write(wakeUp.rawValue, &one, MemoryLayout<UInt64>.size)
     }
 
-    /// Fails only if other code of this process has closed the timer's descriptor, or a sandbox refuses the call.
+    /// False only if other code of this process has closed the timer's descriptor, or a sandbox refuses the call.
     func wake(at deadline: UInt64) -> Bool { cbp_timer_set(timer.rawValue, deadline) == 0 }
 
     func wait(atMost limit: UInt64?) -> Int {

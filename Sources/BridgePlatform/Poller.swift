@@ -223,8 +223,8 @@ package final class Poller: @unchecked Sendable {
 
     /// Sees to it that the thread does not sleep beyond `deadline`; returns whether the caller must wake it for that.
     ///
-    /// With the lock held, so that of two threads the one with the later deadline does not set it last. A queue that
-    /// takes the deadline lets the thread sleep on: a thread that makes a timer then wakes no other.
+    /// Called with the lock held, so that of two threads the one with the later deadline does not set it last. If the
+    /// queue takes the deadline, the thread sleeps on until then, and the caller wakes no thread.
     private func mustWake(by deadline: UInt64) -> Bool {
         guard let end = sleepsUntil, deadline < end, !isWakeUpSent else { return false }
         guard queue.wake(at: deadline) else { return claimWakeUp() }

@@ -17,9 +17,9 @@ protocol PollerQueue: AnyObject, Sendable {
     /// Ends the wait under way, or the next one.
     func wake()
 
-    /// Ends the wait that is under way when the monotonic clock reaches `deadline`, or else the next one.
+    /// Ends a wait once the monotonic clock has reached `deadline`: the one that is under way then, or else the next.
     ///
-    /// Each call replaces the deadline of the one before. The time limit of a wait counts as well.
+    /// Each call replaces the deadline of the call before. The time limit of a wait counts as well.
     ///
     /// - Returns: False if the queue cannot do this: the thread then has to wake up for a new time limit.
     func wake(at deadline: UInt64) -> Bool

@@ -17,7 +17,7 @@ package struct UntoldEvents: Sendable {
     /// How many events wait at most, so that a peer that names an event which never comes fills no memory; the journal
     /// never hears of further events, which stay owed.
     package static let most = 1 << 20
-    /// How many runs may stay that were taken out, and for how many the memory is kept when all were taken out.
+    /// How many runs that were taken out may stay in the array; for so many, an empty array keeps its memory.
     private static let fewRuns = 256
 
     private var runs: [Run] = []
@@ -98,7 +98,7 @@ package struct UntoldEvents: Sendable {
         if !isInOrder { numbers = CustodyNote.joined(numbers) }
         var stays = place
         if hasOthers {
-            // The runs of other sources move up to the runs behind, which may be a million.
+            // The runs of other sources move up to the runs behind. Those stay, as they may be a million.
             for index in (first..<place).reversed() where runs[index].source != source {
                 stays -= 1
                 runs.swapAt(stays, index)

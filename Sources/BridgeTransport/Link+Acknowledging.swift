@@ -148,8 +148,8 @@ extension Link {
 
     /// Tells the sink which events the peer has settled, source by source.
     ///
-    /// Called without the lock: see ``tellJournal()``. A peer that acknowledges nothing names no event of its own that
-    /// would have to be recorded first, so for such a peer any thread may call this.
+    /// Called without the lock: see ``tellJournal()``. For a peer that acknowledges nothing, any thread may call this:
+    /// such a peer names no event of its own that would have to be recorded first.
     func tellSettled() {
         var numbers: [ClosedRange<UInt64>] = []
         var arrived: UInt64?

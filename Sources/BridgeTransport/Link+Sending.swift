@@ -288,7 +288,7 @@ extension Link {
 
         fileprivate init(_ bytes: Int, at link: Link) { (self.link, self.bytes) = (link, bytes) }
 
-        /// Keeps no room: the event is taken if there is room by then.
+        /// Keeps no room: the link takes the event if there is room by then.
         package init(ofNothingAt link: Link) { self.init(0, at: link) }
 
         /// Gives back the room, which is not needed after all.

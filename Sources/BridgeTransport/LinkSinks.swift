@@ -88,6 +88,6 @@ struct LinkSinks {
     weak var control: (any LinkControlSink)?
     /// Nil before the handshake and after the end.
     var events: (any LinkEventSink)?
-    /// Memory for the numbers of settled events, which `events` gets; it is empty, and used again and again.
+    /// Memory for the numbers of settled events, which `events` gets; empty between two uses.
     var numbers: [ClosedRange<UInt64>] = []
 }

@@ -57,7 +57,7 @@ class DeferredSubscriber: AnySubscriber, @unchecked Sendable {
     /// The journal behind this subscriber, if it makes events safe only some time after it has recorded them.
     var laterRecorder: (any EventRecording)? { nil }
 
-    /// Whether ``recordAtOnce(_:_:)`` and the two methods after it may be called in place of ``append(_:_:_:_:)``.
+    /// Whether ``recordAtOnce(_:_:)`` and the `record` methods may be called in place of ``append(_:_:_:_:)``.
     var recordsAtOnce: Bool { false }
 
     /// Records an event of another process, if that needs no wait and makes the event safe at once.
@@ -67,19 +67,21 @@ class DeferredSubscriber: AnySubscriber, @unchecked Sendable {
     /// - Returns: Whether the event is recorded; if not, the caller appends it as for any subscriber.
     func recordAtOnce(_ payload: UnsafeRawBufferPointer, _ context: BorrowedContext) -> Bool { false }
 
-    /// Records an event of this process that goes nowhere else, or reports why it cannot; waits for room if need be.
+    /// Records an event of this process that goes to no other process, or reports why it cannot.
+    ///
+    /// The calling thread waits for room in the record if need be.
     ///
     /// Called without any lock held, before the event's handlers.
     func record(_ event: RawEvent, _ stamp: EventStamp) {}
 
-    /// Waits until there is room to record a payload of this length; called without any lock, before an outbox holds
-    /// the event.
+    /// Waits until there is room to record a payload of this length.
+    ///
+    /// Called without any lock, before an outbox holds the event.
     func makeRoom(for byteCount: Int) {}
 
-    /// Records the payload of an event that lies in an outbox and does not leave before this returns; only called if
-    /// ``isRecorder`` is true.
+    /// Records the payload of an event that an outbox holds until this returns; only called if ``isRecorder`` is true.
     ///
-    /// - Returns: What ``settle(_:)`` has left to do once the event has left: it may call handlers.
+    /// - Returns: What the caller hands to ``settle(_:)`` once the event has left, as that may call handlers.
     func record(
         _ payload: UnsafeRawBufferPointer,
         _ context: BorrowedContext,

@@ -3,14 +3,14 @@ import Locks
 /// The end of the time for which a caller waits.
 ///
 /// Most callers give no clock, and most waits end long before their time. So the waits by the system's clock share one
-/// task that sleeps: such a wait costs an entry in a table, and none at all if the outcome is there at once.
+/// task that sleeps. Such a wait costs an entry in a heap; if the outcome is there at once, it costs not even that.
 enum DeliveryDeadline: Sendable {
     /// By the system's clock.
     case shared(SharedDeadline)
-    /// By another clock, or by the clock of a simulation: the task sleeps for this wait alone.
+    /// By another clock, or by the clock of a simulation; the task sleeps for this wait alone.
     case alone(Task<Void, any Error>)
 
-    /// Begins the time.
+    /// The time begins now.
     ///
     /// - Parameter timeIsOver: called after `limit`, unless the deadline was cancelled well before; calls no handler.
     init(after limit: Duration, by clock: any Clock<Duration>, timeIsOver: @escaping @Sendable () -> Void) {
@@ -25,7 +25,7 @@ enum DeliveryDeadline: Sendable {
         self = .alone(watchdog)
     }
 
-    /// Called before the caller is suspended.
+    /// Called before the caller is suspended: from now on, the time's end ends the wait.
     func arm() {
         if case .shared(let deadline) = self { SharedDeadlines.all.add(deadline) }
     }
@@ -41,7 +41,7 @@ enum DeliveryDeadline: Sendable {
 
 /// A deadline by the system's clock.
 final class SharedDeadline: @unchecked Sendable {
-    // Sendable: `place` belongs to the heap that has the deadline.
+    // Sendable: only the heap that has the deadline uses `place`, and the lock of the heap's owner guards it.
 
     let end: ContinuousClock.Instant
     let timeIsOver: @Sendable () -> Void
@@ -59,8 +59,9 @@ final class SharedDeadlines: @unchecked Sendable {
 
     static let all = SharedDeadlines()
 
-    /// How long the task sleeps at a time: a cancelled sleep leaves its timer behind until the sleep's end, and a
-    /// system may end a long sleep late.
+    /// How long the task sleeps at a time, at most.
+    ///
+    /// A cancelled sleep leaves its timer behind until the sleep's end, and a system may end a long sleep late.
     private static let longestSleep = Duration.seconds(5)
 
     private let lock = Lock()
@@ -74,12 +75,12 @@ final class SharedDeadlines: @unchecked Sendable {
     func add(_ deadline: SharedDeadline) {
         let replaced = lock.withLock { () -> Task<Void, Never>? in
             heap.insert(deadline)
-            // The task may sleep long after this wait has ended, so it holds the instant only.
             if let wakeUp, wakeUp <= deadline.end { return nil }
             let end = min(deadline.end, ContinuousClock.now.advanced(by: Self.longestSleep))
             wakeUp = end
             sleepers += 1
             let (number, previous) = (sleepers, sleeper)
+            // The task may sleep long after this wait has ended, so it holds the instant only.
             sleeper = Task.detached { [self] in await sleep(until: end, as: number) }
             return previous
         }

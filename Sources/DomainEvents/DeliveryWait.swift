@@ -2,13 +2,13 @@ import Locks
 
 /// A wait for the outcome of a delivery: it ends once, by its outcome, its time, or its task's cancellation.
 ///
-/// The caller publishes the event itself if there is room for it and no handler is called; as with `publish`, this may
-/// wait for a journal's file system. Otherwise a separate task publishes the event.
-/// When the wait has ended, the event has left or will never leave, so the caller's next event comes after it.
+/// If there is room for the event, and no handler runs on the publishing thread, the caller publishes the event itself.
+/// As with `publish`, that may wait for a journal's file system. Otherwise a separate task publishes the event. When
+/// the wait has ended, the event has left or will never leave, so the caller's next event comes after it.
 package final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
-    /// Also guards what else belongs to this delivery, as a lock of its own would cost an allocation each time.
+    /// Also guards the delivery's ledger, tracker and unfinished handlers: each further lock would cost an allocation.
     let lock = Lock()
     private var outcome: Result<Value, any Error>?
     /// The failure of the event's ledger that is the outcome; nil if none is, or as long as the wait goes on.

@@ -27,7 +27,7 @@ struct Destinations {
     /// How many reports the tracker gets: one from each subscriber in a strand, one from all inline handlers together.
     var partsOfDelivery: Int { count { $0.deferred.count } + 1 }
 
-    /// Whether the only subscribers in strands are journals, for which no sender waits in a room.
+    /// Whether all subscribers in strands are journals, whose rooms are always open.
     var strandsOnlyRecord: Bool {
         first.subscribers.deferred.allSatisfy { $0.onlyRecords }
             && others.allSatisfy { $0.subscribers.deferred.allSatisfy { $0.onlyRecords } }

@@ -144,9 +144,9 @@ extension EventChannel {
         _ = publish(event, context: context, to: subscribers, from: publisher, ifFull: .drop)
     }
 
-    /// Publishes an event whose transaction has ended.
+    /// Publishes an event whose transaction, if it had one, has ended.
     ///
-    /// - Parameter stamp: made when the event was published in the transaction.
+    /// - Parameter stamp: made when the program published the event.
     func publish(_ event: E, _ stamp: EventStamp, from publisher: EventPublisher) {
         guard let subscribers = currentSubscribers() else { return }
         let thread = DeliveryThread.current
@@ -165,8 +165,9 @@ extension EventChannel {
 
     // MARK: - One forwarder, and at most a journal
 
-    /// Publishes an event that only one forwarder gets, or besides it the publisher's own journal, if that makes events
-    /// safe at once; most events for other processes are like this.
+    /// Publishes an event that only one forwarder gets, and besides it at most the publisher's own journal.
+    ///
+    /// Such a journal has to make events safe at once. Most events for other processes are like this.
     ///
     /// This counts no reference to the list of receivers: the thread's slot names the list during the call.
     ///

@@ -19,13 +19,14 @@ package protocol EventForwarder: AnyObject, Sendable {
         held: inout HeldEvents?
     ) -> Forwarded
 
-    /// Puts an event that nothing else but a journal gets into the only outbox that wants it, has it recorded while it
-    /// cannot leave, and then writes it.
+    /// Holds an event in the only outbox that wants it, has it recorded there, and then writes it.
+    ///
+    /// Only for an event that nothing else gets but a journal.
     ///
     /// - Parameters:
     ///   - makeRoom: called with the payload's length before the outbox holds the event; may wait for a disk.
-    ///   - record: records the payload with the receivers that the event is owed to; called at most once, with nothing
-    ///     locked.
+    ///   - record: records the payload with the receivers that the event is owed to; called at most once, without any
+    ///     lock.
     /// - Returns: What became of the event; nil, and nothing was done, if it needs more than that. Then the caller uses
     ///   ``forward(_:context:ifFull:receipts:held:)``.
     func forwardRecorded<E: DomainEvent>(

@@ -180,8 +180,8 @@ extension EventPublisher {
         return reserved
     }
 
-    /// - Returns: The rooms that keep a place for an event until the caller gives the place back; nil if the caller has
-    ///   to wait for room.
+    /// - Returns: The rooms that keep a place for an event until the caller gives the place back; nil if the caller may
+    ///   have to wait for room.
     func reserveRoomAtOnce(at destinations: Destinations) -> [Room]? {
         // As in `reserveRoom`.
         if EventContext.isCurrent { return [] }
@@ -377,7 +377,7 @@ extension EventPublisher {
         clock: any Clock<Duration>
     ) async throws -> Answer {
         defer { withExtendedLifetime(answers) {} }
-        // The timer holds these closures, but not the subscriptions, which end with the request.
+        // The deadline holds these closures, but not the subscriptions, which end with the request.
         let uncaused = answers.map(\.uncaused)
         let channel = channel(of: E.self)
         try refuseInTransaction("request", channel.name)

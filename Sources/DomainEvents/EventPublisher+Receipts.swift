@@ -33,10 +33,11 @@ extension EventPublisher {
         )
     }
 
-    /// Publishes an awaited event on this thread if that takes no wait for room and calls no handler here, which may
-    /// take longer than the caller waits.
+    /// Publishes an awaited event on this thread, if there is room and the event has no handler on this thread.
     ///
-    /// - Returns: Whether the event was published, or failed to be.
+    /// Such a handler may take longer than the caller waits.
+    ///
+    /// - Returns: True if the event was published here, or could not be; false if the caller has a task publish it.
     func deliverAtOnce<E: DomainEvent, Value: Sendable>(
         _ event: E,
         context: EventContext,

@@ -7,6 +7,10 @@ import Locks
 /// processes. The recorder takes the event in that step, so its record is older than every effect of the event. The
 /// event is encoded before that step, without a lock, as the keys of other subscribers are made. An event of another
 /// process is recorded in the bytes in which it came.
+///
+/// If the recorder is the only strand and makes events safe at once, it mostly records without the strand's lock. An
+/// event that stays in this process is then recorded before its handlers are called, and an event for one peer while
+/// that peer's outbox holds it.
 final class RecordingSubscriber<E: DomainEvent>: DeferredSubscriber, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let name: String

@@ -11,8 +11,9 @@ package final class SubscriberList: @unchecked Sendable {
     let inline: [AnySubscriber]
     let deferred: [DeferredSubscriber]
     let forwarders: [any EventForwarder]
-    /// The only receiver, if it is a forwarder, or the only one besides the publisher's own journal, if that journal
-    /// takes events at once; nil otherwise.
+    /// The forwarder that is the only receiver; nil if there are others.
+    ///
+    /// The publisher's own journal does not count, if it takes events at once.
     let onlyForwarder: (any EventForwarder)?
     /// Other publishers that get these events too.
     let links: [PublisherLink]

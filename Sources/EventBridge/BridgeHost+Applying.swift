@@ -32,8 +32,9 @@ extension BridgeHost {
     /// - Returns: What was done about each worker, and what has failed.
     /// - Throws: ``BridgeError``. `invalidSpecification` names every mistake, and every change that is not possible
     ///   while the bridge runs: what `replace` cannot change either, such as the number of members of a pool. If the
-    ///   specifications have none of these, it names all new names that present workers still have, or else all that
-    ///   clients have. `wrongState` is thrown before the bridge's start and from the beginning of its shutdown.
+    ///   specifications have none of these, it names all new names that present workers still have. If there are none
+    ///   of those either, it names all new names that clients have. `wrongState` is thrown before the bridge's start
+    ///   and from the beginning of its shutdown.
     @discardableResult
     public func apply(
         _ workers: [WorkerSpecification],
@@ -46,7 +47,7 @@ extension BridgeHost {
         }
         let (changes, mistakes) = plan(workers)
         var problems = mistakes + limit.mistakes(as: "the time to finish within")
-        // Last, because names that were reserved stay so.
+        // Last, because a name stays reserved from then on, and a refused change must take none.
         if problems.isEmpty { problems = conflicts(of: changes) }
         guard problems.isEmpty else { throw BridgeError(.invalidSpecification, problems.joined(separator: "\n")) }
         return await core.apply(changes, finishingWithin: limit)

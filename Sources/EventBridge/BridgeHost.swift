@@ -171,8 +171,8 @@ public final class BridgeHost: Sendable {
 
     /// Does the same as ``start()``.
     ///
-    /// - Parameter mayEnd: whether a cancellation ends the bridge, which the caller then shuts down: if the ends of
-    ///   earlier workers are still awaited, no worker is started, and what they have left is for the next host.
+    /// - Parameter mayEnd: whether the caller shuts the bridge down after a cancellation. Then a cancellation also ends
+    ///   the recovery of what earlier workers have left. No worker is started, and the next host recovers the rest.
     func start(endingIfCancelled mayEnd: Bool) async throws {
         try Task.checkCancellation()
         guard lifecycle.begin() else { throw BridgeError(.wrongState, "the bridge has been started before") }
@@ -233,9 +233,10 @@ public final class BridgeHost: Sendable {
         }
         attached?.stopAccepting()
         core.router.closeIntake()
-        // A stopped worker takes no events: what is being recovered for it would be recorded as owed to no receiver.
+        // The recovery ends first. A stopped worker takes no events, so an event that is recovered for it would be
+        // recorded as owed to no receiver.
         await lifecycle.waitUntilRecovered()
-        // Without workers nothing is on its way: what an earlier host owed would wait in vain.
+        // Before the start of the workers nothing is on its way: what an earlier host owed would wait in vain.
         if core.isStartRequested { await core.settle(within: limit) }
         await core.stop()
         attached?.close()

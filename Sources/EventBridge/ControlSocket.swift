@@ -62,7 +62,8 @@ public struct ControlSocket: Sendable, Hashable {
     ///
     /// - Returns: The control socket; nil if no manager has passed anything.
     /// - Throws: ``BridgeError`` if what was passed is for another process, or is anything but one listening stream
-    ///   socket with a path.
+    ///   socket with a path. A single descriptor that is no such socket is closed. Several descriptors stay open, and
+    ///   the programs that this process starts do not inherit them.
     public static func passedByServiceManager(
         clients: Int = 64,
         outbox: Int = 4 << 20,

@@ -20,8 +20,9 @@ struct EndRecord {
     /// found.
     var isCrash: Bool { !hasSaidGoodbye && (fault != nil || !isEndedByHost) }
 
-    /// The reason for the end of the process: with the limit of its box that the process had reached, unless the host
-    /// has signalled the process, which is reason enough.
+    /// The reason for the end of the process, with the limit of its box that the process had reached.
+    ///
+    /// If the host has signalled the process, that is reason enough, and this names no such limit.
     func explanation(of reason: ExitReason, in box: WorkerBox?, _ usage: ResourceUsage?) -> ExitReason {
         guard let box, !isSignalled else { return reason }
         return box.explanation(of: reason, usage)

@@ -64,7 +64,7 @@ extension HostCore: SupervisorEnvironment {
             close(peer, because: "it was stopped")
         }
         peer.setStartsByItself(status.startsByItself)
-        // In a start in sequence the launch may come long after the request, from which on the worker takes events.
+        // The worker takes events from the request on. In a start in sequence, the launch may come long after that.
         if status.state == .starting { peer.reopen() }
         let before = statusBoard.changed(index, to: filled(status, of: index))
         if let reason {

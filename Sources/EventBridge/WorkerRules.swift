@@ -1,6 +1,6 @@
 import Supervision
 
-/// How the starts, ends and restarts of a bridge's workers depend on each other; it never changes.
+/// How the starts, ends and restarts of a bridge's workers depend on each other.
 struct WorkerRules: Sendable {
     let strategy: RestartStrategy
     let intensity: RestartIntensity

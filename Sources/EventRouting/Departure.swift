@@ -31,10 +31,11 @@ struct Departure: HeldEvent {
     /// Its methods use it where it lies: a copy would count a reference to the link.
     fileprivate struct Place {
         let room: Link.Reservation
-        /// The event's sequence in the outbox, or its ticket before it; nil if the event is not there, or has left.
+        /// The event's sequence in the outbox, or its ticket in the queue before it; nil if the event is not there, or
+        /// has left.
         var sequence: UInt64?
 
-        /// Puts the event in and holds it; returns whether the link is busy, or nil if the event was not taken.
+        /// Puts the event in and holds it there; returns whether the link is busy, or nil if the event was not taken.
         mutating func hold(
             _ context: BorrowedContext,
             _ name: String,
@@ -93,7 +94,7 @@ struct Departure: HeldEvent {
 
     /// Puts the event into the outboxes of these peers and holds it there, up to the first peer that needs more for it.
     ///
-    /// If room was reserved, the places are those of the peers.
+    /// If room was reserved, the event has a place at each peer already, in the same order.
     ///
     /// - Parameter isOwed: whether a journal records the event, and has to hear what becomes of it at these peers.
     /// - Returns: How many of the peers have got the event.
@@ -147,7 +148,7 @@ struct Departure: HeldEvent {
         tellRest()
     }
 
-    /// Tells of the events and the peers that were left out.
+    /// Tells of the events that policies have taken out, and of the peers that have not taken the event.
     private func tellRest() {
         for (peer, event) in evicted { router.wasEvicted(event, at: peer) }
         // The report of a dead letter names the event, so the report comes after the event.

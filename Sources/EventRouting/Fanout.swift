@@ -13,7 +13,7 @@ final class Fanout: Sendable {
     ///
     /// ``targets`` hold the peer, so the reference is not counted.
     let sole: Unmanaged<Peer>?
-    /// ``sole`` as the receiver that an event is owed to; empty if there is no such peer.
+    /// The only target as the receiver that an event is owed to; empty if there are more targets, none, or a pool.
     let soleOwed: [OwedReceiver]
 
     /// - Parameter soleOwed: made without the topic's lock, as it asks the peer.

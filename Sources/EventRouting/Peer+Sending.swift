@@ -245,7 +245,7 @@ extension Peer {
         }
     }
 
-    /// Puts an event that goes nowhere else into the outbox, has it recorded while it cannot leave, and then writes it.
+    /// Holds an event that goes nowhere else in the outbox, has it recorded there, and then writes it.
     ///
     /// - Parameters:
     ///   - ifFull: as in ``send(_:name:payload:ifFull:)``.

@@ -1,8 +1,8 @@
 import DomainEvents
 
-/// A recorded event that is owed, and one debt or more.
+/// A recorded event that is owed, with its debts: one for each receiver.
 ///
-/// Nearly every event is owed to one receiver only, and its debt needs no array.
+/// Nearly every event is owed to one receiver only, and that debt needs no array.
 struct CustodyEntry: Sendable {
     /// A receiver to which the event is owed, and what the records say of its deliveries.
     struct Debt: Sendable {
@@ -33,7 +33,9 @@ struct CustodyEntry: Sendable {
 
         mutating func forgetSetbacks() { setbacks = nil }
 
-        /// Whether a note of this receiver ends the debt, if the note is about a dead letter or if it is not.
+        /// Whether a note of this receiver ends the debt.
+        ///
+        /// - Parameter asLetter: whether the note is about a dead letter.
         func ends(at receiver: NotedReceiver, asLetter: Bool) -> Bool {
             !isDoubtful && isLetter == asLetter && receiver.isOwed(as: self.receiver.name)
         }
@@ -79,7 +81,7 @@ struct CustodyEntry: Sendable {
 
     /// Ends debts.
     ///
-    /// - Returns: Whether no debt is left; the entry is of no use then.
+    /// - Returns: Whether no debt is left; the caller then throws the entry away.
     mutating func end(where isOver: (Debt) -> Bool) -> Bool {
         if !others.isEmpty { others.removeAll(where: isOver) }
         guard isOver(first) else { return false }

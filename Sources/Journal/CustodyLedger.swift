@@ -102,7 +102,7 @@ struct CustodyLedger: Sendable {
         }
     }
 
-    /// Ends the debts of an event outside the queue: those that are dead letters, or those that are not.
+    /// Ends debts of an event that is not in the queue: those that are dead letters, or those that are not.
     private mutating func end(_ id: EventID, of receiver: NotedReceiver, asLetter: Bool) {
         guard let place = entries.index(forKey: id) else { return }
         let isOver = entries.values[place].end { $0.ends(at: receiver, asLetter: asLetter) }

@@ -41,7 +41,7 @@ final class EntryDecoder<E: DomainEvent> {
         }
     }
 
-    /// The event itself; what is around it is made in the reader's module, where the size of the type is known.
+    /// The event itself; the reader's module, which knows the size of the type, makes what is around it.
     @usableFromInline
     func event(of record: StoredRecord, _ payloads: [UInt8]) throws -> E {
         let event = try payloads.withUnsafeBytes { bytes in

@@ -118,8 +118,8 @@ extension JournalCore {
         _ owed: [OwedReceiver],
         _ position: UInt64
     ) throws(JournalError) -> Bool {
-        // Without a full context, the first condition spares the call. A record of at most half a segment fits into
-        // every segment: the head, the bookmarks and the end record take less than the other half.
+        // Without a full context, the first condition spares the call. A record that takes more than half a segment is
+        // left to `makeRecord`, which looks whether there is room for it beside the bookmarks.
         guard context.full == nil || context.isPlain,
             let (record, records) = line.plainRecord(of: context, owed: owed, payloadBytes: payload.count),
             record.stride <= settings.segmentBytes / 2

@@ -102,7 +102,7 @@ final class JournalCursor: @unchecked Sendable {
         return steps
     }
 
-    /// Hands out the payloads of the portion that was read last; its records say where in them theirs are.
+    /// Hands out the payloads of the last portion; each of its records says where in them its own payload lies.
     func takePayloads() -> [UInt8] {
         defer { payloads = [] }
         return payloads

@@ -11,10 +11,11 @@ final class JournalLine: RecordingLine, @unchecked Sendable {
     @exclusivity(unchecked) private var plain: PlainRecords?
     /// How many plain events in a row were not like those of `plain`; counts from below 0 if it has served none.
     @exclusivity(unchecked) private var others = 0
-    /// How many such events have `plain` made anew: as that takes longer than to record one event, it is not done for
-    /// each event where unlike events take turns.
+    /// After how many such events the line makes `plain` anew.
+    ///
+    /// That takes longer than to record an event. So if unlike events take turns, the line does not do it for each.
     private static let mostOthers = 4
-    /// The same if `plain` has served no event: perhaps no two events of this name are alike.
+    /// The same if `plain` has served no event: then perhaps no two events of this name in a row are alike.
     private static let mostOthersOfUnused = 16
 
     init(_ name: String, of core: JournalCore) {

@@ -3,9 +3,9 @@ import Locks
 
 /// One reader in the process that writes the journal: other threads read the portions, and the reader's task waits.
 ///
-/// While the task uses a portion, the next one is read, unless the portion reached the end: what comes after the end is
-/// read when the task asks for it. Every event is read from the files, even an event that was written a moment ago. So
-/// old and new events come the same way, and no lock is held during the reading.
+/// While the task uses a portion, another thread reads the next one, unless the portion reached the end: what comes
+/// after the end is read when the task asks for it. Every event is read from the files, even an event that was written
+/// a moment ago. So old and new events come the same way, and no lock is held during the reading.
 @usableFromInline
 final class JournalReading: @unchecked Sendable {
     // Sendable: a reading belongs to one iterator, which is not `Sendable`, or to one projection's task. So one task at
@@ -99,7 +99,7 @@ final class JournalReading: @unchecked Sendable {
         try checkPosition()
         if let begun = ahead {
             ahead = nil
-            // Without steps, or with an error, it only says how things were when it was read, which may be long ago.
+            // A portion without steps, or an error, only says how things were at the reading, which may be long ago.
             if let portion = try? await begun.portion(), !portion.steps.isEmpty { return handOut(portion) }
         }
         return handOut(try await beginReading().portion())

@@ -1,9 +1,10 @@
 import DomainEvents
 
-/// Owed events of one source, recorded in the order of their numbers, of which nothing but the record is known.
+/// Owed events of one source, recorded in the order of their numbers, without strikes and letters.
 ///
-/// A pure value. A running host owes nearly all of its events in this way, and they are mostly settled from the oldest
-/// on. So an event is found by its number, without a hash, and few events that come and go take no new memory.
+/// A pure value. A running host owes nearly all of its events in this way, and receivers mostly settle them from the
+/// oldest on. So an event is found by its number, without a hash, and as long as only a few events are owed at a time,
+/// they take no new memory.
 struct OwedQueue: Sendable {
     private struct Slot: Sendable {
         let number: UInt64
@@ -20,7 +21,9 @@ struct OwedQueue: Sendable {
     /// How many events there are.
     private var count = 0
 
-    /// How many slots without an event stay in any case; beyond that and the number of events, all are removed at once.
+    /// How many slots without an event stay in any case.
+    ///
+    /// If there are more of them than this number and the number of events together, all are removed at once.
     private static let fewSlots = 256
 
     var isEmpty: Bool { count == 0 }

@@ -98,7 +98,7 @@ final class SegmentWriter {
 
     /// Writes the record of a plain event; the caller has checked that there is room.
     ///
-    /// - Returns: The error, in place of throwing it: so the caller need not count a reference to this object.
+    /// - Returns: The error, nil if there is none; not thrown, so that the caller counts no reference to this object.
     @inline(__always)
     func append(
         _ record: EventRecord,

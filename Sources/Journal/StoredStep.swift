@@ -23,7 +23,7 @@ struct StoredRecord: Sendable {
         self.payload = payload
     }
 
-    /// A record whose payload is a portion by itself.
+    /// A record whose payload is all that its portion has.
     init(_ record: JournalRecord) {
         self.init(
             position: record.position,

@@ -79,7 +79,7 @@ package struct EventRecord: BitwiseCopyable {
         self.init(flags, byteCount: size + payloadBytes)
     }
 
-    /// The record of one of ``PlainRecords``, of this length.
+    /// One of ``PlainRecords``, of this length.
     init(plain byteCount: Int) { self.init(0, byteCount: byteCount) }
 
     private init(_ flags: UInt8, byteCount: Int) {

@@ -3,9 +3,9 @@ package import DomainEvents
 /// The records of events that are alike.
 ///
 /// Such events are plain (`BorrowedContext.isPlain`) and owed to the same receivers. They have one name and one source,
-/// their causes have one source, and so have their roots. Nearly all events of one name in a row are alike. Their
-/// records differ only in a few numbers and the payload, so the rest is made once. The bytes of each record are those
-/// that ``EventRecord`` would write.
+/// their causes have one source, and so have their roots. Nearly all events of one name in a row are alike. The records
+/// of such events differ only in a few numbers and the payload, so the rest is made once. The bytes of each record are
+/// those that ``EventRecord`` would write.
 package final class PlainRecords: @unchecked Sendable {
     // Sendable: nothing changes after `init`; `head` points to memory that this object owns.
     private let source: UnsafeMutableRawPointer

@@ -73,12 +73,12 @@ package struct RecordView {
     /// Whether the event has this name, byte for byte.
     package func isNamed(_ name: UnsafeRawBufferPointer) -> Bool { nameText.hasBytes(of: name) }
 
-    /// Whether this process published the event; names are compared byte for byte.
+    /// Whether the process of this name published the event, byte for byte.
     package func isFrom(_ origin: UnsafeRawBufferPointer) -> Bool { originText.hasBytes(of: origin) }
 
     package var name: String { String(decoding: nameText, as: UTF8.self) }
 
-    /// The same as ``name``, shared with the record before if that has the same name.
+    /// The same as ``name``; if the record before has the same name, both share the text.
     package func name(sharing texts: inout RecordTexts) -> String { texts.name(nameText) }
 
     /// The name of the process that published the event.

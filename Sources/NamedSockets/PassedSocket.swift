@@ -12,8 +12,8 @@ package final class PassedSocket: ListeningSocket {
     /// Takes the one socket that a service manager has passed, and removes from the environment the variables
     /// that announce the socket.
     ///
-    /// Call it at the beginning of `main`, because it changes the environment, and closes a descriptor that it refuses.
-    /// A second call finds nothing to take.
+    /// Call it at the beginning of `main`, because it changes the environment, and closes a single descriptor that it
+    /// refuses. A second call finds nothing to take.
     /// - Returns: The socket; nil if no manager has passed anything.
     package static func take(user: UInt32 = CurrentProcess.user) throws(PassedSocketError) -> PassedSocket? {
         defer { PassedDescriptors.forget() }
@@ -27,14 +27,14 @@ package final class PassedSocket: ListeningSocket {
         return try take(from: passed, user: user)
     }
 
-    /// Takes the one socket among the descriptors; if there are several, only keeps them from other programs.
+    /// Takes the one descriptor that was passed; several stay open, and this process passes them to no other program.
     package static func take(
         from passed: PassedDescriptors,
         user: UInt32 = CurrentProcess.user
     ) throws(PassedSocketError) -> PassedSocket {
         guard passed.numbers.count == 1 else {
-            // Not closed: other code of this program may have taken some of them. The count is the manager's: the first
-            // number that is not open is the end.
+            // Not closed: other code of this program may have taken some of them. The count comes from outside and may
+            // be huge, so the first number that is not open ends the loop.
             for number in passed.numbers {
                 guard FileDescriptor.isOpen(number) else { break }
                 try? FileDescriptor.setCloseOnExec(number)

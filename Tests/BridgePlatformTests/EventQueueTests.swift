@@ -49,7 +49,7 @@ extension PlatformTests {
 
     @Suite("A poller's queue takes deadlines of other threads")
     struct EventQueueDeadlineTests {
-        @Test("A deadline ends one wait and not early, and replaces the deadline before it")
+        @Test("A deadline ends one wait, ends it no earlier, and replaces the deadline before it")
         func deadlines() throws {
             let queue = try EventQueue()
             for _ in 0..<3 {

@@ -26,7 +26,7 @@ private struct ParcelWeighed: DomainEvent {
 
 @Suite("Attached clients", .serialized, .timeLimit(.minutes(5)))
 struct AttachTests {
-    @Test("workers that are refused take no names from clients, and a client's name is refused")
+    @Test("a refused change takes no name from clients, and a change with a client's name is refused")
     func refusedNames() async throws {
         let home = try AttachHome()
         let (bridge, kept) = try await home.start()

@@ -414,7 +414,7 @@ final class LeftOutboxTests {
         #expect(outcome.lost.isEmpty && outcome.left.isEmpty)
     }
 
-    @Test("J21: a shutdown during the recovery ends it between two events, and no worker is closed before that")
+    @Test("J21: a shutdown during the recovery ends it between two events, and closes no worker before that")
     func shutDown() async throws {
         let publisher = EventPublisher()
         let notebook = Notebook(path, newest: nil)

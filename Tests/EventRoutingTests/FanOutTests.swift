@@ -39,7 +39,7 @@ struct FanOutTests {
         }
     }
 
-    /// Without room that is kept beforehand: each peer gets the event for itself.
+    /// Keeps no room beforehand, so each peer takes or refuses the event for itself.
     private func sendToEach(_ topic: Topic, of peers: [Peer]) -> Topic.Sent {
         Self.payload.withUnsafeBytes {
             topic.send(

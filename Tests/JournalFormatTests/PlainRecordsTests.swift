@@ -130,7 +130,7 @@ struct PlainRecordsTests {
         return bytes
     }
 
-    @Test("They know which events they are of, and refuse texts and payloads beyond the format")
+    @Test("They say which events are theirs, and refuse texts and payloads beyond the format")
     func limits() throws {
         let (source, twin) = (EventSource(origin: "host", incarnation: 1), EventSource(origin: "host", incarnation: 1))
         let kind = Kind(name: "BoxRead", source: source, cause: source, root: twin, owed: Self.receivers)

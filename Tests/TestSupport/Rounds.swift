@@ -28,7 +28,7 @@ package func rounds(atMost count: Int) -> some Sequence<Int> {
     return sequence(first: 0) { $0 + 1 < count && MonotonicClock.now() < end ? $0 + 1 : nil }
 }
 
-/// All cases in a release build; in other builds some of them, as the generator chooses.
+/// All cases in a release build; in other builds some of them, which the generator chooses.
 package func share<Case>(of cases: [Case], using random: inout SeededGenerator) -> [Case] {
     if factor >= 1 { return cases }
     return Array(cases.shuffled(using: &random).prefix(max(Int(Double(cases.count) * factor), 1)))

@@ -82,8 +82,9 @@ extension SendState {
         return takeAtOnce(context, name: name, number: number, payload: payload)
     }
 
-    /// Takes an event that stays until ``release(_:)``: it goes to other peers as well, or a journal records it first;
-    /// only on a link whose policies are all to wait.
+    /// Takes an event that stays until ``release(_:)``; only for a link whose overflow policies are all `wait`.
+    ///
+    /// Such an event goes to other peers as well, or a journal records it first.
     ///
     /// - Parameters:
     ///   - isOwed: whether the journal has to hear what becomes of the event here.

@@ -31,7 +31,7 @@ struct FateRecord {
         var named: Set<EventID> = []
     }
 
-    /// Workers of which only one gets an event that they share.
+    /// Workers that share events: only one of them gets such an event.
     private struct Pool {
         let members: [String]
         /// Whether the members share the events of this name.
@@ -47,7 +47,7 @@ struct FateRecord {
 
     /// Notes that workers of these names share events from now on.
     ///
-    /// - Parameter shares: returns whether only one of them gets an event of a name.
+    /// - Parameter shares: returns whether they share the events of a name.
     mutating func addPool(_ members: [String], sharing shares: @escaping @Sendable (_ name: String) -> Bool) {
         pools.append(Pool(members: members, shares: shares))
     }

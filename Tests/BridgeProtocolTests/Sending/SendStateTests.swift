@@ -187,7 +187,7 @@ struct SendStateTests {
         }
     }
 
-    @Test("the short way holds one as the long way does, and takes none that is too large or goes elsewhere")
+    @Test("the short way holds an event as the long way does, and takes none that is too large or goes elsewhere")
     func heldShortly() throws {
         let side = SendingSide()
         side.put(1)
@@ -203,7 +203,7 @@ struct SendStateTests {
         #expect(side.books.accepted == side.books.others)
     }
 
-    @Test("the short way uses the room that was kept for one, and keeps to the limit without it")
+    @Test("the short way uses the room that was kept for an event, and keeps to the limit without it")
     func heldInKeptRoom() {
         let side = SendingSide(windowEvents: nil)
         var kept: [Int] = []

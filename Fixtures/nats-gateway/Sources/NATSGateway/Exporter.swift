@@ -95,8 +95,9 @@ final class Exporter: Sendable {
 
     /// Writes what was published.
     ///
-    /// A message is sent as a request if it is the only one, and the broker owes no answer. The client then writes it
-    /// at once, without a `PING` and without its writing thread. The events that come until the answer leave together.
+    /// If there is only one message, and the broker owes no answer, the message leaves as a request. The client then
+    /// writes it at once, without a `PING` and without its writing thread. The events that come until the answer leave
+    /// together.
     private func finishTurn() {
         guard turn.withLock(\.isFlushDue) else {
             if let message = takeSingle() { request(message) }
@@ -136,7 +137,7 @@ final class Exporter: Sendable {
                 headers: Self.fields(of: message, headers),
                 message.event.payload
             )
-            // Without an answer the machine looks at the stream, once its patience is over or there is a connection.
+            // If no answer comes, the machine looks at the stream, once its patience is over or it is connected again.
             if let answer { answered(message, PublishAnswer(json: answer)) }
         } catch {
             answered(message, PublishAnswer(error))

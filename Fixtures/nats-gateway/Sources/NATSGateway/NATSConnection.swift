@@ -35,7 +35,7 @@ final class NATSConnection: Sendable {
         let message: OpaquePointer
     }
 
-    /// A change, and the connection that the client tells it of; 0 if it is told by this object.
+    /// A change, and the connection for which the client tells it; 0 if this object tells it.
     private struct News {
         let change: Change
         let connection: UInt
@@ -124,7 +124,9 @@ final class NATSConnection: Sendable {
         }
     }
 
-    /// Closes a connection that cannot be used: the client would reconnect for ever, beside those of later attempts.
+    /// Closes a connection that cannot be used.
+    ///
+    /// Otherwise the client would connect it again for ever, beside the connections of later attempts.
     private func giveUp(_ connection: OpaquePointer?) {
         let identity = UInt(bitPattern: connection)
         state.withLock { state in
