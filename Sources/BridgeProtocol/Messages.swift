@@ -170,7 +170,8 @@ package struct Receipt: Sendable, Hashable {
         case handled = 0
         /// The event could not be decoded, was invalid or forbidden, or a handler threw.
         case refused = 1
-        /// The process was given up, stopped or removed, or did not take the event.
+        /// The process was given up, stopped or removed, or did not take the event; or it has passed the event on to
+        /// more processes than a receipt names.
         case unavailable = 2
         /// The event was given up because the process died of it too often.
         case deadLettered = 3
