@@ -42,13 +42,17 @@ enum StrandLocks {
 extension Lock {
     /// Takes a lock that is seldom held for long; a few tries take less time than the thread's sleep and wake-up.
     func lockSoon() {
-        // In a simulation, the number of tries must depend on the seed alone.
-        if Simulation.thread != nil || !tryLockSoon() { lock() }
+        if !tryLockSoon() { lock() }
     }
 
-    /// Does the same, but gives up after a few tries.
+    /// Does the same, but gives up after a few tries; a thread of a simulation waits.
     func tryLockSoon() -> Bool {
-        for _ in 0..<(Simulation.thread == nil ? 64 : 1) where tryLock() { return true }
+        // In a simulation, the outcome must depend on the seed alone, and a thread outside it may hold the lock.
+        if Simulation.thread != nil {
+            lock()
+            return true
+        }
+        for _ in 0..<64 where tryLock() { return true }
         return false
     }
 }

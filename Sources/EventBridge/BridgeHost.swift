@@ -234,8 +234,11 @@ public final class BridgeHost: Sendable {
         attached?.stopAccepting()
         core.router.closeIntake()
         // The recovery ends first. A stopped worker takes no events, so an event that is recovered for it would be
-        // recorded as owed to no receiver.
-        await lifecycle.waitUntilRecovered()
+        // recorded as owed to no receiver. But a handler of such an event may wait for a worker, which is not started
+        // any more.
+        if lifecycle.isRecovering {
+            await core.wait(atMost: limit) { [lifecycle] in await lifecycle.waitUntilRecovered() }
+        }
         // Before the start of the workers nothing is on its way: what an earlier host owed would wait in vain.
         if core.isStartRequested { await core.settle(within: limit) }
         await core.stop()

@@ -58,7 +58,8 @@ extension HostCore {
         }
     }
 
-    private func wait(atMost limit: Duration, for quiet: @escaping @Sendable () async -> Void) async {
+    /// Returns when `quiet` has returned, after `limit` at the latest.
+    func wait(atMost limit: Duration, for quiet: @escaping @Sendable () async -> Void) async {
         await withCheckedContinuation { continuation in
             let first = FirstCaller(continuation)
             let timer = poller.schedule(after: limit.nanoseconds) { first.resume() }

@@ -8,7 +8,7 @@ final class HostLifecycle: @unchecked Sendable {
     private var isRouting = false
     private var isEnding = false
     private var hasEnded = false
-    private var isRecovering = false
+    private var recovers = false
     /// The callers that wait for the end of the recovery.
     private var recoveryWaiters: [CheckedContinuation<Void, Never>] = []
     /// The callers that wait for an end that another caller has requested.
@@ -43,11 +43,14 @@ final class HostLifecycle: @unchecked Sendable {
     }
 
     /// Notes that events which earlier workers have left are being recovered.
-    func recoveryBegan() { lock.withLock { isRecovering = true } }
+    func recoveryBegan() { lock.withLock { recovers = true } }
+
+    /// Whether a recovery is under way.
+    var isRecovering: Bool { lock.withLock { recovers } }
 
     func recoveryEnded() {
         let waiters = lock.withLock {
-            isRecovering = false
+            recovers = false
             defer { recoveryWaiters = [] }
             return recoveryWaiters
         }
@@ -58,8 +61,8 @@ final class HostLifecycle: @unchecked Sendable {
     func waitUntilRecovered() async {
         await withCheckedContinuation { continuation in
             let isOver = lock.withLock {
-                if isRecovering { recoveryWaiters.append(continuation) }
-                return !isRecovering
+                if recovers { recoveryWaiters.append(continuation) }
+                return !recovers
             }
             if isOver { continuation.resume() }
         }

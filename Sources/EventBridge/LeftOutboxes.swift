@@ -248,7 +248,9 @@ struct LeftOutboxes {
                 }
             },
             newestRecord: { events in
-                try host.publisher.recording.lastRecorded(of: events, after: outbox.position)
+                // The search may take long, and its result is not used any more.
+                if host.isEnding { throw Problem(description: "the host is ending") }
+                return try host.publisher.recording.lastRecorded(of: events, after: outbox.position)
             }
         )
         return found.damage

@@ -433,6 +433,8 @@ final class LeftOutboxTests {
         let handler = publisher.subscribe(to: Noted.self) { _ in
             begun.add(true)
             waitUntil { core.isEnding }
+            // A shutdown that did not wait for this handler would close the workers meanwhile.
+            CurrentProcess.pause(milliseconds: 100)
             if let reason = core.worker(1).peer.closedReason { closed.add(reason) }
         }
         let starting = Task { try await bridge.start() }
