@@ -1,6 +1,7 @@
 import BridgePlatform
 import DomainEvents
 import Locks
+import TestSupport
 import Testing
 
 @testable import Journal
@@ -15,10 +16,11 @@ struct PowerCutTests {
         func note(_ position: UInt64) { lock.withLock { highest = max(highest, position) } }
     }
 
+    /// Each run has nine cuts; `EVENT_BRIDGE_TEST_ROUNDS=93` makes ten thousand of them.
     @Test(
         "J19: nothing that was confirmed is lost, whichever sectors the disk had not written, at any moment",
         .timeLimit(.minutes(10)),
-        arguments: 0..<12
+        arguments: 0..<rounds(12, atLeast: 12)
     )
     func powerCuts(run: Int) async throws {
         let scratch = try ScratchJournal()
@@ -30,7 +32,7 @@ struct PowerCutTests {
         let publisher = EventPublisher()
         try journal.record(Counted.self, of: publisher)
         let confirmed = Confirmed()
-        let text = String(repeating: "x", count: 50 + run * 100)
+        let text = String(repeating: "x", count: 50 + run % 12 * 100)
         // The event's number is one less than its position: one task publishes.
         let publishing = Task {
             for number in 0..<400 {
