@@ -45,11 +45,7 @@ extension EventPublisher {
         guard let transaction = Transaction.current(of: self) else { return nil }
         let context = context()
         if channel.currentSubscribers() == nil { try refuseAfterShutdown(channel.name, context) }
-        let publish = { [self] in
-            guard let subscribers = channel.currentSubscribers() else { return }
-            _ = channel.publish(event, context: context, to: subscribers, from: self, ifFull: .drop)
-        }
-        return transaction.hold(publish) ? context.id : nil
+        return transaction.hold { channel.publish(event, .full(context), from: self) } ? context.id : nil
     }
 
     /// Waits for room, publishes, and returns when the event is safe; a separate function, so that ``send(_:)-(E)``
@@ -432,7 +428,6 @@ extension EventPublisher {
     /// Publishes an event that was made earlier, with the identity, time and cause that it got when it was made.
     package func publish<E: DomainEvent>(_ event: E, as context: EventContext) {
         let channel = channel(of: E.self)
-        guard let subscribers = channel.currentSubscribers() else { return }
-        _ = channel.publish(event, context: context, to: subscribers, from: self, ifFull: .drop)
+        channel.publish(event, .full(context), from: self)
     }
 }

@@ -151,10 +151,7 @@ public final class EventPublisher: @unchecked Sendable {
     }
 
     func publish<E: DomainEvent>(_ event: E, to channel: EventChannel<E>, _ context: EventContext) {
-        let publish = { [self] in
-            guard let subscribers = channel.currentSubscribers() else { return }
-            _ = channel.publish(event, context: context, to: subscribers, from: self, ifFull: .drop)
-        }
+        let publish = { [self] in channel.publish(event, .full(context), from: self) }
         if let transaction = Transaction.current(of: self), transaction.hold(publish) { return }
         publish()
     }

@@ -63,11 +63,10 @@ final class RecordingSubscriber<E: DomainEvent>: DeferredSubscriber, @unchecked 
     }
 
     override func record(_ event: RawEvent, _ stamp: EventStamp) {
-        let encoded = EncodedEvent.make(of: event) { try encode(event.copy(as: E.self), $0) }
+        let encoded = encodedWithRoom(event)
         let isRecorded =
             encoded.failure == nil && stamp.withBorrowed(of: source) { recordAtOnce(encoded.bytes, $0) }
         if isRecorded { return encoded.keep() }
-        if encoded.failure == nil { line.makeRoom(for: encoded.bytes.count) }
         settle(lock.withLock { append(event, stamp, nil, .encoded(encoded)) })
     }
 
@@ -85,10 +84,13 @@ final class RecordingSubscriber<E: DomainEvent>: DeferredSubscriber, @unchecked 
 
     override var needsPreparation: Bool { true }
 
-    override func prepare(_ event: RawEvent) -> EventPreparation {
+    override func prepare(_ event: RawEvent) -> EventPreparation { .encoded(encodedWithRoom(event)) }
+
+    /// Encodes the event, and waits for the room that its record needs.
+    private func encodedWithRoom(_ event: RawEvent) -> EncodedEvent {
         let encoded = EncodedEvent.make(of: event) { try encode(event.copy(as: E.self), $0) }
         if encoded.failure == nil { line.makeRoom(for: encoded.bytes.count) }
-        return .encoded(encoded)
+        return encoded
     }
 
     override func append(
