@@ -10,7 +10,7 @@ final class HostLifecycle: @unchecked Sendable {
     private var hasEnded = false
     private var recovers = false
     /// The callers that wait for the end of the recovery.
-    private var recoveryWaiters: [CheckedContinuation<Void, Never>] = []
+    private(set) var recoveryWaiters: [CheckedContinuation<Void, Never>] = []
     /// The callers that wait for an end that another caller has requested.
     private(set) var waiters: [CheckedContinuation<Void, Never>] = []
 

@@ -50,16 +50,6 @@ private final class Notebook: IdleRecorder, @unchecked Sendable {
         return nil
     }
 
-    func record(
-        _ payload: UnsafeRawBufferPointer,
-        context: BorrowedContext,
-        owed: [OwedReceiver],
-        whenSettled: (@Sendable ((any Error)?) -> Void)?
-    ) throws -> Bool {
-        lock.withLock { numbers.append(context.id.number) }
-        return true
-    }
-
     func recordAtOnce(_ payload: UnsafeRawBufferPointer, context: BorrowedContext, owed: [OwedReceiver]) -> Bool {
         lock.withLock { numbers.append(context.id.number) }
         return true
@@ -169,16 +159,21 @@ final class LeftOutboxTests {
     @inline(never)
     private func leftNames() throws -> [String] { try files.names() }
 
+    /// A publisher whose own journal records `Noted`.
+    private func recorded(by notebook: Notebook) -> (EventPublisher, Notebook, Subscription) {
+        let publisher = EventPublisher()
+        publisher.recording.offer(notebook)
+        let site = SubscriptionSite(file: #fileID, line: #line)
+        return (publisher, notebook, publisher.record(Noted.self, by: notebook, at: site))
+    }
+
     /// Starts a host beside what lies there, and ends it in order.
     private func startHost(
         newest: UInt64? = nil,
         lacksOld: Bool = false,
         workers: [String] = ["a", "b"]
     ) async throws -> Outcome {
-        let publisher = EventPublisher()
-        let notebook = Notebook(path, newest: newest, lacksOld: lacksOld)
-        publisher.recording.offer(notebook)
-        let recording = publisher.record(Noted.self, by: notebook, at: SubscriptionSite(file: #fileID, line: #line))
+        let (publisher, notebook, recording) = recorded(by: Notebook(path, newest: newest, lacksOld: lacksOld))
         let (got, lost) = (Collected<String>(), Collected<EventsLost>())
         let losses = publisher.subscribe(to: EventsLost.self) { lost.add($0) }
         let unrecorded = publisher.subscribe(to: Unrecorded.self) { got.add("unrecorded \($0.number)") }
@@ -391,10 +386,7 @@ final class LeftOutboxTests {
 
     @Test("J21: a host that ends during the recovery leaves the files to the next host")
     func ending() async throws {
-        let publisher = EventPublisher()
-        let notebook = Notebook(path, newest: nil)
-        publisher.recording.offer(notebook)
-        let recording = publisher.record(Noted.self, by: notebook, at: SubscriptionSite(file: #fileID, line: #line))
+        let (publisher, notebook, recording) = recorded(by: Notebook(path, newest: nil))
         let bridge = try await BridgeHost.inMemory(publisher, workers: [InMemoryWorker("a") { _ in [] }])
         let core = bridge.core
         try writeRegister()
@@ -416,10 +408,7 @@ final class LeftOutboxTests {
 
     @Test("J21: a shutdown during the recovery ends it between two events, and closes no worker before that")
     func shutDown() async throws {
-        let publisher = EventPublisher()
-        let notebook = Notebook(path, newest: nil)
-        publisher.recording.offer(notebook)
-        let recording = publisher.record(Noted.self, by: notebook, at: SubscriptionSite(file: #fileID, line: #line))
+        let (publisher, notebook, recording) = recorded(by: Notebook(path, newest: nil))
         try writeRegister()
         try write(Self.outbox(of: [Self.event(1), Self.event(2)], accepted: 2), to: Self.file)
         let workers = ["a", "b"].map { Self.worker($0, noting: Collected()) }
@@ -428,13 +417,11 @@ final class LeftOutboxTests {
             workers: workers.map(\.specification),
             launcher: InMemoryLauncher(workers)
         )
-        let core = bridge.core
+        let (core, lifecycle) = (bridge.core, bridge.lifecycle)
         let (begun, closed) = (Collected<Bool>(), Collected<String>())
         let handler = publisher.subscribe(to: Noted.self) { _ in
             begun.add(true)
-            waitUntil { core.isEnding }
-            // A shutdown that did not wait for this handler would close the workers meanwhile.
-            CurrentProcess.pause(milliseconds: 100)
+            waitUntil { lifecycle.lock.withLock { !lifecycle.recoveryWaiters.isEmpty } }
             if let reason = core.worker(1).peer.closedReason { closed.add(reason) }
         }
         let starting = Task { try await bridge.start() }
@@ -451,10 +438,7 @@ final class LeftOutboxTests {
 
     @Test("J21: a run that is cancelled during the recovery ends it, starts no worker, and leaves the files")
     func cancelledRun() async throws {
-        let publisher = EventPublisher()
-        let notebook = Notebook(path, newest: nil)
-        publisher.recording.offer(notebook)
-        let recording = publisher.record(Noted.self, by: notebook, at: SubscriptionSite(file: #fileID, line: #line))
+        let (publisher, notebook, recording) = recorded(by: Notebook(path, newest: nil))
         try writeRegister()
         try write(Self.outbox(of: [Self.event(1), Self.event(2)], accepted: 2), to: Self.file)
         let (mayRun, starts) = (Collected<Bool>(), Collected<Bool>())

@@ -35,16 +35,6 @@ private final class SlowRecorder: IdleRecorder, @unchecked Sendable {
         take(context)
         return true
     }
-
-    func record(
-        _ payload: UnsafeRawBufferPointer,
-        context: BorrowedContext,
-        owed: [OwedReceiver],
-        whenSettled: (@Sendable ((any Error)?) -> Void)?
-    ) throws -> Bool {
-        take(context)
-        return true
-    }
 }
 
 @Suite("The order of a worker's records")

@@ -3,6 +3,8 @@ package import DomainEvents
 
 /// A journal for a test, which implements only the members that the test looks at; the default implementations accept
 /// everything and keep nothing.
+///
+/// An event that takes the general way comes to `recordAtOnce`, too.
 package protocol IdleRecorder: EventRecording, RecordingLine {}
 
 extension IdleRecorder {
@@ -17,7 +19,7 @@ extension IdleRecorder {
         context: BorrowedContext,
         owed: [OwedReceiver],
         whenSettled: (@Sendable ((any Error)?) -> Void)?
-    ) throws -> Bool { true }
+    ) throws -> Bool { recordAtOnce(payload, context: context, owed: owed) }
 
     package func recordAtOnce(_ payload: UnsafeRawBufferPointer, context: BorrowedContext, owed: [OwedReceiver]) -> Bool
     { true }
