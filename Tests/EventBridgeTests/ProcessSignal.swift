@@ -18,6 +18,9 @@ enum ProcessSignal {
 
     static func stop(_ pid: Int32) -> Bool { send(pid, SIGSTOP) }
 
+    /// Lets a process that stands still go on.
+    static func goOn(_ pid: Int32) -> Bool { send(pid, SIGCONT) }
+
     /// Returns when each thread of the process stands still: until a thread has seen the signal, it goes on reading.
     static func stopEntirely(_ pid: Int32) async throws -> Bool {
         guard stop(pid) else { return false }

@@ -160,11 +160,12 @@ struct StrikeTests {
             intensity: Self.atMost(0)
         )
         try await bridge.start()
-        // Together: the worker may have ended for good before a second call.
-        publisher.transaction {
-            publisher.publish(WorkRequested(number: 1, text: "poison"))
-            publisher.publish(WorkRequested(number: 2, text: ""))
-        }
+        // The worker stands still until it has been sent both: the first event alone may end it for good.
+        let worker = try #require(reports.ready.all.first?.pid)
+        #expect(try await ProcessSignal.stopEntirely(worker))
+        publisher.publish(WorkRequested(number: 1, text: "poison"))
+        publisher.publish(WorkRequested(number: 2, text: ""))
+        #expect(ProcessSignal.goOn(worker))
         if restart == .permanent {
             await reports.done.wait { !$0.isEmpty }
             #expect(reports.deadLettered.all.first?.reasons == Array(repeating: "exited with status 0", count: 3))
