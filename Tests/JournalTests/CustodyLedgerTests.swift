@@ -27,16 +27,7 @@ struct CustodyLedgerTests {
     }
 
     private static func letter(_ receiver: NotedReceiver, attempts: Int = 4) -> NotedLetter {
-        NotedLetter(
-            event: id,
-            receiver: receiver,
-            number: 9,
-            cause: .refused,
-            reasons: ["no"],
-            strikes: 0,
-            attempts: attempts,
-            nanosecondsSinceEpoch: 0
-        )
+        .refused(id, by: receiver, number: 9, reasons: ["no"], attempts: attempts)
     }
 
     private static func settled(_ receiver: NotedReceiver, _ range: ClosedRange<UInt64> = 1...1) -> CustodyNote {

@@ -95,21 +95,7 @@ struct OwedQueueTests {
                     let range = some...some + UInt64(random.below(5))
                     note(.settled(source: id.source, ranges: [range], by: receiver))
                 case 20: note(.strike(id, at: receiver, reason: "x"))
-                case 21:
-                    note(
-                        .letter(
-                            NotedLetter(
-                                event: id,
-                                receiver: receiver,
-                                number: 1,
-                                cause: .refused,
-                                reasons: [],
-                                strikes: 0,
-                                attempts: 1,
-                                nanosecondsSinceEpoch: 0
-                            )
-                        )
-                    )
+                case 21: note(.letter(.refused(id, by: receiver)))
                 case 22: note(.letterGone(id, of: receiver, isOwedAgain: random.below(2) == 0))
                 default:
                     if random.below(3) == 0 {

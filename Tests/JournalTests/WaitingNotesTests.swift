@@ -85,19 +85,7 @@ struct WaitingNotesTests {
                 let note: CustodyNote
                 switch random.below(8) {
                 case 0: note = .strike(id, at: receiver, reason: "x")
-                case 1:
-                    note = .letter(
-                        NotedLetter(
-                            event: id,
-                            receiver: receiver,
-                            number: 1,
-                            cause: .refused,
-                            reasons: [],
-                            strikes: 0,
-                            attempts: 1,
-                            nanosecondsSinceEpoch: 0
-                        )
-                    )
+                case 1: note = .letter(.refused(id, by: receiver))
                 case 2: note = .letterGone(id, of: receiver, isOwedAgain: random.below(2) == 0)
                 default: note = Self.settled(origin, [number...number + UInt64(random.below(3))], by: receiver.name)
                 }
