@@ -64,15 +64,22 @@ struct Departure: HeldEvent {
     }
 
     /// - Parameters:
-    ///   - receivers: how many outboxes the event goes into, if all goes well.
+    ///   - targets: the peers that get the event, if all goes well, besides the attached peers.
     ///   - isHeld: whether the event stays in the outboxes after the call that puts it there.
-    init(of name: String, _ context: EventContext, by router: EventRouter, to receivers: Int, isHeld: Bool) {
+    init(
+        of name: String,
+        _ context: EventContext,
+        by router: EventRouter,
+        to targets: [Peer],
+        _ attached: [Peer],
+        isHeld: Bool
+    ) {
         self.name = name
         id = context.id
         nanosecondsSinceEpoch = context.nanosecondsSinceEpoch
         self.router = router
         places = isHeld ? [] : SparePlaces.take()
-        places.reserveCapacity(receivers)
+        places.reserveCapacity(targets.count + attached.count)
     }
 
     // MARK: - Into the outboxes

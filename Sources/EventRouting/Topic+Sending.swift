@@ -58,13 +58,7 @@ extension Topic {
                 by: router
             )
         }
-        var departure = Departure(
-            of: name,
-            context,
-            by: router,
-            to: targets.count + attached.count,
-            isHeld: held != nil
-        )
+        var departure = Departure(of: name, context, by: router, to: targets, attached, isHeld: held != nil)
         let kept: Reserved
         do throws(DeliveryError) {
             kept = try reserve(for: payload, at: targets, ifThereIsRoom: ifThereIsRoom, in: &departure)
@@ -172,13 +166,7 @@ extension Topic {
         held: inout HeldEvents?,
         by router: EventRouter
     ) -> Sent {
-        var departure = Departure(
-            of: name,
-            context,
-            by: router,
-            to: targets.count + attached.count,
-            isHeld: held != nil
-        )
+        var departure = Departure(of: name, context, by: router, to: targets, attached, isHeld: held != nil)
         return send(
             payload,
             context: context,
