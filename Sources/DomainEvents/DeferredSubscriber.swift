@@ -9,6 +9,8 @@ struct AppendOutcome: OptionSet {
     static let settled = AppendOutcome(rawValue: 2)
     /// An event that was waiting has lost its place and has to be released.
     static let evicted = AppendOutcome(rawValue: 4)
+    /// The event is not recorded: settling the outcome reports why, which may call handlers.
+    static let unrecorded = AppendOutcome(rawValue: 8)
 }
 
 /// A subscriber that gets events ahead of the inline handlers: a handler on a queue or in a task, the consumer of a
@@ -142,17 +144,18 @@ extension [DeferredSubscriber] {
         count == 1 ? .only(self[0].prepare(event)) : .each(map { $0.prepare(event) })
     }
 
-    /// Hands an event to all subscribers in one step, then wakes the subscribers that need it.
+    /// Hands an event to all subscribers in one step, then wakes the subscribers that need it, and only then lets
+    /// journals report that they have not recorded it.
     ///
     /// - Parameters:
-    ///   - wasAppended: called when every subscriber has the event, before any is woken.
+    ///   - wasAppended: called when every subscriber has the event, before any is woken, with all that is left to do.
     func post(
         _ event: RawEvent,
         _ stamp: EventStamp,
         _ tracker: HandlingTracker?,
         lockMask: UInt32,
         _ preparations: EventPreparations,
-        wasAppended: () -> Void = {}
+        wasAppended: (AppendOutcome) -> Void = { _ in }
     ) {
         if count == 1 {
             let subscriber = self[0]
@@ -160,16 +163,26 @@ extension [DeferredSubscriber] {
             subscriber.lock.lockSoon()
             let outcome = subscriber.append(event, stamp, tracker, preparation)
             subscriber.lock.unlock()
-            wasAppended()
+            wasAppended(outcome)
             if !outcome.isEmpty { settle(outcome, of: subscriber, tracker) }
             return
         }
         withUnsafeTemporaryAllocation(of: AppendOutcome.self, capacity: count) { outcomes in
+            var all: AppendOutcome = []
             StrandLocks.lockAll(lockMask)
-            for index in indices { outcomes[index] = self[index].append(event, stamp, tracker, preparations[index]) }
+            for index in indices {
+                outcomes[index] = self[index].append(event, stamp, tracker, preparations[index])
+                all.formUnion(outcomes[index])
+            }
             StrandLocks.unlockAll(lockMask)
-            wasAppended()
-            for index in indices where !outcomes[index].isEmpty { settle(outcomes[index], of: self[index], tracker) }
+            wasAppended(all)
+            for index in indices where !outcomes[index].isEmpty && !outcomes[index].contains(.unrecorded) {
+                settle(outcomes[index], of: self[index], tracker)
+            }
+            guard all.contains(.unrecorded) else { return }
+            for index in indices where outcomes[index].contains(.unrecorded) {
+                settle(outcomes[index], of: self[index], tracker)
+            }
         }
     }
 

@@ -98,12 +98,12 @@ struct DestinationStrands {
     ///
     /// - Parameters:
     ///   - owed: the receivers that the event is owed to, for its journal.
-    ///   - wasAppended: called when every strand has the event, before any is woken.
+    ///   - wasAppended: called when every strand has the event, before any is woken, with all that is left to do.
     func post(
         _ context: EventContext,
         owedTo owed: [OwedReceiver],
         _ tracker: HandlingTracker?,
-        wasAppended: () -> Void
+        wasAppended: (AppendOutcome) -> Void
     ) {
         let stamp: EventStamp = owed.isEmpty ? .full(context) : .owed(context, to: owed)
         subscribers.post(event, stamp, tracker, lockMask: lockMask, preparations, wasAppended: wasAppended)

@@ -51,7 +51,8 @@ extension EventChannel {
     /// Puts the event into every outbox, then into every strand here, and only then lets it leave the outboxes; so no
     /// subscriber in a strand sees an effect before its cause, however soon another process answers.
     ///
-    /// The event leaves before the inline handlers run, because they may take any time, or wait for an answer.
+    /// The event leaves before the inline handlers run, and before the handlers of the report that a journal has not
+    /// recorded it, because they may take any time, or wait for an answer.
     ///
     /// - Parameters:
     ///   - payload: the bytes in which the event came from another process.
@@ -75,7 +76,12 @@ extension EventChannel {
             if isHeld || strands != nil { held = HeldEvents(areRecorded: destinations.isRecorded) }
             let isForAll = forward(&held)
             if isForAll, let strands {
-                strands.post(context, owedTo: held?.owed ?? [], tracker()) { held?.release() }
+                strands.post(context, owedTo: held?.owed ?? [], tracker()) { outcome in
+                    held?.release()
+                    guard outcome.contains(.unrecorded) else { return }
+                    held?.flush()
+                    held = nil
+                }
             } else {
                 held?.release()
             }

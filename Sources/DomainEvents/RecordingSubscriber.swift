@@ -129,7 +129,7 @@ final class RecordingSubscriber<E: DomainEvent>: DeferredSubscriber, @unchecked 
             return isSettled ? [.wake, .settled] : .wake
         } catch {
             failed.append(Failure(error: error, context: stamp.context(of: source), tracker: tracker))
-            return .wake
+            return [.wake, .unrecorded]
         }
     }
 
@@ -145,8 +145,8 @@ final class RecordingSubscriber<E: DomainEvent>: DeferredSubscriber, @unchecked 
     override func settle(_ outcome: AppendOutcome) {
         guard outcome.contains(.wake) else { return }
         recorder.wasRecorded()
-        // An event that is safe at once was recorded, so this thread has no failure to report.
-        if outcome.contains(.settled) { return }
+        // The report's handlers may take any time: another thread's event, which is recorded, must not wait for them.
+        guard outcome.contains(.unrecorded) else { return }
         let failed = lock.withLock {
             defer { self.failed = [] }
             return self.failed

@@ -205,6 +205,16 @@ private struct Kept: HeldEvent {
     func flush() { log.add("\(name) writes") }
 }
 
+/// Has no room for any event.
+private final class FullRecorder: IdleRecorder {
+    func record(
+        _ payload: UnsafeRawBufferPointer,
+        context: BorrowedContext,
+        owed: [OwedReceiver],
+        whenSettled: (@Sendable ((any Error)?) -> Void)?
+    ) throws -> Bool { throw Refused(number: 1) }
+}
+
 @Suite("What a link wants goes into its outbox first", .timeLimit(.minutes(5)))
 struct ForwarderTests {
     private let publisher = EventPublisher()
@@ -262,6 +272,35 @@ struct ForwarderTests {
         for work in works.all { work() }
         #expect(log.all.last == "queue 3")
         for subscription in [inline, subscription] { subscription.cancel() }
+    }
+
+    /// The handlers of the report may take any time, or wait for an answer to the event.
+    @Test func andIsWrittenBeforeTheReportThatItIsNotRecorded() {
+        let works = Collected<@Sendable () -> Void>()
+        let log = Collected<String>()
+        let carrier = Carrier("first", log: log)
+        publisher.setForwarding(of: "Ping", by: carrier, to: carrier)
+        publisher.setForwarding(of: "Pong", by: carrier, to: carrier)
+        let site = SubscriptionSite(file: #fileID, line: #line)
+        let recording = publisher.record(Ping.self, by: FullRecorder(), at: site)
+        let reports = publisher.subscribe(to: HandlerFailed.self) { [publisher] report in
+            log.add("report of \(report.event)")
+            publisher.publish(Pong(1))
+        }
+        let written = ["first Ping(number: 1) true", "first lets it leave", "first writes"]
+        let reported = ["report of Ping", "first Pong(number: 1) true"]
+        publisher.publish(Ping(1))
+        #expect(log.all == written + reported)
+        // A queue does not wait for the report either, though the journal was there first.
+        let executor = StrandExecutor(works) { work in
+            log.add("queue wakes")
+            works.add(work)
+        }
+        let queue = publisher.subscribe(to: Ping.self, on: QueueDelivery(executor: executor)) { _ in }
+        publisher.publish(Ping(1))
+        #expect(log.all == written + reported + written + ["queue wakes"] + reported)
+        for work in works.all { work() }
+        for subscription in [recording, reports, queue] { subscription.cancel() }
     }
 
     @Test func andIsInNoQueueHereIfItWasNotTaken() async {
