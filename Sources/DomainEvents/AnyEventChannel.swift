@@ -13,6 +13,8 @@ package class AnyEventChannel: @unchecked Sendable {
 
     @usableFromInline package let name: String
     package let eventType: any DomainEvent.Type
+    /// How much memory an event takes.
+    let eventBytes: Int
     /// Whether the events are untyped: many channels of a publisher then have the same `eventType`.
     package let isUntyped: Bool
 
@@ -33,6 +35,7 @@ package class AnyEventChannel: @unchecked Sendable {
     init(name: String, eventType: any DomainEvent.Type, forwarders: [any EventForwarder], isMuted: Bool) {
         self.name = name
         self.eventType = eventType
+        eventBytes = eventType.rawSize
         isUntyped = eventType == UntypedEvent.self
         self.isMuted = isMuted
         subscribers = SubscriberList(forwarders: forwarders)
@@ -51,6 +54,9 @@ package class AnyEventChannel: @unchecked Sendable {
         at site: SubscriptionSite,
         publisher: EventPublisher
     ) -> Subscription { preconditionFailure("a channel knows the type of its events") }
+
+    /// Publishes an event of this channel's type that a transaction held; moves the event out of its memory.
+    func publish(moving event: RawEvent, _ stamp: EventStamp, from publisher: EventPublisher) {}
 
     /// Calls the inline handlers with an event of this channel's type that a handler published; moves the event out of
     /// its memory.

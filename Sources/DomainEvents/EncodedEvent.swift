@@ -9,18 +9,19 @@ final class EncodedEvent: @unchecked Sendable {
     // Sendable: only the thread that publishes or receives the event uses this object.
     private let buffer = CBORBuffer()
     /// The event's payload; valid until ``keep()``.
-    private(set) var bytes = UnsafeRawBufferPointer(start: nil, count: 0)
+    @exclusivity(unchecked) private(set) var bytes = UnsafeRawBufferPointer(start: nil, count: 0)
     /// Why the event has no payload.
-    private(set) var failure: (any Error)?
+    @exclusivity(unchecked) private(set) var failure: (any Error)?
+    @exclusivity(unchecked) private var isInUse = false
 
-    private static let spare = ThreadSpecific<EncodedEvent>()
+    private static let kept = ThreadSpecific<EncodedEvent>()
     /// A buffer that has grown beyond this is not kept.
     private static let keptBytes = 1 << 20
 
     /// Takes the bytes in which the event came, or encodes the event.
     static func make(of event: RawEvent, _ encode: (CBORBuffer) throws -> Void) -> EncodedEvent {
-        let encoded = spare.value ?? EncodedEvent()
-        spare.value = nil
+        let encoded = unused
+        encoded.isInUse = true
         if let payload = event.payload {
             encoded.bytes = payload
             return encoded
@@ -34,11 +35,19 @@ final class EncodedEvent: @unchecked Sendable {
         return encoded
     }
 
-    /// Keeps the object for the thread's next event.
+    /// The thread's object, or a new one in its place: that is in use, or its event went to no journal after all.
+    private static var unused: EncodedEvent {
+        if let kept = kept.unmanagedValue?.takeUnretainedValue(), !kept.isInUse { return kept }
+        let made = EncodedEvent()
+        kept.value = made
+        return made
+    }
+
+    /// Gives the object back for the thread's next event.
     func keep() {
         bytes = UnsafeRawBufferPointer(start: nil, count: 0)
         failure = nil
         buffer.removeAll(keepingCapacity: buffer.capacity <= Self.keptBytes)
-        Self.spare.value = self
+        isInUse = false
     }
 }

@@ -149,18 +149,19 @@ extension EventChannel {
     /// - Parameter stamp: made when the program published the event.
     func publish(_ event: E, _ stamp: EventStamp, from publisher: EventPublisher) {
         guard let subscribers = currentSubscribers() else { return }
-        let thread = DeliveryThread.current
-        guard subscribers.isLocal, !thread.isDelivering else {
-            let context = stamp.context(of: publisher.source)
-            _ = publish(event, context: context, to: subscribers, from: publisher, ifFull: .drop)
-            return
+        DeliveryThread.unmanaged._withUnsafeGuaranteedRef { thread in
+            guard subscribers.isLocal, !thread.isDelivering else {
+                let context = stamp.context(of: publisher.source)
+                _ = publish(event, context: context, to: subscribers, from: publisher, ifFull: .drop)
+                return
+            }
+            thread.isDelivering = true
+            withUnsafePointer(to: event) {
+                subscribers.post(RawEvent(reading: $0), stamp, from: publisher, on: thread)
+            }
+            call(subscribers, event, on: thread, from: publisher)
+            thread.finish()
         }
-        thread.isDelivering = true
-        withUnsafePointer(to: event) {
-            subscribers.post(RawEvent(reading: $0), stamp, from: publisher, on: thread)
-        }
-        call(subscribers, event, on: thread, from: publisher)
-        thread.finish()
     }
 
     // MARK: - One forwarder, and at most a journal

@@ -28,6 +28,10 @@ package final class EventChannel<E: DomainEvent>: AnyEventChannel, @unchecked Se
         return Subscription(gate: subscriber.gate, channel: self, publisher: publisher)
     }
 
+    override func publish(moving event: RawEvent, _ stamp: EventStamp, from publisher: EventPublisher) {
+        publish(event.move(as: E.self), stamp, from: publisher)
+    }
+
     override func callInline(_ event: RawEvent, at destinations: Destinations, on thread: DeliveryThread) {
         callInline(event.move(as: E.self), at: destinations, on: thread)
     }

@@ -45,7 +45,7 @@ extension EventPublisher {
         guard let transaction = Transaction.current(of: self) else { return nil }
         let context = context()
         if channel.currentSubscribers() == nil { try refuseAfterShutdown(channel.name, context) }
-        return transaction.hold { channel.publish(event, .full(context), from: self) } ? context.id : nil
+        return transaction.hold(event, .full(context), of: channel) ? context.id : nil
     }
 
     /// Waits for room, publishes, and returns when the event is safe; a separate function, so that ``send(_:)-(E)``

@@ -151,9 +151,9 @@ public final class EventPublisher: @unchecked Sendable {
     }
 
     func publish<E: DomainEvent>(_ event: E, to channel: EventChannel<E>, _ context: EventContext) {
-        let publish = { [self] in channel.publish(event, .full(context), from: self) }
-        if let transaction = Transaction.current(of: self), transaction.hold(publish) { return }
-        publish()
+        let stamp = EventStamp.full(context)
+        if let transaction = Transaction.current(of: self), transaction.hold(event, stamp, of: channel) { return }
+        channel.publish(event, stamp, from: self)
     }
 
     @usableFromInline
@@ -167,8 +167,7 @@ public final class EventPublisher: @unchecked Sendable {
             return channel.publishFully(event, from: self, causedBy: cause, on: .current)
         }
         let stamp = stamp(causedBy: cause ?? EventContext.current)
-        let publish = { [self] in channel.publish(event, stamp, from: self) }
-        if !transaction.hold(publish) { publish() }
+        if !transaction.hold(event, stamp, of: channel) { channel.publish(event, stamp, from: self) }
     }
 
     func publishFailure(

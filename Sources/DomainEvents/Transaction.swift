@@ -6,7 +6,7 @@ import Synchronization
 /// A transaction inside another one of the same publisher has joined it: as long as the body of the outer one runs, the
 /// outer one holds the events. After that the inner one holds them until its own body has returned.
 final class Transaction: @unchecked Sendable {
-    // Sendable: everything mutable is guarded by `lock`.
+    // Sendable: everything mutable is guarded by `lock`, so `held` needs no check of exclusive access.
 
     private enum Phase {
         case bodyRuns
@@ -24,8 +24,11 @@ final class Transaction: @unchecked Sendable {
     /// The transaction of the same publisher that this one has joined; nil if there is none.
     private let joined: Transaction?
     private let lock = Lock()
-    private var held: [() -> Void] = []
+    /// Nil if no event is held.
+    @exclusivity(unchecked) private var held: UnpublishedEvents?
     private var phase = Phase.bodyRuns
+    /// Whether `phase` is `ended`, for readers without the lock.
+    private let hasEnded = Atomic(false)
 
     /// After this many events a thread hands the rest over, so that it goes on even if tasks publish on and on.
     private static let burst = 1_024
@@ -43,44 +46,56 @@ final class Transaction: @unchecked Sendable {
     static func current(of publisher: EventPublisher) -> Transaction? {
         var transaction = current
         while let candidate = transaction {
-            if candidate.publisher === publisher, candidate.isOpen { return candidate }
+            if candidate.publisher === publisher, !candidate.hasEnded.load(ordering: .acquiring) { return candidate }
             transaction = candidate.outer
         }
         return nil
     }
 
-    private var isOpen: Bool { lock.withLock { phase != .ended } }
-
     // MARK: - Holding
 
-    /// Keeps a closure that publishes an event; returns false if this transaction and those it has joined have ended.
+    /// Keeps a copy of an event; returns false if this transaction and those that it has joined have ended.
     ///
     /// Nothing bounds what tasks that outlived the body publish while one handler runs, because `publish` never waits.
     /// But once a thread has handed the rest over, the next task that publishes also publishes what is held. So a task
     /// that publishes on and on is slowed by the handlers, as without a transaction.
-    func hold(_ publish: @escaping () -> Void) -> Bool {
-        if holdForBody(publish) { return true }
+    func hold(_ event: RawEvent, _ stamp: EventStamp, of channel: AnyEventChannel) -> Bool {
+        if holdForBody(event, stamp, of: channel) { return true }
         // In a handler the event in hand comes first.
         let isInHandler = DeliveryThread.current.isDelivering
         let (isHeld, isNext) = lock.withLock {
             guard phase != .ended else { return (false, false) }
-            held.append(publish)
+            append(event, stamp, of: channel)
             guard phase == .handedOver, !isInHandler else { return (true, false) }
             phase = .publishing
             return (true, true)
         }
         // The handlers are not inside this transaction.
         if isNext { Self.$current.withValue(outer) { publishHeld() } }
-        return isHeld || (joined?.hold(publish) ?? false)
+        return isHeld || (joined?.hold(event, stamp, of: channel) ?? false)
     }
 
-    /// Keeps a closure in the outermost joined transaction whose body runs; returns false if no body runs.
-    private func holdForBody(_ publish: @escaping () -> Void) -> Bool {
-        if let joined, joined.holdForBody(publish) { return true }
+    /// Does the same for a caller that has the event as a value of its type.
+    func hold<E: DomainEvent>(_ event: E, _ stamp: EventStamp, of channel: EventChannel<E>) -> Bool {
+        withUnsafePointer(to: event) { hold(RawEvent(reading: $0), stamp, of: channel) }
+    }
+
+    /// Keeps the event in the outermost joined transaction whose body runs; returns false if no body runs.
+    private func holdForBody(_ event: RawEvent, _ stamp: EventStamp, of channel: AnyEventChannel) -> Bool {
+        if let joined, joined.holdForBody(event, stamp, of: channel) { return true }
         return lock.withLock {
             guard phase == .bodyRuns else { return false }
-            held.append(publish)
+            append(event, stamp, of: channel)
             return true
+        }
+    }
+
+    /// Called with the lock held.
+    private func append(_ event: RawEvent, _ stamp: EventStamp, of channel: AnyEventChannel) {
+        if held == nil { held = UnpublishedEvents() }
+        // A constant for `held` would count a reference to it.
+        if let held = held.map({ Unmanaged.passUnretained($0) }) {
+            held._withUnsafeGuaranteedRef { $0.append(event, stamp, of: channel) }
         }
     }
 
@@ -93,15 +108,20 @@ final class Transaction: @unchecked Sendable {
 
     /// Drops what is held; does nothing if ``publishAll()`` was called.
     func drop() {
-        let dropped: [() -> Void]? = lock.withLock {
-            guard phase == .bodyRuns else { return nil }
-            phase = .ended
-            defer { held = [] }
-            return held
+        let (isOver, dropped): (Bool, UnpublishedEvents?) = lock.withLock {
+            guard phase == .bodyRuns else { return (false, nil) }
+            end()
+            return (true, held.take())
         }
         // The deinit of an event may publish, so the events are released without the lock.
-        guard dropped != nil else { return }
-        publisher.openTransactions.wrappingSubtract(1, ordering: .relaxed)
+        withExtendedLifetime(dropped) {}
+        if isOver { publisher.openTransactions.wrappingSubtract(1, ordering: .relaxed) }
+    }
+
+    /// Called with the lock held.
+    private func end() {
+        phase = .ended
+        hasEnded.store(true, ordering: .releasing)
     }
 
     private func enterPublishing(from expected: Phase) -> Bool {
@@ -116,11 +136,9 @@ final class Transaction: @unchecked Sendable {
     private func publishHeld() {
         var published = 0
         while true {
-            let (batch, now): ([() -> Void], Phase) = lock.withLock {
-                if held.isEmpty { phase = .ended } else if published >= Self.burst { phase = .handedOver }
-                guard phase == .publishing else { return ([], phase) }
-                defer { held = [] }
-                return (held, phase)
+            let (batch, now): (UnpublishedEvents?, Phase) = lock.withLock {
+                if held == nil { end() } else if published >= Self.burst { phase = .handedOver }
+                return (phase == .publishing ? held.take() : nil, phase)
             }
             switch now {
             case .ended:
@@ -131,8 +149,9 @@ final class Transaction: @unchecked Sendable {
                 StrandExecutor.anywhere.schedule { if self.enterPublishing(from: .handedOver) { self.publishHeld() } }
                 return
             case .bodyRuns, .publishing:
+                guard let batch else { continue }
                 // Each event goes behind the events that the joined transaction still holds.
-                for publish in batch where joined?.hold(publish) != true { publish() }
+                batch.publish(from: publisher, behind: joined)
                 published += batch.count
             }
         }

@@ -8,15 +8,24 @@ import Locks
 /// Encoding runs user code, which may publish. Such a nested call makes an encoder of its own.
 final class PayloadEncoder {
     private let encoder = CBOREncoder()
-    private var isInUse = false
+    @exclusivity(unchecked) private var isInUse = false
 
     private static let slot = ThreadSpecific<PayloadEncoder>()
 
+    /// The calling thread's encoder, which lives as long as the thread.
+    private static var current: Unmanaged<PayloadEncoder> {
+        if let existing = slot.unmanagedValue { return existing }
+        let made = PayloadEncoder()
+        slot.value = made
+        return .passUnretained(made)
+    }
+
     static func encode<E: DomainEvent>(_ event: E, into buffer: CBORBuffer, by coder: PayloadCoder<E>) throws {
-        if slot.value == nil { slot.value = PayloadEncoder() }
-        let own = slot.value.flatMap { $0.isInUse ? nil : $0 } ?? PayloadEncoder()
-        own.isInUse = true
-        defer { own.isInUse = false }
-        try coder.encode(event, into: buffer, with: own.encoder)
+        try current._withUnsafeGuaranteedRef { own in
+            if own.isInUse { return try coder.encode(event, into: buffer, with: CBOREncoder()) }
+            own.isInUse = true
+            defer { own.isInUse = false }
+            try coder.encode(event, into: buffer, with: own.encoder)
+        }
     }
 }
