@@ -70,8 +70,9 @@ package enum CurrentProcess {
         #endif
     }
 
-    /// How many bytes of a child's peak memory may be this process's: the child shares this process's memory until the
-    /// child's program begins, and Linux hands down that memory's peak (exec_mmap in fs/exec.c).
+    /// The peak memory, in bytes, that a new child may inherit from this process.
+    ///
+    /// A child shares this process's memory until its program begins; Linux keeps that peak (exec_mmap in fs/exec.c).
     static func peakLeftToChildren() -> Int {
         #if os(Linux)
         peakResidentBytes()
@@ -85,9 +86,9 @@ package enum CurrentProcess {
 
     /// Lets the C library give freed memory beyond a mebibyte back to the system, in each of its arenas.
     ///
-    /// Otherwise glibc takes twice the size of the largest freed block, up to 64 MiB, for the size that is worth
-    /// keeping, and keeps as much in each arena. A process that once got large events then stays large
-    /// (`mallopt(3)`, M_MMAP_THRESHOLD). Call this at the beginning of `main`, never in a library.
+    /// Otherwise glibc lets each arena keep twice the size of the largest mapped block that the process has freed, up
+    /// to 64 MiB. A process that once got large events then stays large (`mallopt(3)`, M_MMAP_THRESHOLD).
+    /// Call this at the beginning of `main`, never in a library.
     package static func keepLittleFreeMemory() { cbp_heap_limit(1 << 20) }
 
     /// Raises the soft limit of open descriptors (RLIMIT_NOFILE) to the hard one.

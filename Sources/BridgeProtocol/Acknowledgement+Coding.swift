@@ -1,7 +1,8 @@
 package import CBOR
 
-/// The frames of acknowledgements, which are nearly all control frames: so they have a way of their own, without a
-/// ``ControlMessage``.
+/// The frames of acknowledgements.
+///
+/// Nearly all control frames are acknowledgements, so most of these are coded without a ``ControlMessage``.
 extension Acknowledgement {
     /// Appends the acknowledgement as a whole frame.
     ///
@@ -57,7 +58,7 @@ extension Acknowledgement {
 
     /// Takes apart what follows the kind in an acknowledgement's frame.
     ///
-    /// - Parameter rest: how many elements the frame has beyond those that every acknowledgement has.
+    /// - Parameter rest: how many optional elements the frame has; the call takes off the one that it reads.
     static func decodeRest(_ reader: inout CBORReader, _ rest: inout Int) throws -> ControlMessage {
         let incarnation = try reader.readUnsigned()
         var acknowledgement = Acknowledgement(mark: try reader.readUnsigned(), after: try reader.readUnsigned())

@@ -107,7 +107,7 @@ package final class SubscriberList: @unchecked Sendable {
     /// - Returns: The outcome; nil, and nothing was done, if the forwarder cannot do this for a recorded event.
     @inline(__always)
     func forwardAlone<E: DomainEvent>(_ event: E, _ context: BorrowedContext, ifFull: FullOutboxAction) -> Forwarded? {
-        // A constant for the forwarder would count a reference to it.
+        // The forwarder is not bound to a constant, as that would retain it.
         guard let soleRecorder else {
             var atOnce: HeldEvents?
             return onlyForwarder?.forward(event, context: context, ifFull: ifFull, receipts: nil, held: &atOnce)
@@ -118,7 +118,7 @@ package final class SubscriberList: @unchecked Sendable {
         } record: { payload, owed in
             outcome = soleRecorder._withUnsafeGuaranteedRef { $0.record(payload, context, owed: owed) }
         }
-        // The event has left: the handlers of a failure's report may take any time, or wait for an answer.
+        // This comes after the forwarding: the handlers of a failure's report may take any time, or wait for an answer.
         if !outcome.isEmpty { soleRecorder._withUnsafeGuaranteedRef { $0.settle(outcome) } }
         return forwarded
     }

@@ -173,7 +173,7 @@ final class WorkerIncarnation: HostSession, @unchecked Sendable {
         // peer's link, which must not be the ended link.
         peer.renew(after: link)
         peer.forgetSuccessor(link)
-        // What was not read is left for the next host.
+        // If this host has closed the link, it may not have read the whole outbox: the next host reads the file.
         if !link.wasClosedHere { host?.outboxes.remove(incarnation) }
         lock.withLock { isLinkEnded = true }
         reportEnd()
@@ -205,8 +205,9 @@ final class WorkerIncarnation: HostSession, @unchecked Sendable {
         reportEnd()
     }
 
-    /// Reports the end of the process once the end is known and everything that the process has sent is read, such as
-    /// its readiness.
+    /// Reports the end of the process once the end is known and the link is read to its end.
+    ///
+    /// The supervisor thus learns first what the process has sent, such as its readiness.
     private func tellProcessEnd() {
         let ended: ExitReason? = lock.withLock {
             guard isReadToEnd, let exit, !hasToldProcessEnd else { return nil }

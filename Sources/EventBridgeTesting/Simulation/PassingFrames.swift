@@ -5,7 +5,7 @@ struct PassingFrames {
     private var decoder = FrameDecoder(limit: 1 << 30)
     /// The beginning of a frame whose rest has not passed yet.
     private var rest: [UInt8] = []
-    /// Whether bytes that are no frame have passed; the bytes after them are ignored.
+    /// Whether bytes that are no valid frame have passed; the bytes after them are ignored.
     private var isBroken = false
 
     /// How many bytes have to pass, at least, until the frame that has begun ends; 0 between frames.

@@ -28,7 +28,7 @@ public final class SimulatedHost: @unchecked Sendable {
     /// The pause before the next start, in nanoseconds, if the test has killed the host; nil if the seed decides.
     private var pause: UInt64?
 
-    /// How many of the host's first starts a seed may kill; it kills no later start.
+    /// A seed may kill the processes of so many first starts, and of no later start.
     private static let mostKills = 3
 
     init(
@@ -63,7 +63,7 @@ public final class SimulatedHost: @unchecked Sendable {
         await waitUntilRunning()
     }
 
-    /// Returns when the present process has come to the end of the program; the host runs then.
+    /// Returns when a process has come to the end of the program, at once if the present process has.
     func waitUntilRunning() async {
         if isRunning { return }
         await withCheckedContinuation { waiters.append($0) }
