@@ -94,7 +94,8 @@ package enum CurrentProcess {
     /// Raises the soft limit of open descriptors (RLIMIT_NOFILE) to the hard one.
     ///
     /// Each worker takes six descriptors, and the usual soft limit is 1,024. A program that `ChildProcess` starts gets
-    /// the former limit, unless its box has one: some rely on it (`select(2)`), or close every descriptor below it.
+    /// the former limit, unless its box has one. Some programs rely on a low limit (`select(2)`), or close every
+    /// descriptor below the limit.
     /// Call this at the beginning of `main`, never in a library.
     package static func raiseDescriptorLimit() {
         let before = cbp_raise_descriptor_limit()

@@ -67,11 +67,11 @@ package final class SubscriberList: @unchecked Sendable {
         first.deallocate()
     }
 
-    /// Whether a run (events that a link brings together) can be handled on arrival: all subscribers are this
-    /// publisher's own handlers on the delivering thread, and at most one journal.
+    /// Whether a run (events that a link brings together) can be handled on arrival: the only subscribers are this
+    /// publisher's own handlers on the delivering thread, and at most one journal, which takes events at once.
     var takesRuns: Bool { links.isEmpty && (deferred.isEmpty ? inlineCount > 0 : soleRecorder != nil) }
 
-    /// How many handlers an event of a run has.
+    /// How many subscribers an event of a run has: the handlers, and the journal if there is one.
     package var runHandlers: Int { inlineCount + deferred.count }
 
     /// Records an event of a run, if a journal wants it, before the event's handlers are called.

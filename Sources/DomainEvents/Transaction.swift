@@ -4,14 +4,15 @@ import Synchronization
 /// The events that were published inside a transaction and wait for its end.
 ///
 /// A transaction inside another one of the same publisher has joined it: as long as the body of the outer one runs, the
-/// outer one holds the events. After that the inner one holds them until its own body has returned.
+/// outer one holds what is published. What is published later, the inner one holds until its own body has returned.
 final class Transaction: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`, so `held` needs no check of exclusive access.
 
     private enum Phase {
         case bodyRuns
-        /// A thread publishes what is held. The transaction also holds what tasks that outlived the body publish
-        /// meanwhile: otherwise the next event of such a task would overtake its earlier ones.
+        /// A thread publishes what is held; events of tasks that outlived the body are held as well.
+        ///
+        /// Otherwise the next event of such a task would overtake its earlier ones.
         case publishing
         /// Events are held, and the next thread that comes publishes them.
         case handedOver
@@ -56,9 +57,9 @@ final class Transaction: @unchecked Sendable {
 
     /// Keeps a copy of an event; returns false if this transaction and those that it has joined have ended.
     ///
-    /// Nothing bounds what tasks that outlived the body publish while one handler runs, because `publish` never waits.
-    /// But once a thread has handed the rest over, the next task that publishes also publishes what is held. So a task
-    /// that publishes on and on is slowed by the handlers, as without a transaction.
+    /// While one handler runs, tasks that outlived the body may publish any number of events, because `publish` never
+    /// waits. But once a thread has handed the rest over, the next task that publishes also publishes what is held. So
+    /// the handlers slow a task that publishes on and on, as without a transaction.
     func hold(_ event: RawEvent, _ stamp: EventStamp, of channel: AnyEventChannel) -> Bool {
         if holdForBody(event, stamp, of: channel) { return true }
         // In a handler the event in hand comes first.
@@ -175,8 +176,8 @@ extension EventPublisher {
     /// undetached. A transaction inside another of the same publisher joins it: the outer one holds its events.
     /// If the inner transaction throws and the outer goes on, the events of the inner are still held. To be able to
     /// drop the events of one part, use a transaction for that part alone. An inner transaction may be in a task that
-    /// outlives the body of the outer one. It then holds what is published later until its own body has returned, and
-    /// drops that if the body throws.
+    /// outlives the body of the outer one. After the outer body, the inner transaction holds what is published in it
+    /// until its own body has returned, and drops that if its own body throws.
     ///
     /// A task that outlives `body` publishes its further events behind those that it has published inside `body`.
     ///
@@ -195,7 +196,7 @@ extension EventPublisher {
     /// the task was cancelled meanwhile.
     ///
     /// - Throws: What `body` throws; `CancellationError` if the task was cancelled before `body` returned. Either way
-    ///   the events were dropped.
+    ///   the events were dropped, except those that an outer transaction holds or has published.
     public func transaction<R>(_ body: () async throws -> R) async throws -> R {
         let transaction = beginTransaction()
         defer { transaction.drop() }

@@ -1,8 +1,8 @@
 /// Events that a transaction holds: of any type, oldest first, in memory that grows with them.
 ///
 /// The code is not generic, for the reason that ``RawEvent`` gives. One thread at a time uses an object of this class,
-/// so Swift need not check for exclusive access. The deinit of an event may publish, so the object is released without a
-/// lock.
+/// so Swift need not check for exclusive access. The deinit of an event may publish, so the object is released without
+/// a lock.
 final class UnpublishedEvents {
     private struct Entry {
         /// The event's channel, which lives as long as its publisher.

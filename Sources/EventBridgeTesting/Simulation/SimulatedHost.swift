@@ -28,7 +28,7 @@ public final class SimulatedHost: @unchecked Sendable {
     /// The pause before the next start, in nanoseconds, if the test has killed the host; nil if the seed decides.
     private var pause: UInt64?
 
-    /// A seed may kill the processes of so many first starts, and of no later start.
+    /// The number of starts, from the first on, whose processes a seed may kill.
     private static let mostKills = 3
 
     init(
