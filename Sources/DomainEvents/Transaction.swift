@@ -43,6 +43,11 @@ final class Transaction: @unchecked Sendable {
         joined = Self.current(of: publisher)
     }
 
+    deinit {
+        // Events have to go before the publisher, which holds their channels.
+        held = nil
+    }
+
     /// The transaction of this publisher that the current task is in.
     static func current(of publisher: EventPublisher) -> Transaction? {
         var transaction = current
