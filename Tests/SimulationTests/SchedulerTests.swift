@@ -98,6 +98,26 @@ struct SchedulerTests {
         #expect(hasWoken)
     }
 
+    @Test("The work of a queue does not wait for a killed process that used the same object as its queue")
+    func queueOfKilledProcess() async {
+        let ran = Atomic(false)
+        let result = await run(seed: 1) {
+            guard let scheduler = (Simulation.thread as? WorldThread)?.scheduler else { return }
+            let queue = Log()
+            let process = scheduler.makeProcess(name: "killed")
+            scheduler.perform(on: queue, of: process) { scheduler.sleep(nanoseconds: 1_000_000) }
+            scheduler.sleep(nanoseconds: 100_000)
+            scheduler.kill(process)
+            scheduler.perform(on: queue, of: scheduler.host) { ran.store(true, ordering: .relaxed) }
+            scheduler.sleep(nanoseconds: 10_000_000)
+            let hasRun = ran.load(ordering: .relaxed)
+            #expect(hasRun)
+            scheduler.revive(process)
+            scheduler.sleep(nanoseconds: 10_000_000)
+        }
+        #expect(result.end == .finished)
+    }
+
     @Test("No other thread runs while one is undivided, as a cancellation handler is")
     func undivided() async {
         for seed in 1...20 as ClosedRange<UInt64> {

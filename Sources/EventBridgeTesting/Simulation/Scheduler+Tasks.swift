@@ -51,17 +51,17 @@ extension Scheduler {
 
     func perform(on queue: any AnyObject & Sendable, of process: WorldProcess, _ work: @escaping @Sendable () -> Void) {
         let identity = ObjectIdentifier(queue)
-        if queues[identity] != nil {
-            queues[identity]?.work.append(work)
+        if process.queues[identity] != nil {
+            process.queues[identity]?.work.append(work)
             return
         }
-        queues[identity] = QueueLine(owner: queue, work: [work])
-        _ = start(name: "queue", in: process) { [self] in
-            while let next = queues[identity]?.work.first {
-                queues[identity]?.work.removeFirst()
+        process.queues[identity] = WorldProcess.QueueLine(owner: queue, work: [work])
+        _ = start(name: "queue", in: process) {
+            while let next = process.queues[identity]?.work.first {
+                process.queues[identity]?.work.removeFirst()
                 next()
             }
-            queues[identity] = nil
+            process.queues[identity] = nil
         }
     }
 }

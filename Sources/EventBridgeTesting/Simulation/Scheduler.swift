@@ -46,7 +46,6 @@ final class Scheduler: @unchecked Sendable {
     @exclusivity(unchecked) var picks: UInt64 = 0
     private var randomNumbers: SeededNumbers
     private var lastThread = 0
-    var queues: [ObjectIdentifier: QueueLine] = [:]
     private let limits: Limits
 
     /// The points at which a thread is pre-empted.
@@ -77,11 +76,6 @@ final class Scheduler: @unchecked Sendable {
         let answered = Baton()
     }
 
-    struct QueueLine {
-        let owner: any AnyObject & Sendable
-        var work: [@Sendable () -> Void]
-    }
-
     init(choices: Choices, limits: Limits = Limits(), keepsTrace: Bool = false, keepsTurns: Bool = false) {
         self.choices = choices
         self.limits = limits
@@ -106,8 +100,9 @@ final class Scheduler: @unchecked Sendable {
         for thread in left { thread.baton.handOver() }
         living.waitUntilNone()
         threads = []
+        // What waits on a queue may refer to its process.
+        for process in processes { process.queues = [:] }
         processes = []
-        queues = [:]
         clock.alarms.removeAll()
         (ready, waiting) = ([], [])
         return ending.end ?? .finished

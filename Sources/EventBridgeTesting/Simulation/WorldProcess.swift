@@ -14,8 +14,16 @@ final class WorldProcess: @unchecked Sendable {
     var isStopped = false
     /// How many points the process's threads have passed.
     var points: UInt64 = 0
+    /// The work of each queue that the process uses; other processes use other queues, even if the object is the same.
+    var queues: [ObjectIdentifier: QueueLine] = [:]
     /// The points at which something happens to the process; the next point is last.
     @exclusivity(unchecked) private(set) var fates: [(point: UInt64, act: @Sendable () -> Void)] = []
+
+    struct QueueLine {
+        /// Held so that no other queue gets the same identity.
+        let owner: any AnyObject & Sendable
+        var work: [@Sendable () -> Void]
+    }
 
     init(number: Int, name: String, scheduler: Scheduler) {
         self.number = number
