@@ -36,8 +36,9 @@ struct BookmarkKillTests {
         let scratch = try ScratchJournal()
         let keepsOutboxes = try Self.keepsOutboxes(ScratchJournal())
         var position: UInt64 = 0
+        var random = SeededGenerator.announced()
         for kill in 0..<rounds(20, atLeast: 6) {
-            try Self.importAndKill(scratch, after: 1 + Int.random(in: 0...8_000))
+            try Self.importAndKill(scratch, after: 1 + random.below(8_001))
             let before = position
             position = try StoredJournal(at: scratch.path).read(after: position, where: JournalQuery()) { step in
                 guard case .event(let record) = step else {

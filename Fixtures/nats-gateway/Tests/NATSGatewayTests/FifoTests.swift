@@ -23,7 +23,9 @@ import Testing
                 #expect(found == (model.isEmpty ? nil : model.removeFirst()))
             }
             #expect(fifo.count == model.count && fifo.isEmpty == model.isEmpty)
-            if let index = model.indices.randomElement() { #expect(fifo[index] == model[index]) }
+            if model.isEmpty { continue }
+            let index = random.next(below: model.count)
+            #expect(fifo[index] == model[index])
         }
     }
 
