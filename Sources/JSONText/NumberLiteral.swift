@@ -15,6 +15,8 @@ struct NumberLiteral {
 
     private var magnitude: UInt64 = 0
     private var magnitudeOverflowed = false
+    /// Whether the integer's magnitude is 2^64.
+    private var isTwoTo64 = false
     private var digits: [UInt8] = []
     private var restIsNotZero = false
     private var pointShift = 0
@@ -23,9 +25,11 @@ struct NumberLiteral {
     init(isNegative: Bool) { self.isNegative = isNegative }
 
     mutating func appendInteger(_ digit: UInt8, radix: UInt64 = 10) {
-        let (product, overflow) = magnitude.multipliedReportingOverflow(by: radix)
-        let (sum, carry) = product.addingReportingOverflow(UInt64(digit))
-        magnitudeOverflowed = magnitudeOverflowed || overflow || carry
+        let product = magnitude.multipliedFullWidth(by: radix)
+        let (sum, carry) = product.low.addingReportingOverflow(UInt64(digit))
+        let overflow = product.high + (carry ? 1 : 0)
+        isTwoTo64 = !magnitudeOverflowed && overflow == 1 && sum == 0
+        magnitudeOverflowed = magnitudeOverflowed || overflow > 0
         magnitude = sum
         // Hexadecimal numbers are integers only, and need no decimal digits.
         if radix == 10, !appendSignificant(digit) {
@@ -67,9 +71,7 @@ struct NumberLiteral {
         return isNegative && magnitude > 0 ? .negative(magnitude - 1) : .unsigned(magnitude)
     }
 
-    private var isLowestInteger: Bool {
-        !isFloatingPoint && isNegative && pointShift == 0 && digits.elementsEqual("18446744073709551616".utf8)
-    }
+    private var isLowestInteger: Bool { !isFloatingPoint && isNegative && isTwoTo64 }
 
     /// The nearest double; infinite if the number is beyond all doubles.
     var double: Double? {

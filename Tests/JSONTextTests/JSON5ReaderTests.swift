@@ -20,6 +20,7 @@ struct JSON5ReaderTests {
         .init("'a\tb'", .string("a\tb")), .init("'\u{2028}'", .string("\u{2028}")), .init("'\\\n'", .string("")),
         .init("0x1F", .unsigned(31)), .init("0Xff", .unsigned(255)), .init("-0x1", .negative(0)),
         .init("+0xA", .unsigned(10)), .init("0xFFFFFFFFFFFFFFFF", .unsigned(.max)),
+        .init("-0x10000000000000000", .negative(.max)), .init("-0x00FFFFFFFFFFFFFFFF", .negative(.max - 1)),
         .init("+1", .unsigned(1)), .init("+1.5", .number(1.5)), .init(".5", .number(0.5)), .init("-.5", .number(-0.5)),
         .init("5.", .number(5)), .init("5.e1", .number(50)), .init("+.5e1", .number(5)),
         .init("\u{B}\u{C}\u{A0}\u{2003}\u{3000}\u{2029}1\u{FEFF}", .unsigned(1)),
