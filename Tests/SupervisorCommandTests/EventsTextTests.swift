@@ -70,5 +70,8 @@ struct EventsTextTests {
         let id = EventPublisher(origin: "a").makeContext(causedBy: nil).id
         tally.take(Gap(id, name: "N1", reason: .full))
         #expect(tally.missed == 1 && tally.counted[EventName("N1")]?.count == 2)
+        // A supervisor's own reports are not counted, so none of them is missing.
+        tally.take(Gap(id, name: "WorkerExited", reason: .full))
+        #expect(tally.missed == 1)
     }
 }

@@ -51,7 +51,7 @@ final class EventTally: @unchecked Sendable {
         let origin = event.context.id.origin
         let publisher = origin == event.sender ? TextFormatter.input : origin
         let payload = event.payload.count <= Self.mostPayloadBytes ? Array(event.payload) : []
-        note(event.name) { entry in
+        note(event.name) { entry, _ in
             entry.count += 1
             entry.bytes += UInt64(event.payload.count)
             entry.payload = payload
@@ -65,24 +65,25 @@ final class EventTally: @unchecked Sendable {
     @Sendable
     func take(_ gap: Gap) {
         let count = min(gap.count.asWritten, 1 << 32)
-        note(gap.name) {
-            $0.count += count
+        note(gap.name) { entry, others in
+            others.missed += count
+            entry.count += count
         } otherwise: {
+            $0.missed += count
             $0.left += count
         }
-        lock.withLock { others.missed += count }
     }
 
     private func note(
         _ name: String,
-        _ body: (inout Entry) -> Void,
+        _ body: (inout Entry, inout (left: UInt64, missed: UInt64)) -> Void,
         otherwise: (inout (left: UInt64, missed: UInt64)) -> Void
     ) {
         let name = EventName(name)
         guard !WorkerReporter.reports.contains(name) else { return }
         lock.withLock {
             guard entries[name] != nil || entries.count < Self.mostNames else { return otherwise(&others) }
-            body(&entries[name, default: Entry()])
+            body(&entries[name, default: Entry()], &others)
         }
     }
 }
