@@ -138,7 +138,6 @@ struct OutboxRecoveryTests {
         pair.hostDelegate.end.wait { $0 != nil }
         let suspects = try #require(pair.host.recoveredOutbox).suspects
         #expect(suspects.map(\.id) == (2...4).map { EventID(source: LinkPair.hostSource, number: $0) })
-        #expect(suspects.map(\.isInline) == [false, false, true])
         #expect(suspects.allSatisfy { $0.name == "BoxSaved" && $0.attempt == 1 })
         isReleased.change { $0 = true }
         pair.shutDown()

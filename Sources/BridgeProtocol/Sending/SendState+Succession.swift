@@ -141,11 +141,9 @@ extension SendState {
     /// The events of ``unfinished`` that were begun and not finished, as the peer's memory says, oldest first.
     package func suspects(_ state: OutboxState) -> [Suspect] {
         var found: [Suspect] = []
-        let handledNow = state.handledNow
         outbox.forEachUnsettled(through: outbox.lastComposed) { record in
             guard state.isOpen(record.sequence) else { return }
-            let isInline = handledNow.map { $0 == record.sequence } ?? false
-            if let suspect = suspect(record, isInline: isInline) { found.append(suspect) }
+            if let suspect = suspect(record) { found.append(suspect) }
         }
         return found
     }
@@ -153,12 +151,12 @@ extension SendState {
     /// An event that has left for the peer and is not settled; nil for any other event.
     package func unsettledEvent(_ sequence: UInt64) -> Suspect? {
         guard sequence <= outbox.lastComposed else { return nil }
-        return outbox.unsettled(sequence).flatMap { suspect($0, isInline: false) }
+        return outbox.unsettled(sequence).flatMap { suspect($0) }
     }
 
-    private func suspect(_ record: Outbox.Unsettled, isInline: Bool) -> Suspect? {
+    private func suspect(_ record: Outbox.Unsettled) -> Suspect? {
         event(of: record).map { event in
-            Suspect(id: event.context.id, name: event.name, attempt: Int(record.attempts), isInline: isInline)
+            Suspect(id: event.context.id, name: event.name, attempt: Int(record.attempts))
         }
     }
 

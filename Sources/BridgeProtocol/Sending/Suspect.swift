@@ -6,7 +6,4 @@ package struct Suspect: Sendable, Hashable {
     package let name: String
     /// How often the event was handed to an incarnation of the worker, the last time included.
     package let attempt: Int
-    /// Whether the event's inline handlers ran when the worker died; otherwise the event was with queues or tasks,
-    /// where it may still have waited for its turn.
-    package let isInline: Bool
 }
