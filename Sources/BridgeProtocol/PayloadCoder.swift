@@ -32,12 +32,18 @@ package final class PayloadCoder<E: DomainEvent>: Sendable {
 
     /// Makes an event from its payload.
     ///
+    /// - Parameter isChecked: whether `CBORDecoder.isWhole` is known to be true of the payload, within the decoder's
+    ///   limits.
     /// - Throws: `CBORError`.
-    package func decode(_ payload: UnsafeRawBufferPointer, with decoder: CBORDecoder) throws -> E {
+    package func decode(
+        _ payload: UnsafeRawBufferPointer,
+        with decoder: CBORDecoder,
+        isChecked: Bool = false
+    ) throws -> E {
         if let layout {
             return try layout._withUnsafeGuaranteedRef { try $0.decode(from: payload, with: decoder) }
         }
-        return try decoder.decode(E.self, from: payload)
+        return try decoder.decode(E.self, from: payload, isChecked: isChecked)
     }
 
     /// What is wrong with the layout, as far as this event shows; nil if nothing is wrong or there is no layout.

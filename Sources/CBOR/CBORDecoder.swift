@@ -21,17 +21,34 @@ package final class CBORDecoder {
     /// Reads the one item that the bytes hold.
     ///
     /// Every error is a `CBORError` with the byte and the path of what is wrong.
-    package func decode<T: Decodable>(_ type: T.Type, from bytes: UnsafeRawBufferPointer) throws(CBORError) -> T {
-        guard !session.isBusy else { return try CBORDecoder(limits: limits).decode(type, from: bytes) }
+    ///
+    /// - Parameter isChecked: whether ``isWhole(_:limits:)`` is known to be true of the bytes, within the same limits.
+    package func decode<T: Decodable>(
+        _ type: T.Type,
+        from bytes: UnsafeRawBufferPointer,
+        isChecked: Bool = false
+    ) throws(CBORError) -> T {
+        guard !session.isBusy else {
+            return try CBORDecoder(limits: limits).decode(type, from: bytes, isChecked: isChecked)
+        }
         session.begin(reading: bytes)
         defer { session.end() }
         do {
-            var reader = CBORReader(bytes, limits: limits)
-            try reader.skipWholeInput()
+            if !isChecked { try Self.check(bytes, limits) }
             return try session.decode(type, at: 0)
         } catch {
             throw described(error, bytes)
         }
+    }
+
+    /// Whether the bytes are one item that a decoder with these limits reads, whatever the value asks for.
+    package static func isWhole(_ bytes: UnsafeRawBufferPointer, limits: CBORLimits = .standard) -> Bool {
+        (try? check(bytes, limits)) != nil
+    }
+
+    private static func check(_ bytes: UnsafeRawBufferPointer, _ limits: CBORLimits) throws(CBORError) {
+        var reader = CBORReader(bytes, limits: limits)
+        try reader.skipWholeInput()
     }
 
     @inline(never)

@@ -21,21 +21,12 @@ final class EntryDecoder<E: DomainEvent> {
         EventName.set([E.eventName] + upcasters.map(\.name))
     }
 
-    /// The next step for a reader of the type, from a step of a portion with these payloads.
-    @inlinable
-    func step(_ step: StoredStep, _ payloads: [UInt8]) -> JournalStep<JournalEntry<E>> {
-        switch step {
-        case .record(let record): self.step(record, payloads)
-        case .gap(let gap): .gap(gap)
-        }
-    }
-
     /// The entry, or a gap if the record does not become an event of the type.
     @inlinable
-    func step(_ record: StoredRecord, _ payloads: [UInt8]) -> JournalStep<JournalEntry<E>> {
+    func step(_ record: StoredRecord, _ context: @autoclosure () -> EventContext) -> JournalStep<JournalEntry<E>> {
         do {
-            let event = try self.event(of: record, payloads)
-            return .event(JournalEntry(position: record.position, event: event, context: record.context))
+            let event = try self.event(of: record)
+            return .event(JournalEntry(position: record.position, event: event, context: context()))
         } catch {
             return .gap(gap(in: record, error))
         }
@@ -43,28 +34,39 @@ final class EntryDecoder<E: DomainEvent> {
 
     /// The event itself; the reader's module, which knows the size of the type, makes what is around it.
     @usableFromInline
-    func event(of record: StoredRecord, _ payloads: [UInt8]) throws -> E {
-        let event = try payloads.withUnsafeBytes { bytes in
-            let payload = UnsafeRawBufferPointer(rebasing: bytes[record.payload])
-            guard let changed = try upcast(record.name, payload) else {
-                return try coder.decode(payload, with: decoder)
+    func event(of record: StoredRecord) throws -> E {
+        try event(named: record.name, record.payload, isChecked: record.isChecked)
+    }
+
+    func event(
+        named name: @autoclosure () -> String,
+        _ payload: UnsafeRawBufferPointer,
+        isChecked: Bool = false
+    ) throws -> E {
+        let event =
+            if let changed = try upcast(name(), payload) {
+                try changed.withUnsafeBytes { try coder.decode($0, with: decoder) }
+            } else {
+                try coder.decode(payload, with: decoder, isChecked: isChecked)
             }
-            return try changed.withUnsafeBytes { try coder.decode($0, with: decoder) }
-        }
         try event.validate()
         return event
     }
 
     @usableFromInline
     func gap(in record: StoredRecord, _ error: any Error) -> JournalGap {
+        gap(at: record.position, named: record.name, error)
+    }
+
+    func gap(at position: UInt64, named name: String, _ error: any Error) -> JournalGap {
         // The sentence gives the record's name if that is a former name of the type.
-        let name = record.name.hasBytes(of: E.eventName) ? "" : "\(record.name): "
-        return JournalGap(at: record.position, .undecodable(why: name + CBORError.sentence(of: error)))
+        let former = name.hasBytes(of: E.eventName) ? "" : "\(name): "
+        return JournalGap(at: position, .undecodable(why: former + CBORError.sentence(of: error)))
     }
 
     /// The payload after the changes of its record's name; nil if the name has no changes.
-    private func upcast(_ name: String, _ payload: UnsafeRawBufferPointer) throws -> [UInt8]? {
-        guard !changes.isEmpty, let changes = changes[EventName(name)] else { return nil }
+    private func upcast(_ name: @autoclosure () -> String, _ payload: UnsafeRawBufferPointer) throws -> [UInt8]? {
+        guard !changes.isEmpty, let changes = changes[EventName(name())] else { return nil }
         var fields = try JournalFields(CBORValue(decoding: payload))
         for change in changes { try change(&fields) }
         return try fields.value.encoded()

@@ -51,7 +51,7 @@ extension EventJournal {
         let start = saved ?? ProjectionFile.Content(head: head, state: fresh)
         var query = JournalQuery()
         query.names = rules.names.map(\.text)
-        let reading = JournalReading(core, query, after: start.head.position, follows: true)
+        let reading = JournalReading(core, query, after: start.head.position, follows: true, decodes: true)
         return RunningProjection(reading, file, start, saving)
     }
 
@@ -95,7 +95,7 @@ extension JournalCore {
         while true {
             for step in try cursor.read(to: horizon) {
                 switch step {
-                case .record(let record): return record.position == position ? RecordMark(record) : nil
+                case .record(let record): return record.position == position ? RecordMark(record.view) : nil
                 case .gap(let gap) where gap.positions != nil: return nil
                 // A head that cannot be read makes such a gap; the event may still follow.
                 case .gap: continue

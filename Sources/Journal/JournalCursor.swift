@@ -11,6 +11,7 @@ final class JournalCursor: @unchecked Sendable {
     private let filter: RecordFilter
     /// Whether bytes that the disk cannot read count as damage; if not, they end the reading with an error.
     private let skipsUnreadable: Bool
+    private let checksPayloads: Bool
     /// The position up to which every event was handed out, filtered out or reported missing.
     @exclusivity(unchecked) private(set) var position: UInt64
     /// The last event that was handed out or filtered out; nil if there was none.
@@ -21,12 +22,8 @@ final class JournalCursor: @unchecked Sendable {
     private(set) var isOutdated = false
     /// Whether the last reading reached the end; if false, there may be more, even if no wanted event was found.
     private(set) var isAtEnd = false
-    /// The payloads of the last portion's events, one behind the other.
-    @exclusivity(unchecked) private var payloads: [UInt8] = []
-    /// The texts that the present portion's records share.
-    @exclusivity(unchecked) private var texts = RecordTexts()
-    /// How large the last portion was; the next one probably is as large.
-    private var expected = (steps: 0, payloadBytes: 0)
+    /// How many steps the last portion had; the next one probably has as many.
+    private var expected = 0
     /// How many more bytes the present reading may walk over.
     @exclusivity(unchecked) private var left = 0
     private var missing: UInt64?
@@ -47,12 +44,15 @@ final class JournalCursor: @unchecked Sendable {
     var custody: CustodyLedger?
     /// Whether the last segment that was read has notes.
     private(set) var hasNotes = false
-    private var buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 0, alignment: 8)
+    /// The bytes that are read now.
+    @exclusivity(unchecked) private var window = SegmentWindow.empty
+    /// The bytes before them, which a portion may still keep.
+    private var spare = SegmentWindow.empty
 
     private static let windowBytes = 256 << 10
-    /// After how many steps a portion ends.
-    private static let portion = 256
-    /// How many bytes the reading of a portion walks over before it stops; a reader may hold two portions.
+    /// After how many steps a portion ends, at the latest; it also ends where its records end in the window.
+    private static let portion = 1_024
+    /// How many bytes the reading of a portion walks over before it stops.
     private static let portionBytes = 512 << 10
 
     /// - Parameter skipsUnreadable: whether bytes that the disk cannot read count as damage. A host that opens its
@@ -62,27 +62,22 @@ final class JournalCursor: @unchecked Sendable {
         at path: String,
         after position: UInt64,
         filter: RecordFilter,
-        skipsUnreadable: Bool
+        skipsUnreadable: Bool,
+        checksPayloads: Bool = false
     ) {
         self.storage = storage
         self.path = path
         self.position = position
         self.filter = filter
         self.skipsUnreadable = skipsUnreadable
+        self.checksPayloads = checksPayloads
     }
-
-    deinit { buffer.deallocate() }
 
     /// Reads the next portion; ``isAtEnd`` then says whether the reading reached the end.
     ///
     /// - Throws: ``JournalError`` if the system cannot read on; another call tries again from the same place.
-    func read(to horizon: Horizon) throws(JournalError) -> [StoredStep] {
-        var steps: [StoredStep] = []
-        steps.reserveCapacity(expected.steps)
-        payloads = []
-        payloads.reserveCapacity(expected.payloadBytes)
-        texts = RecordTexts()
-        defer { expected = (steps.count, min(payloads.count, Self.portionBytes)) }
+    func read(to horizon: Horizon) throws(JournalError) -> StoredSteps {
+        var steps = StoredSteps(reserving: expected)
         isOutdated = false
         isAtEnd = false
         left = Self.portionBytes
@@ -99,13 +94,11 @@ final class JournalCursor: @unchecked Sendable {
                 break
             }
         }
+        expected = steps.count
+        steps.keep(window)
+        // A reader that waits for the next event holds no room that it may not need again.
+        if isAtEnd { spare = .empty }
         return steps
-    }
-
-    /// Hands out the payloads of the last portion; each of its records says where in them its own payload lies.
-    func takePayloads() -> [UInt8] {
-        defer { payloads = [] }
-        return payloads
     }
 
     // MARK: - From segment to segment
@@ -115,7 +108,7 @@ final class JournalCursor: @unchecked Sendable {
     /// - Returns: True if reading goes on; false at the end, and false if the catalog has to be read again.
     /// - Throws: ``JournalError`` if the system lacks something for the moment, such as a free descriptor: then nothing
     ///   says that events are missing.
-    private func enterNext(_ horizon: Horizon, _ steps: inout [StoredStep]) throws(JournalError) -> Bool {
+    private func enterNext(_ horizon: Horizon, _ steps: inout StoredSteps) throws(JournalError) -> Bool {
         let catalog = horizon.catalog
         let index: Int?
         if let finished {
@@ -168,15 +161,15 @@ final class JournalCursor: @unchecked Sendable {
     }
 
     /// Adds a gap for all events before the position `next`; the gap has no positions if `next` is nil.
-    private func tell(upTo next: UInt64?, _ reason: JournalGap.Reason, _ steps: inout [StoredStep]) {
+    private func tell(upTo next: UInt64?, _ reason: JournalGap.Reason, _ steps: inout StoredSteps) {
         guard let next else {
             lacksEnd = true
             eventsAreMissing()
-            return steps.append(.gap(JournalGap(positions: nil, reason: reason)))
+            return steps.append(JournalGap(positions: nil, reason: reason))
         }
         guard next > position, next - 1 > position else { return }
         eventsAreMissing()
-        steps.append(.gap(JournalGap(positions: (position + 1)..<next, reason: reason)))
+        steps.append(JournalGap(positions: (position + 1)..<next, reason: reason))
         position = next - 1
     }
 
@@ -189,7 +182,7 @@ final class JournalCursor: @unchecked Sendable {
     // MARK: - Within a segment
 
     /// Reads on in the current segment, and returns whether there may be more to read.
-    private func walk(_ horizon: Horizon, _ steps: inout [StoredStep]) throws(JournalError) -> Bool {
+    private func walk(_ horizon: Horizon, _ steps: inout StoredSteps) throws(JournalError) -> Bool {
         guard var here = current else { return true }
         defer { if current != nil { current = here } }
         let segments = horizon.catalog.segments
@@ -201,12 +194,17 @@ final class JournalCursor: @unchecked Sendable {
         var limit = self.limit(of: here, byteCount, index: index, isLast: isLast, horizon)
         while steps.count < Self.portion, left > 0 {
             let start = min(max(0, here.walk.offset - here.window.lowerBound), here.window.count)
-            let bytes = UnsafeRawBufferPointer(rebasing: buffer[start..<here.window.count])
+            let bytes = UnsafeRawBufferPointer(rebasing: window.bytes[start..<here.window.count])
             let before = here.walk.offset
             let step = here.next(in: bytes, limit: limit)
             left -= max(0, here.walk.offset - before)
             switch step {
             case .needsBytes(let count):
+                // The records of a portion lie in one window.
+                if steps.hasRecords {
+                    left = 0
+                    return true
+                }
                 if try fill(&here, count, limit) { continue }
                 // The file was cut after its last record, at the close of the journal or at the next opening.
                 byteCount = try shortened(here, from: byteCount)
@@ -265,15 +263,12 @@ final class JournalCursor: @unchecked Sendable {
         return min(end ?? byteCount, byteCount, here.segmentBytes)
     }
 
-    /// Reads bytes into the buffer, from the walk's offset on, and returns whether at least `count` bytes were read.
+    /// Reads bytes into the window, from the walk's offset on, and returns whether at least `count` bytes were read.
     private func fill(_ here: inout Current, _ count: Int, _ limit: Int) throws(JournalError) -> Bool {
         let wanted = min(max(count, Self.windowBytes), limit - here.walk.offset)
-        if buffer.count < wanted {
-            buffer.deallocate()
-            buffer = .allocate(byteCount: wanted, alignment: 8)
-        }
+        makeRoom(wanted)
         let offset = here.walk.offset
-        let target = UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted])
+        let target = UnsafeMutableRawBufferPointer(rebasing: window.bytes[..<wanted])
         let (file, skips) = (here.file, skipsUnreadable)
         let read = try attempt { () throws(SystemError) in
             try skips ? file.readPastUnreadable(at: offset, into: target) : file.read(at: offset, into: target)
@@ -283,7 +278,15 @@ final class JournalCursor: @unchecked Sendable {
         return true
     }
 
-    private func take(_ record: RecordView, _ steps: inout [StoredStep]) {
+    /// Leaves a window that a portion keeps to that portion, and provides another with room for so many bytes.
+    private func makeRoom(_ byteCount: Int) {
+        if isKnownUniquelyReferenced(&window), window.bytes.count >= byteCount { return }
+        swap(&window, &spare)
+        if isKnownUniquelyReferenced(&window), window.bytes.count >= byteCount { return }
+        window = SegmentWindow(byteCount: byteCount)
+    }
+
+    private func take(_ record: RecordView, _ steps: inout StoredSteps) {
         guard record.position > position else { return }
         position = record.position
         last = RecordMark(record)
@@ -292,23 +295,7 @@ final class JournalCursor: @unchecked Sendable {
             bookmarks.note(bookmark.bookmark.bytes, of: bookmark.worker, at: position)
         }
         if record.isOwed { custody?.recorded(record) }
-        guard filter.wants(record) else { return }
-        guard let (context, payload) = record.event(sharing: &texts) else {
-            steps.append(.gap(JournalGap(at: position, .undecodable(why: "its parts do not fit"))))
-            return
-        }
-        let begin = payloads.count
-        payloads.append(contentsOf: payload)
-        steps.append(
-            .record(
-                StoredRecord(
-                    position: position,
-                    name: record.name(sharing: &texts),
-                    context: context,
-                    payload: begin..<payloads.count
-                )
-            )
-        )
+        if filter.wants(record) { steps.append(record, checksPayload: checksPayloads) }
     }
 
     /// Takes the bookmarks with which a segment begins, if none are known yet; later bookmarks come with the events.
@@ -318,7 +305,7 @@ final class JournalCursor: @unchecked Sendable {
     }
 
     /// Adds a gap for damage within a segment; `next` is the position of the event after the damage.
-    private func tell(_ damage: SegmentDamage, in number: UInt64, behind next: UInt64, _ steps: inout [StoredStep]) {
+    private func tell(_ damage: SegmentDamage, in number: UInt64, behind next: UInt64, _ steps: inout StoredSteps) {
         // Damage before the reader's position does not concern the reader.
         guard next > position, damage.missing == nil || next - 1 > position else { return }
         let reason = JournalGap.Reason.damaged(
@@ -326,7 +313,7 @@ final class JournalCursor: @unchecked Sendable {
             offset: damage.offset,
             byteCount: damage.byteCount
         )
-        if damage.missing == nil { return steps.append(.gap(JournalGap(positions: nil, reason: reason))) }
+        if damage.missing == nil { return steps.append(JournalGap(positions: nil, reason: reason)) }
         tell(upTo: next, reason, &steps)
     }
 
@@ -335,7 +322,7 @@ final class JournalCursor: @unchecked Sendable {
         _ here: Current,
         _ end: SegmentEnd,
         next: SegmentCatalog.Segment?,
-        _ steps: inout [StoredStep]
+        _ steps: inout StoredSteps
     ) {
         finished = here.number
         reached = here.walk.position
@@ -348,7 +335,7 @@ final class JournalCursor: @unchecked Sendable {
             tell(upTo: head.firstPosition, reason, &steps)
         } else if lost > 0 {
             // No event is missing, so these were notes, or the end record.
-            steps.append(.gap(JournalGap(positions: nil, reason: reason)))
+            steps.append(JournalGap(positions: nil, reason: reason))
         }
     }
 
@@ -359,7 +346,7 @@ final class JournalCursor: @unchecked Sendable {
     }
 
     /// Notes how the last segment ends, and adds a gap if the end is damage.
-    private func noteEnd(_ end: SegmentEnd, _ here: Current, _ byteCount: Int, _ steps: inout [StoredStep]) {
+    private func noteEnd(_ end: SegmentEnd, _ here: Current, _ byteCount: Int, _ steps: inout StoredSteps) {
         // An end is noted only once for each segment.
         guard finished != here.number else { return }
         finished = here.number
@@ -375,7 +362,7 @@ final class JournalCursor: @unchecked Sendable {
     ///
     /// - Parameter last: the position of the last event before `limit`. A damaged note that was written behind it is
     ///   told once a record follows.
-    private func tellUnread(_ here: Current, _ limit: Int, last: UInt64?, _ steps: inout [StoredStep]) {
+    private func tellUnread(_ here: Current, _ limit: Int, last: UInt64?, _ steps: inout StoredSteps) {
         guard let last, here.walk.offset < limit else { return }
         tell(upTo: last.saturatingSum(1), here.damage(ofBytes: limit - here.walk.offset), &steps)
     }

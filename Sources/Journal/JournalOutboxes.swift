@@ -80,12 +80,14 @@ extension JournalCore {
         var found: EventID?
         var gap: JournalGap?
         repeat {
-            for step in try cursor.read(to: horizon) {
+            var steps = try cursor.read(to: horizon)
+            while let step = steps.next() {
                 switch step {
                 case .gap(let next): gap = next
                 case .record(let record):
-                    guard record.position < end, events.contains(record.context.id) else { continue }
-                    (found, gap) = (record.context.id, nil)
+                    let id = steps.context(of: record).id
+                    guard record.position < end, events.contains(id) else { continue }
+                    (found, gap) = (id, nil)
                 }
             }
         } while !cursor.isAtEnd && cursor.position < end

@@ -1,4 +1,4 @@
-import DomainEvents
+public import DomainEvents
 import Locks
 
 /// One reader in the process that writes the journal: other threads read the portions, and the reader's task waits.
@@ -13,9 +13,7 @@ final class JournalReading: @unchecked Sendable {
 
     /// What one reading found.
     struct Portion {
-        /// The last step comes first, so each step in turn can be taken from the end, without a copy.
-        let steps: [StoredStep]
-        let payloads: [UInt8]
+        let steps: StoredSteps
         /// The position up to which every wanted event has been handed out, if these steps are included.
         let position: UInt64
         /// The last event that was read up to the position, whatever its name; nil if none was read yet.
@@ -29,18 +27,16 @@ final class JournalReading: @unchecked Sendable {
     /// Only the thread that reads a portion uses the cursor, once a reading has begun.
     private let cursor: JournalCursor
     private let follows: Bool
-    /// The steps that are left of the present portion, the last one first.
-    @exclusivity(unchecked) private var rest: [StoredStep] = []
-    /// The payloads of the present portion.
-    @usableFromInline
-    @exclusivity(unchecked) private(set) var payloads: [UInt8] = []
+    /// The present portion.
+    @exclusivity(unchecked) private var steps = StoredSteps()
     /// The reading of the next portion, if it was begun ahead.
     private var ahead: PendingPortion?
     private var isChecked = false
     /// The journal's state before the last reading, if that reading found nothing up to the end.
     private var end: JournalState?
 
-    init(_ core: JournalCore, _ query: JournalQuery, after position: UInt64, follows: Bool) {
+    /// - Parameter decodes: whether the events will be decoded as their types.
+    init(_ core: JournalCore, _ query: JournalQuery, after position: UInt64, follows: Bool, decodes: Bool) {
         self.core = core
         self.follows = follows
         cursor = JournalCursor(
@@ -48,21 +44,26 @@ final class JournalReading: @unchecked Sendable {
             at: core.path,
             after: position,
             filter: RecordFilter(query),
-            skipsUnreadable: true
+            skipsUnreadable: true,
+            checksPayloads: decodes
         )
     }
 
-    /// The next step of the present portion, whose payloads are ``payloads``; nil if no step is left.
+    /// The next step of the present portion; nil if no step is left.
     @usableFromInline
-    func takeNext() -> StoredStep? { rest.popLast() }
+    func takeNext() -> StoredStep? { steps.next() }
+
+    /// The context of the record that was taken last.
+    @usableFromInline
+    func context(of record: StoredRecord) -> EventContext { steps.context(of: record) }
 
     /// The same as ``takeNext()``, for a reader of records.
     @usableFromInline
     func takeRecord() -> JournalStep<JournalRecord>? {
-        switch rest.popLast() {
+        switch steps.next() {
         case nil: nil
         case .gap(let gap): .gap(gap)
-        case .record(let record): .event(record.withPayload(from: payloads))
+        case .record(let record): .event(steps.copy(record))
         }
     }
 
@@ -72,12 +73,10 @@ final class JournalReading: @unchecked Sendable {
     @usableFromInline
     func readOn() async throws -> Bool {
         // A reader that waits for the next event keeps no earlier ones in memory, and no room for as many.
-        (rest, payloads) = ([], [])
-        while rest.isEmpty {
+        steps = StoredSteps()
+        while steps.isEmpty {
             guard let portion = try await nextPortion() else { return false }
-            if portion.steps.isEmpty { continue }
-            rest = portion.steps
-            payloads = portion.payloads
+            steps = portion.steps
         }
         return true
     }
@@ -137,12 +136,9 @@ final class JournalReading: @unchecked Sendable {
         let (cursor, pending) = (cursor, PendingPortion())
         StrandExecutor.anywhere.schedule {
             do throws(JournalError) {
-                var steps = try cursor.read(to: horizon)
-                // By way of the buffer, which swaps its elements without a copy.
-                steps.withUnsafeMutableBufferPointer { $0.reverse() }
+                let steps = try cursor.read(to: horizon)
                 let portion = Portion(
                     steps: steps,
-                    payloads: cursor.takePayloads(),
                     position: cursor.position,
                     last: cursor.last,
                     isAtEnd: cursor.isAtEnd,

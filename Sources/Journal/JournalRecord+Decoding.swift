@@ -19,9 +19,11 @@ extension JournalRecord {
         upcasting upcasters: [JournalUpcaster] = []
     ) throws(JournalError) -> E? {
         guard EntryDecoder<E>.names(upcasters).contains(EventName(name)) else { return nil }
-        switch EntryDecoder<E>(upcasters).step(StoredRecord(self), payload) {
-        case .event(let entry): return entry.event
-        case .gap(let gap): throw JournalError(.undecodable, "\(gap)")
+        let decoder = EntryDecoder<E>(upcasters)
+        do {
+            return try payload.withUnsafeBytes { try decoder.event(named: name, $0) }
+        } catch {
+            throw JournalError(.undecodable, "\(decoder.gap(at: position, named: name, error))")
         }
     }
 }

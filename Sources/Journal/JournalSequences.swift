@@ -16,7 +16,10 @@ public struct JournalEvents<E: DomainEvent>: AsyncSequence, Sendable {
 
     /// Makes a reader that is independent of the others.
     public func makeAsyncIterator() -> Iterator {
-        Iterator(reading: JournalReading(core, query, after: position, follows: follows), upcasters)
+        Iterator(
+            reading: JournalReading(core, query, after: position, follows: follows, decodes: true),
+            upcasters
+        )
     }
 
     /// Takes the events one after the other.
@@ -29,12 +32,25 @@ public struct JournalEvents<E: DomainEvent>: AsyncSequence, Sendable {
             decoder = EntryDecoder(upcasters)
         }
 
+        /// The next step of the present portion; nil if no step is left.
+        ///
+        /// Not inlined, so that `next()` is small enough to be: an asynchronous call would take memory for each event.
+        @inlinable
+        @inline(never)
+        func takeNext() -> Element? {
+            switch reading.takeNext() {
+            case .record(let record)?: decoder.step(record, reading.context(of: record))
+            case .gap(let gap)?: .gap(gap)
+            case nil: nil
+            }
+        }
+
         /// The next event, or the place where some are missing; nil at the end.
         /// - Throws: ``JournalError`` if the journal cannot be read any further, or a failure has closed it.
         @inlinable
         public mutating func next() async throws -> Element? {
             while true {
-                if let step = reading.takeNext() { return decoder.step(step, reading.payloads) }
+                if let step = takeNext() { return step }
                 guard try await reading.readOn() else { return nil }
             }
         }
@@ -44,7 +60,7 @@ public struct JournalEvents<E: DomainEvent>: AsyncSequence, Sendable {
         @inlinable
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(any Error) -> Element? {
             while true {
-                if let step = reading.takeNext() { return decoder.step(step, reading.payloads) }
+                if let step = takeNext() { return step }
                 guard try await reading.readOn() else { return nil }
             }
         }
@@ -63,7 +79,7 @@ public struct JournalRecords: AsyncSequence, Sendable {
 
     /// Makes a reader that is independent of the others.
     public func makeAsyncIterator() -> Iterator {
-        Iterator(reading: JournalReading(core, query, after: position, follows: follows))
+        Iterator(reading: JournalReading(core, query, after: position, follows: follows, decodes: false))
     }
 
     /// Takes the events one after the other.

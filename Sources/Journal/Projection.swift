@@ -52,8 +52,8 @@ extension Projection {
 
 /// What the events of one type do to the state of a ``Projection``.
 public struct ProjectedEvent<State: Sendable>: Sendable {
-    /// Applies a record of a portion with these payloads to the state; returns a gap if the record does not decode.
-    typealias Rule = (inout State, StoredRecord, [UInt8]) -> JournalGap?
+    /// Applies a record to the state; returns a gap if the record does not decode.
+    typealias Rule = (inout State, StoredRecord, EventContext) -> JournalGap?
 
     let names: Set<EventName>
     /// Makes the rule for one reader.
@@ -72,8 +72,8 @@ public struct ProjectedEvent<State: Sendable>: Sendable {
     ) -> ProjectedEvent {
         ProjectedEvent(names: EntryDecoder<E>.names(upcasters)) {
             let decoder = EntryDecoder<E>(upcasters)
-            return { state, record, payloads in
-                switch decoder.step(record, payloads) {
+            return { state, record, context in
+                switch decoder.step(record, context) {
                 case .gap(let gap): return gap
                 case .event(let entry):
                     apply(&state, entry)

@@ -35,9 +35,7 @@ final class ProjectionFollower<State: Projection>: @unchecked Sendable {
         var end: Result<Void, any Error> = .success(())
         do {
             while let portion = try await reading.nextPortion() {
-                shared.change(to: portion.position) { state in
-                    for step in portion.steps.reversed() { rules.apply(step, portion.payloads, to: &state) }
-                }
+                shared.change(to: portion.position) { state in rules.apply(portion.steps, to: &state) }
                 last = portion.last ?? last
                 if isDue { await save() }
             }

@@ -14,13 +14,16 @@ struct ProjectionRules<State: Projection> {
         }
     }
 
-    /// - Parameter payloads: those of the step's portion.
-    func apply(_ step: StoredStep, _ payloads: [UInt8], to state: inout State) {
-        switch step {
-        case .gap(let gap): state.eventsAreMissing(gap)
-        case .record(let record):
-            for rule in rules[EventName(record.name)] ?? [] {
-                if let gap = rule(&state, record, payloads) { state.eventsAreMissing(gap) }
+    func apply(_ steps: StoredSteps, to state: inout State) {
+        var steps = steps
+        while let step = steps.next() {
+            switch step {
+            case .gap(let gap): state.eventsAreMissing(gap)
+            case .record(let record):
+                let context = steps.context(of: record)
+                for rule in rules[EventName(record.name)] ?? [] {
+                    if let gap = rule(&state, record, context) { state.eventsAreMissing(gap) }
+                }
             }
         }
     }

@@ -14,10 +14,4 @@ struct RecordMark: Codable, Hashable, Sendable {
         incarnation = record.incarnation
         number = record.number
     }
-
-    init(_ record: StoredRecord) {
-        position = record.position
-        incarnation = record.context.id.incarnation
-        number = record.context.id.number
-    }
 }

@@ -29,8 +29,8 @@ public final class RunningProjection<State: Projection>: Sendable {
 
     /// The present state.
     ///
-    /// It has every event up to some position, and no later one. The call waits while a portion of events, 256 at most,
-    /// is applied. The projection's own rules may not call this: they would wait for their own end.
+    /// It has every event up to some position, and no later one. The call waits while a portion of events, 1,024 at
+    /// most, is applied. The projection's own rules may not call this: they would wait for their own end.
     public var state: State { shared.current.state }
 
     /// The position up to which every event is in the state, or does not concern the projection.

@@ -2,9 +2,8 @@
 package final class StoredReading {
     private let journal: StoredJournal
     private let cursor: JournalCursor
-    private var rest: ArraySlice<StoredStep> = []
-    /// The payloads of the portion that `rest` belongs to.
-    private var payloads: [UInt8] = []
+    /// The portion that was read last.
+    private var steps = StoredSteps()
 
     /// The position up to which the files were read; events before it may still come from ``next()``.
     package var position: UInt64 { cursor.position }
@@ -21,15 +20,15 @@ package final class StoredReading {
     ///
     /// - Throws: ``JournalError`` if the files cannot be read any further; another call tries again from there.
     package func next() throws(JournalError) -> JournalStep<JournalRecord>? {
-        while rest.isEmpty {
-            if cursor.isAtEnd { return nil }
-            if cursor.isOutdated { try journal.readCatalog() }
-            rest = try cursor.read(to: .init(catalog: journal.catalog, end: nil))[...]
-            payloads = cursor.takePayloads()
-        }
-        return switch rest.removeFirst() {
-        case .record(let record): .event(record.withPayload(from: payloads))
-        case .gap(let gap): .gap(gap)
+        while true {
+            switch steps.next() {
+            case .record(let record): return .event(steps.copy(record))
+            case .gap(let gap): return .gap(gap)
+            case nil:
+                if cursor.isAtEnd { return nil }
+                if cursor.isOutdated { try journal.readCatalog() }
+                steps = try cursor.read(to: .init(catalog: journal.catalog, end: nil))
+            }
         }
     }
 }

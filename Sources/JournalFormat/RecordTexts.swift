@@ -1,9 +1,6 @@
 import DomainEvents
 
 /// The name and the origins of the last record; a record that has the same shares them, and none is made anew.
-///
-/// A portion of records begins with none of them. So the thread that reads the next portion and the thread that uses
-/// this one never count references to the same objects, which would slow both down.
 package struct RecordTexts {
     private var lastName: String?
     /// The source of the event itself.

@@ -84,126 +84,155 @@ package struct RecordView {
     /// The name of the process that published the event.
     package var origin: String { String(decoding: originText, as: UTF8.self) }
 
-    /// The event's context and payload.
-    ///
-    /// - Returns: Nil if the parts do not fit into the record; no writer of this version leaves such a record.
-    package func event(
-        sharing texts: inout RecordTexts
-    ) -> (context: EventContext, payload: UnsafeRawBufferPointer)? {
-        parts(&texts).map { ($0.context, $0.payload) }
-    }
-
     /// Whether the event was owed to receivers when it was recorded.
     package var isOwed: Bool { flags & RecordLayout.isOwed != 0 }
 
-    /// The same as ``event(sharing:)``, with the receivers that the event is owed to.
-    package func owedEvent() -> (context: EventContext, owed: [OwedReceiver], payload: UnsafeRawBufferPointer)? {
-        var texts = RecordTexts()
-        return parts(&texts).map { ($0.context, Self.receivers(in: $0.owed), $0.payload) }
-    }
+    /// The event's payload; nil if the record's parts do not fit, as in no record that a writer of this version leaves.
+    package var payload: UnsafeRawBufferPointer? { offsets.map { payload(at: $0) } }
 
-    /// - Returns: The context, the bytes of the receivers that the event is owed to, and the payload.
-    private func parts(
-        _ texts: inout RecordTexts
-    )
-        -> (context: EventContext, owed: UnsafeRawBufferPointer, payload: UnsafeRawBufferPointer)?
-    {
-        var offset = RecordLayout.headBytes + nameBytes + originBytes
+    /// The event's context. If ``payload`` is nil, the context lacks what the record has besides its fixed part.
+    ///
+    /// - Parameter texts: those of the record before; the contexts share what is equal.
+    package func context(sharing texts: inout RecordTexts) -> EventContext {
         let own = RecordTexts.source(&texts.own, originText, incarnation: incarnation)
-        func identity(_ last: inout EventSource?) -> EventID? {
-            guard let head = part(offset, RecordLayout.identityBytes) else { return nil }
-            let count = Int(head.number(at: 16, as: UInt16.self))
-            guard let origin = part(offset + RecordLayout.identityBytes, count) else { return nil }
-            offset += RecordLayout.identityBytes + count
-            let source = RecordTexts.source(&last, origin, incarnation: head.number(at: 0))
-            return EventID(source: source, number: head.number(at: 8))
+        let id = EventID(source: own, number: number)
+        guard flags & ~RecordLayout.isOwed != 0, let offsets else {
+            return EventContext(id: id, nanosecondsSinceEpoch: time, attempt: attempt)
         }
-        var cause: EventID?
-        var root: EventID?
-        var traceparent: Traceparent?
-        if flags & RecordLayout.hasCause != 0 {
-            cause = identity(&texts.cause)
-            if cause == nil { return nil }
-        }
-        if flags & RecordLayout.hasRoot != 0 {
-            root = identity(&texts.root)
-            if root == nil { return nil }
-        }
-        if flags & RecordLayout.hasTraceparent != 0 {
-            guard let text = part(offset, RecordLayout.traceparentBytes) else { return nil }
-            traceparent = Traceparent(String(decoding: text, as: UTF8.self))
-            offset += RecordLayout.traceparentBytes
-        }
-        var bookmark: WorkerBookmark?
-        if flags & RecordLayout.hasBookmark != 0 {
-            bookmark = readBookmark(at: offset, origin: own.origin)
-            guard let bookmark else { return nil }
-            let worker = bytes.number(at: offset, as: UInt16.self)
-            offset += RecordLayout.bookmarkHeadBytes + Int(worker) + bookmark.bookmark.bytes.count
-        }
-        var owed = UnsafeRawBufferPointer(start: nil, count: 0)
-        if isOwed {
-            guard let head = part(offset, RecordLayout.owedHeadBytes) else { return nil }
-            offset += RecordLayout.owedHeadBytes
-            let begin = offset
-            for _ in 0..<head.number(at: 0, as: UInt16.self) {
-                guard let head = part(offset, RecordLayout.receiverHeadBytes),
-                    case let length = RecordLayout.receiverHeadBytes + Int(head.number(at: 1, as: UInt16.self)),
-                    part(offset, length) != nil
-                else { return nil }
-                offset += length
-            }
-            owed = UnsafeRawBufferPointer(rebasing: bytes[begin..<offset])
-        }
-        guard let payload = part(offset, bytes.count - offset) else { return nil }
-        let context = EventContext(
-            id: EventID(source: own, number: number),
+        let (hasCause, hasRoot) = (flags & RecordLayout.hasCause != 0, flags & RecordLayout.hasRoot != 0)
+        return EventContext(
+            id: id,
             nanosecondsSinceEpoch: time,
             attempt: attempt,
-            cause: cause,
-            root: root,
-            traceparent: traceparent,
-            bookmark: bookmark
+            cause: hasCause ? identity(at: offsets.cause, &texts.cause) : nil,
+            root: hasRoot ? identity(at: offsets.root, &texts.root) : nil,
+            traceparent: traceparent(at: offsets.traceparent),
+            bookmark: bookmark(at: offsets.bookmark, origin: own.origin)
         )
-        return (context, owed, payload)
     }
 
-    /// The receivers in the bytes that ``parts(_:)`` has found.
-    private static func receivers(in bytes: UnsafeRawBufferPointer) -> [OwedReceiver] {
-        var receivers: [OwedReceiver] = []
-        var offset = 0
-        while offset < bytes.count {
-            let begin = offset + RecordLayout.receiverHeadBytes
-            let end = begin + Int(bytes.number(at: offset + 1, as: UInt16.self))
-            let name = String(decoding: bytes[begin..<end], as: UTF8.self)
-            receivers.append(OwedReceiver(name: name, isSpecified: bytes[offset] & 1 != 0))
-            offset = end
-        }
-        return receivers
-    }
-
-    private func readBookmark(at offset: Int, origin: String) -> WorkerBookmark? {
-        guard let head = part(offset, RecordLayout.bookmarkHeadBytes) else { return nil }
-        let worker = Int(head.number(at: 0, as: UInt16.self))
-        let count = Int(head.number(at: 2, as: UInt16.self))
-        guard count <= BookmarkTable.longestBookmark,
-            let texts = part(offset + RecordLayout.bookmarkHeadBytes, worker + count)
-        else { return nil }
-        return WorkerBookmark(
-            EventBookmark(Array(texts[worker...])),
-            of: worker == 0 ? origin : String(decoding: texts[..<worker], as: UTF8.self)
-        )
+    /// The event's context, the receivers that the event is owed to, and the payload; nil if ``payload`` is nil.
+    package func owedEvent() -> (context: EventContext, owed: [OwedReceiver], payload: UnsafeRawBufferPointer)? {
+        guard let offsets else { return nil }
+        var texts = RecordTexts()
+        return (context(sharing: &texts), receivers(at: offsets.owed, upTo: offsets.payload), payload(at: offsets))
     }
 
     /// The event's bookmark; nil if the event has none, or if the record's parts do not fit.
     package var bookmark: WorkerBookmark? {
-        if flags & RecordLayout.hasBookmark == 0 { return nil }
-        var texts = RecordTexts()
-        return event(sharing: &texts)?.context.bookmark
+        flags & RecordLayout.hasBookmark == 0 ? nil : offsets.flatMap { bookmark(at: $0.bookmark, origin: origin) }
     }
 
     /// The bookmarks in a record of bookmarks; nil if the record's parts do not fit.
     package var bookmarks: BookmarkTable? {
         part(RecordLayout.headBytes, bytes.count - RecordLayout.headBytes).flatMap(BookmarkTable.init(entries:))
+    }
+
+    // MARK: - Parts
+
+    /// Where the parts that follow the origin begin. A part that the record does not have begins where the next does.
+    private struct Offsets {
+        var cause: Int
+        var root: Int
+        var traceparent: Int
+        var bookmark: Int
+        var owed: Int
+        var payload: Int
+    }
+
+    /// Nil if the parts do not fit into the record.
+    private var offsets: Offsets? {
+        let cause = RecordLayout.headBytes + nameBytes + originBytes
+        guard let root = flags & RecordLayout.hasCause != 0 ? identityEnd(at: cause) : cause,
+            let traceparent = flags & RecordLayout.hasRoot != 0 ? identityEnd(at: root) : root,
+            case let bookmark = flags & RecordLayout.hasTraceparent != 0
+                ? traceparent + RecordLayout.traceparentBytes : traceparent,
+            let owed = flags & RecordLayout.hasBookmark != 0 ? bookmarkEnd(at: bookmark) : bookmark,
+            let payload = isOwed ? owedEnd(at: owed) : owed,
+            payload <= bytes.count
+        else { return nil }
+        return Offsets(
+            cause: cause,
+            root: root,
+            traceparent: traceparent,
+            bookmark: bookmark,
+            owed: owed,
+            payload: payload
+        )
+    }
+
+    private func payload(at offsets: Offsets) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(rebasing: bytes[offsets.payload...])
+    }
+
+    private func identityEnd(at offset: Int) -> Int? {
+        guard let head = part(offset, RecordLayout.identityBytes) else { return nil }
+        return end(of: Int(head.number(at: 16, as: UInt16.self)), at: offset + RecordLayout.identityBytes)
+    }
+
+    private func bookmarkEnd(at offset: Int) -> Int? {
+        guard let head = part(offset, RecordLayout.bookmarkHeadBytes) else { return nil }
+        let count = Int(head.number(at: 2, as: UInt16.self))
+        guard count <= BookmarkTable.longestBookmark else { return nil }
+        return end(of: Int(head.number(at: 0, as: UInt16.self)) + count, at: offset + RecordLayout.bookmarkHeadBytes)
+    }
+
+    private func owedEnd(at offset: Int) -> Int? {
+        guard let head = part(offset, RecordLayout.owedHeadBytes) else { return nil }
+        var offset = offset + RecordLayout.owedHeadBytes
+        for _ in 0..<head.number(at: 0, as: UInt16.self) {
+            guard let head = part(offset, RecordLayout.receiverHeadBytes),
+                let end = end(
+                    of: Int(head.number(at: 1, as: UInt16.self)),
+                    at: offset + RecordLayout.receiverHeadBytes
+                )
+            else { return nil }
+            offset = end
+        }
+        return offset
+    }
+
+    private func end(of count: Int, at offset: Int) -> Int? { part(offset, count) == nil ? nil : offset + count }
+
+    /// The cause or the root at this offset.
+    private func identity(at offset: Int, _ last: inout EventSource?) -> EventID {
+        let origin = text(at: offset + RecordLayout.identityBytes, bytes.number(at: offset + 16))
+        let source = RecordTexts.source(&last, origin, incarnation: bytes.number(at: offset))
+        return EventID(source: source, number: bytes.number(at: offset + RecordLayout.identityNumber))
+    }
+
+    private func traceparent(at offset: Int) -> Traceparent? {
+        guard flags & RecordLayout.hasTraceparent != 0 else { return nil }
+        let end = offset + RecordLayout.traceparentBytes
+        return Traceparent(String(decoding: bytes[offset..<end], as: UTF8.self))
+    }
+
+    private func bookmark(at offset: Int, origin: String) -> WorkerBookmark? {
+        guard flags & RecordLayout.hasBookmark != 0 else { return nil }
+        let begin = offset + RecordLayout.bookmarkHeadBytes
+        let worker = text(at: begin, bytes.number(at: offset))
+        return WorkerBookmark(
+            EventBookmark(Array(text(at: begin + worker.count, bytes.number(at: offset + 2)))),
+            of: worker.isEmpty ? origin : String(decoding: worker, as: UTF8.self)
+        )
+    }
+
+    private func receivers(at offset: Int, upTo end: Int) -> [OwedReceiver] {
+        guard isOwed else { return [] }
+        var receivers: [OwedReceiver] = []
+        var offset = offset + RecordLayout.owedHeadBytes
+        while offset < end {
+            let name = text(at: offset + RecordLayout.receiverHeadBytes, bytes.number(at: offset + 1))
+            receivers.append(
+                OwedReceiver(name: String(decoding: name, as: UTF8.self), isSpecified: bytes[offset] & 1 != 0)
+            )
+            offset += RecordLayout.receiverHeadBytes + name.count
+        }
+        return receivers
+    }
+
+    /// Bytes that ``offsets`` has found to be there.
+    private func text(at offset: Int, _ count: UInt16) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(rebasing: bytes[offset..<(offset + Int(count))])
     }
 }

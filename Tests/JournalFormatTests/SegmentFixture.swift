@@ -186,10 +186,11 @@ struct SegmentReading: Equatable {
             case .end(let end): self.end = end
             case .record(let record):
                 length = window
-                guard let (context, payload) = record.event(sharing: &texts), let owedEvent = record.owedEvent() else {
+                guard let payload = record.payload, let owedEvent = record.owedEvent() else {
                     mistake = "a record whose parts do not fit"
                     return
                 }
+                let context = record.context(sharing: &texts)
                 if record.isOwed { owed.append(owedEvent.owed) }
                 let name = record.name(sharing: &texts)
                 events.append(

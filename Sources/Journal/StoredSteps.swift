@@ -1,0 +1,69 @@
+import CBOR
+import DomainEvents
+import JournalFormat
+
+/// A portion of steps: records in the bytes that a cursor has read, and the gaps between them.
+///
+/// The thread that reads a portion only finds the records. The thread that uses the portion makes each event's context
+/// from the record's bytes. So the two threads count no references to the same objects, which would slow both down.
+struct StoredSteps: Sequence, IteratorProtocol, @unchecked Sendable {
+    // Sendable: what the records refer to is the window, in which no cursor writes while a portion keeps it.
+    private var steps: [StoredStep] = []
+    /// How many steps were taken.
+    private var taken = 0
+    /// The bytes of the records; nil if no cursor has read any.
+    private var window: SegmentWindow?
+    /// The texts that the records share.
+    private var texts = RecordTexts()
+    /// Whether a record is among the steps.
+    private(set) var hasRecords = false
+
+    /// How many steps the portion has, taken or not.
+    var count: Int { steps.count }
+
+    /// Whether the portion has no steps.
+    var isEmpty: Bool { steps.isEmpty }
+
+    init() {}
+
+    /// - Parameter count: for how many steps there is to be room.
+    init(reserving count: Int) { steps.reserveCapacity(count) }
+
+    /// - Parameter checksPayload: whether the payload will be decoded as an event's type. The thread that reads has just
+    ///   had its bytes in hand, and is the one with less to do.
+    mutating func append(_ record: RecordView, checksPayload: Bool) {
+        guard let payload = record.payload else {
+            return append(JournalGap(at: record.position, .undecodable(why: "its parts do not fit")))
+        }
+        hasRecords = true
+        let isChecked = checksPayload && CBORDecoder.isWhole(payload)
+        steps.append(.record(StoredRecord(view: record, payload: payload, isChecked: isChecked)))
+    }
+
+    mutating func append(_ gap: JournalGap) { steps.append(.gap(gap)) }
+
+    /// Keeps the bytes of the records; called once all steps are there.
+    mutating func keep(_ window: SegmentWindow) {
+        if hasRecords { self.window = window }
+    }
+
+    /// Takes the next step; nil if none is left.
+    mutating func next() -> StoredStep? {
+        guard taken < steps.count else { return nil }
+        defer { taken += 1 }
+        return steps[taken]
+    }
+
+    /// The context of one of these records.
+    mutating func context(of record: StoredRecord) -> EventContext { record.view.context(sharing: &texts) }
+
+    /// A copy of one of these records, for a reader that does not know the event's type.
+    mutating func copy(_ record: StoredRecord) -> JournalRecord {
+        JournalRecord(
+            position: record.position,
+            name: record.view.name(sharing: &texts),
+            context: context(of: record),
+            payload: Array(record.payload)
+        )
+    }
+}
