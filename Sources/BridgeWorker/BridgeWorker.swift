@@ -31,7 +31,7 @@ public enum BridgeWorker {
 
     /// Runs the program as a worker made of loops: `body` subscribes, and then serves until the worker is stopped.
     ///
-    /// The worker is ready when `body` calls `publisher.serve()` or returns.
+    /// The worker is ready when `body` has called `publisher.serve()` or returned, and no `ReadinessHold` is left.
     public static func main(_ body: @escaping @Sendable (EventPublisher) async throws -> Void) async {
         await end { try await run(body) }
     }
@@ -85,9 +85,10 @@ public enum BridgeWorker {
 }
 
 extension EventPublisher {
-    /// Reports to the host that this worker is ready, and returns when the worker has been stopped.
+    /// Says that the worker's body is ready, and returns when the worker has been stopped.
     ///
-    /// - Throws: ``WorkerError`` outside a worker, or if the link fails.
+    /// The host hears of it when no ``ReadinessHold`` is left.
+    /// - Throws: ``WorkerError`` outside a worker and in a detached task, or if the link fails.
     public func serve() async throws {
         guard let session = WorkerSession.current else {
             throw WorkerError(.notStartedBySupervisor, "serve() was called outside a worker")

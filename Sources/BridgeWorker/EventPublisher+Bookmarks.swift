@@ -20,8 +20,8 @@ extension EventPublisher {
     /// The last bookmark that the host's journal has from this worker's former starts; nil if there is none, or if
     /// ``keepsBookmarks`` is false.
     ///
-    /// The journal keeps it even if the host is killed. The value stays the same as long as the worker runs. A
-    /// bookmark is kept only if the journal records events of its event's name.
+    /// The journal keeps it even if the host is killed. The value stays the same as long as the link lasts. A bookmark
+    /// is kept only if the journal records events of its event's name.
     public var lastBookmark: EventBookmark? {
         guard case .last(let bookmark) = WorkerSession.of(self)?.keptBookmark else { return nil }
         return bookmark

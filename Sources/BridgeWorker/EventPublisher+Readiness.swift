@@ -7,7 +7,7 @@ extension EventPublisher {
     /// Keeps this worker from counting as ready until the hold ends, even if its body returns or calls `serve()`.
     ///
     /// Use a hold for parts that start in the background. Until the release the worker gets no events, and the start of
-    /// its bridge waits for the worker, at most for the handshake timeout of the worker's specification.
+    /// its bridge waits for the worker. The worker has to be ready within the handshake timeout of its specification;
     /// ``needsMoreTime(_:because:)`` extends that time.
     ///
     /// ```swift

@@ -8,7 +8,7 @@ struct ProcessSession: Sendable {
     private let session: WorkerSession
     private let stream: UnixStream
 
-    /// How long a worker outlives its host, in nanoseconds: time for running handlers, well below the promised second.
+    /// How long a worker outlives its host at most, in nanoseconds: time for handlers, well below the promised second.
     private static let exitGrace: UInt64 = 800_000_000
 
     /// SIGKILL, on every system.

@@ -11,7 +11,7 @@ public import Foundation
 public struct WorkerError: Error, Sendable, CustomStringConvertible {
     /// The kind of failure.
     public enum Code: Sendable, Hashable {
-        /// The program was not started by a supervisor.
+        /// The program was not started by a supervisor, or `serve()` was called outside the tasks of a worker's body.
         case notStartedBySupervisor
         /// The link that the supervisor passed on cannot be used.
         case unusableLink

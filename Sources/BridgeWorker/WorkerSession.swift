@@ -122,7 +122,7 @@ package final class WorkerSession: GuestSession.Owner, @unchecked Sendable {
         }
     }
 
-    /// Resumes the waiters after all reports are delivered: the process may end as soon as the waiters go on.
+    /// Resumes the waiters when the reports are delivered or have taken too long: then the process may end.
     private static func tell(_ end: End, _ waiters: [CheckedContinuation<End, Never>], behind router: EventRouter?) {
         let tell: @Sendable () -> Void = { for waiter in waiters { waiter.resume(returning: end) } }
         if let router { router.whenReported(tell) } else { tell() }
@@ -171,7 +171,7 @@ package final class WorkerSession: GuestSession.Owner, @unchecked Sendable {
         if let router = lock.withLock({ self.router }) { finishHandshake(.success(router.publisher)) }
     }
 
-    /// The host has gone: nothing that a handler still does reaches another process.
+    /// The worker ends now: it does not wait for handlers that still run, as the link can acknowledge nothing any more.
     package func guestWasReadToEnd(_ session: GuestSession, _ end: LinkEnd) {
         finish(end, isDraining: session.isDraining)
     }

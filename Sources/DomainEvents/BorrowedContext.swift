@@ -15,8 +15,9 @@ package struct BorrowedContext: BitwiseCopyable {
     /// The first event of the chain of causes; may be nil if that is the cause or the event itself.
     package let knownRoot: BorrowedID?
     private let settledBelow: UInt64?
-    /// The whole context, if this value was made from one; nil if it was made from numbers and sources, which is enough
-    /// for an event without a trace and a bookmark that is sent for the first time.
+    /// The whole context, if this value was made from one; nil if it was made from numbers and sources.
+    ///
+    /// These are enough for an event that has no trace and no bookmark, and is sent for the first time.
     package let full: UnsafePointer<EventContext>?
 
     /// An event that has no trace and no bookmark, and is sent for the first time.

@@ -3,11 +3,11 @@ public import Synchronization
 
 /// Whether calls of one subscriber's handler may still begin, and how many run.
 ///
-/// A call is *being entered* from just before it checks whether the gate is closed until it calls the handler; then it
-/// *runs*. `cancel()` closes the gate and waits for calls being entered, a few instructions each, but never for a call
-/// that runs. So after `cancel()` has returned, a handler begins only on a thread that lost its processor in the two
-/// instructions between the note that the handler runs and the call. A flag that a thread checks before it calls the
-/// handler would leave many more.
+/// A call is *being entered* from just before it checks whether the gate is closed until it notes that it *runs*; then
+/// it calls the handler. `cancel()` closes the gate and waits for calls being entered, a few instructions each, but
+/// never for a call that runs. So after `cancel()` has returned, a handler begins only on a thread that lost its
+/// processor between the note and the handler's first instruction. A flag that a thread checks before it calls the
+/// handler would leave a longer gap.
 ///
 /// A call on the publishing thread keeps its state in the thread's ``DeliverySlot``, which costs no traffic between
 /// threads, unless the slot names an outer call. All other calls are counted here.

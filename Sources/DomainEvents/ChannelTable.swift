@@ -3,9 +3,9 @@ public import Synchronization
 /// Finds the channel of an event type without a lock.
 ///
 /// Each `publish` of a typed event looks up the type, on any number of threads; new types are rare. So readers walk an
-/// open-addressing table with atomic loads only. Writers take turns under the publisher's lock. When a table is half
-/// full, a writer puts a larger copy in its place. The smaller tables live as long as the publisher, because a reader
-/// may still be in them; together they are smaller than the largest.
+/// open-addressing table, with one atomic load for each key. Writers take turns under the publisher's lock. When a
+/// table is half full, a writer puts a larger copy in its place. The smaller tables live as long as the publisher,
+/// because a reader may still be in them; together they are smaller than the largest.
 @usableFromInline
 package final class ChannelTable: @unchecked Sendable {
     // Sendable: slots are published with release stores and read with acquire loads; the publisher's lock guards the

@@ -12,7 +12,8 @@ enum DeliveryDeadline: Sendable {
 
     /// The time begins now.
     ///
-    /// - Parameter timeIsOver: called after `limit`, unless the deadline was cancelled well before; calls no handler.
+    /// - Parameter timeIsOver: called after `limit` if the caller still waits, or if its wait ends at that moment;
+    ///   calls no handler.
     init(after limit: Duration, by clock: any Clock<Duration>, timeIsOver: @escaping @Sendable () -> Void) {
         if clock.isContinuousHere {
             self = .shared(SharedDeadline(ContinuousClock.now.advanced(by: limit), timeIsOver))

@@ -2,15 +2,16 @@
 public struct DeliveryError: Error, Sendable, CustomStringConvertible {
     /// The kind of failure.
     public enum Code: Sendable, Hashable {
-        /// An outbox has no room and the call must not wait (as in a handler), or a policy dropped the awaited event.
+        /// An outbox has no room and the call must not wait (as in a handler), a policy dropped the awaited event, or
+        /// too many event names are in use.
         case outboxFull
-        /// A process that should get the event takes no events: it was given up or stopped, is ending or has left.
+        /// A process cannot take or handle the event: it is given up, stopped, ending or gone, or its bridge has ended.
         case workerUnavailable
-        /// The bridge is shutting down: it takes only the events that handlers publish.
+        /// The bridge is shutting down: it takes only events that have a cause, such as those that handlers publish.
         ///
-        /// Or the bridge has shut down, and no handler of this process subscribes to the event.
+        /// Or the bridge has shut down, and nothing in this process subscribes to the event.
         case shuttingDown
-        /// Nothing subscribes to the event, here or in another process.
+        /// Nothing that the call would wait for subscribes to the event, here or in another process.
         case noSubscriber
         /// Another process could not decode the event, found it invalid or forbidden, or had a handler that threw.
         case refused

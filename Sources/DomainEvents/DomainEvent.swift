@@ -1,4 +1,4 @@
-/// Something that happened, worth telling others about: a value that is published once and reaches every subscriber.
+/// Something that happened, worth telling others about: a value that is published once and goes to every subscriber.
 ///
 /// An event is a plain `Codable` and `Sendable` value, named in the past tense. Conforming takes one line:
 ///

@@ -21,8 +21,8 @@ public struct EventBuffering<E: DomainEvent>: Sendable {
 
     /// Up to `limit` events wait; then ``EventPublisher/send(_:)-(E)`` waits for the consumer.
     ///
-    /// `publish` never waits: it fills the buffer to 16 times the limit, and beyond that the consumer misses the newest
-    /// events. No caller waits for a sequence that was never iterated.
+    /// `publish` does not wait for the consumer: it fills the buffer to 16 times the limit, and beyond that the
+    /// consumer misses the newest events. No caller waits for a sequence that was never iterated.
     /// - Precondition: `limit` is at least 1.
     public static func waiting(_ limit: Int = 4_096) -> EventBuffering {
         let (hard, overflow) = limit.multipliedReportingOverflow(by: hardLimitFactor)
@@ -51,8 +51,8 @@ public struct EventBuffering<E: DomainEvent>: Sendable {
     /// does not count as missed. No sender waits for the consumer.
     /// - Parameters:
     ///   - limit: how many keys may wait.
-    ///   - key: called on the publishing thread, once for each event. `==` and `hash(into:)` of its result must neither
-    ///     publish nor wait.
+    ///   - key: called once for each event, on the thread that publishes or receives it. `==` and `hash(into:)` of its
+    ///     result must neither publish nor wait.
     /// - Precondition: `limit` is at least 1.
     public static func latest<Key: Hashable & Sendable>(
         limit: Int = 4_096,

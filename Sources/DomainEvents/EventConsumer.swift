@@ -15,10 +15,10 @@ public protocol EventConsumer<Event>: AnyObject, Sendable {
     /// The events that the object takes.
     associatedtype Event: DomainEvent
 
-    /// Called for each event, in order.
+    /// Called for each event; the events that one thread publishes come in order.
     ///
-    /// If a caller or a process waits for the event, it gets the error that this method throws. Otherwise the publisher
-    /// publishes the error as ``HandlerFailed``.
+    /// If a caller or a process waits for the event, it gets the first error that a handler throws. The publisher
+    /// publishes other errors as ``HandlerFailed``.
     func consume(_ event: Event) throws
 }
 
@@ -82,7 +82,7 @@ extension EventPublisher {
 
     /// Ends the subscription of an object on the main actor; does nothing if it has none.
     ///
-    /// If this is called on the main actor, the object's `consume(_:)` does not run afterwards.
+    /// If this is called on the main actor, no call of the object's `consume(_:)` begins afterwards.
     public func unsubscribe<C: MainActorEventConsumer>(_ consumer: C) { drop(consumer) }
 
     /// Ends the subscription of an actor; does nothing if it has none.

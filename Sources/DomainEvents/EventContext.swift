@@ -4,7 +4,7 @@ import Synchronization
 ///
 /// Read it inside a handler with ``current``, or get it together with the event. An event published inside a handler
 /// gets the handled event as its cause without further code. Code that the handler starts on another thread, on a queue
-/// or in a task (in an asynchronous handler: a detached task) passes the cause on with `publish(_:causedBy:)`.
+/// or in a task has to pass the cause on with `publish(_:causedBy:)`; undetached tasks of an async handler need not.
 public struct EventContext: Sendable {
     /// The event's identity, the same for every subscriber and every redelivery; but see `EventID`.
     public let id: EventID
@@ -44,10 +44,10 @@ public struct EventContext: Sendable {
     /// its own.
     public let traceparent: Traceparent?
 
-    /// The number below which no event of the same origin and incarnation comes again; nil if the sender gave none.
+    /// The number below which no event of the same origin and incarnation comes again by itself; nil if none was sent.
     ///
-    /// A store that keeps the identifiers of handled events may forget those below it. Only events that an operator
-    /// replays from a journal come again all the same: ``isReplay`` is true for them.
+    /// A store that keeps the identifiers of handled events may forget those below it. An operator can still replay
+    /// such an event from a journal (``isReplay`` is then true), or put back a dead letter of the host's own handlers.
     public let settledBelow: UInt64?
 
     /// The bookmark that the event's worker has put on it; nil in most events.

@@ -3,7 +3,7 @@
 /// The publisher calls all members but `isWantedElsewhere` without any lock held.
 @usableFromInline
 package protocol EventForwarder: AnyObject, Sendable {
-    /// Puts the event into every outbox that wants it, then writes what can be written; never waits.
+    /// Puts the event into every outbox that wants it, and writes what can be written unless it is held; never waits.
     ///
     /// - Parameters:
     ///   - ifFull: what becomes of the event if some outbox has no room for it.
@@ -76,8 +76,8 @@ package enum FullOutboxAction: Sendable {
     /// Outboxes take the event up to the hard limit; beyond that only the peers with room get it. The bridge announces
     /// the loss, because the caller gets no error.
     case drop
-    /// Outboxes take the event up to the hard limit. If one cannot take it, no subscriber here and no peer of its
-    /// forwarder gets the event, and the caller gets the error.
+    /// Outboxes take the event up to the hard limit. If room cannot be kept in each of them, no subscriber here and no
+    /// peer of the forwarder gets the event, and the caller gets the error.
     case fail
     /// If the caller has to wait for room, no subscriber gets the event.
     case wait
@@ -86,7 +86,7 @@ package enum FullOutboxAction: Sendable {
 /// What became of an event for other processes.
 @usableFromInline
 package enum Forwarded: Sendable {
-    /// The event lies in every outbox that wants it.
+    /// The event lies in every outbox that wants it, unless the outbox's policy has dropped it.
     case taken
     /// Some outbox did not take the event, for this reason.
     case failed(DeliveryError)
@@ -140,11 +140,11 @@ package enum IncomingOutcome {
 
 /// Learns that the last handler of an awaited event has returned.
 package protocol HandlingCompletion: AnyObject, Sendable {
-    /// Called for each handler that throws, once it has; the plain handlers of an event throw together, once the last
-    /// of them has returned.
+    /// Called when a handler has thrown; the errors of an event's plain handlers come together, when the last of these
+    /// handlers has returned.
     func handlersThrew(_ failure: ThrownError)
 
-    /// Called once, on the thread on which the last handler returned.
+    /// Called once, by the thread that reports the last part: a handler's, a journal's, or one that settles or cancels.
     func handlersReturned(failure: ThrownError?)
 }
 

@@ -6,7 +6,7 @@ public struct EventGap: Hashable, Sendable, CustomStringConvertible {
     /// How many events were missed at this place.
     public let count: Int
 
-    /// How many of the missed events never arrived: an outbox on the way had no room, and its policy dropped them.
+    /// How many of the missed events never arrived: an outbox on the way had no room, and dropped them.
     public let droppedOnTheWay: Int
 
     /// How many events the consumer's buffer holds.

@@ -7,11 +7,12 @@ extension EventPublisher {
     /// Inside a handler this does not wait for room: outboxes take the event up to the hard limit, and beyond it this
     /// throws. If a journal of this process has to make the event safe against a power cut, this returns when that is
     /// done, even inside a handler. Inside a transaction this waits for nothing: the event is published later.
-    /// - Throws: ``DeliveryError`` if no room will come, an outbox does not take the event, or the bridge has ended.
-    ///   `CancellationError` if the task was cancelled while it waited for room; then the event was not published. The
-    ///   journal's error if the journal could not make the event safe; the event was published all the same. If the
-    ///   journal could not record the event, a ``HandlerFailed`` follows, as with ``publish(_:)-(E)``.
-    /// - Returns: The event's identity; outside a transaction, the event then lies in every outbox that wants it.
+    /// - Throws: ``DeliveryError`` if no room will come, an outbox does not take the event, or the bridge has ended and
+    ///   nothing here subscribes. `CancellationError` if the task was cancelled before or while it waited for room;
+    ///   then the event was not published. The journal's error if the journal could not make the event safe; the event
+    ///   was published all the same. If the journal could not record the event, a ``HandlerFailed`` follows, as with
+    ///   ``publish(_:)-(E)``.
+    /// - Returns: The event's identity. Outside a transaction the event lies in every outbox whose policy keeps it.
     @discardableResult
     public func send<E: DomainEvent>(_ event: E) async throws -> EventID {
         if openTransactions.load(ordering: .relaxed) != 0,
@@ -200,10 +201,10 @@ extension EventPublisher {
     /// Publishes an event and returns when every handler of it has returned, here and in every process that gets it.
     ///
     /// Attached clients, and workers that acknowledge nothing, are not waited for. The call waits for room as
-    /// ``send(_:)-(E)`` does. A process that dies before its handlers return gets the event again after its restart.
-    /// When all handlers have returned, this throws the error of one that threw, and nothing reports that error. Every
-    /// other error, also one that comes when this no longer waits, is reported as after ``publish(_:)-(E)``: a
-    /// ``HandlerFailed`` follows, or an ``EventRefused`` and a dead letter of the bridge.
+    /// ``send(_:)-(E)`` does. If an awaited worker dies before its handlers return, its next start gets the event
+    /// again, unless the event is given up. When all handlers have returned, this throws the error of one that threw,
+    /// and nothing reports that error. Every other error, also one that comes when this no longer waits, is reported as
+    /// after ``publish(_:)-(E)``: a ``HandlerFailed`` follows, or an ``EventRefused`` and a dead letter of the bridge.
     /// - Parameters:
     ///   - event: what happened.
     ///   - limit: how long this waits in all.

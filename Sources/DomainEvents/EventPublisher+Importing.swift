@@ -25,8 +25,9 @@ extension EventPublisher {
 
     /// Waits for room, then publishes an event of another machine; otherwise like ``send(_:)-(UntypedEvent)``.
     ///
-    /// Once this has returned outside a transaction, the event outlives the process: its host has it or finds it in the
-    /// process's outbox. If the two share no memory for the outbox, events that have not left end with the process.
+    /// Once this has returned in a worker, outside a transaction, the event outlives the worker: the host has it or
+    /// finds it in the worker's outbox. If the two share no memory for the outbox, events that have not left end with
+    /// the worker.
     ///
     /// - Parameters:
     ///   - imported: the event, with its identity.

@@ -37,7 +37,7 @@ extension EventPublisher {
     ///
     /// Such a handler may take longer than the caller waits.
     ///
-    /// - Returns: True if the event was published here, or could not be; false if the caller has a task publish it.
+    /// - Returns: True if the event was published here, or could not be; false if a task has to publish it.
     func deliverAtOnce<E: DomainEvent, Value: Sendable>(
         _ event: E,
         context: EventContext,

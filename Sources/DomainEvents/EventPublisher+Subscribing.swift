@@ -3,8 +3,8 @@ extension EventPublisher {
     /// was made with ``init(deliveringOn:)-(QueueDelivery)`` or for the main actor.
     ///
     /// For an event from another process, the publishing thread is one that reads the link. The subscription ends when
-    /// it is released or cancelled. If a caller or another process waits until the event is handled, it gets the error
-    /// that the handler throws. Otherwise the publisher publishes the error as ``HandlerFailed``.
+    /// it is released or cancelled. If a caller or another process waits until the event is handled, it gets the first
+    /// error that a handler throws. The publisher publishes other errors as ``HandlerFailed``.
     public func subscribe<E: DomainEvent>(
         to type: E.Type,
         file: StaticString = #fileID,
@@ -15,7 +15,7 @@ extension EventPublisher {
         return subscribe(to: channel(of: type), at: site, handler)
     }
 
-    /// Calls `handler` on the main actor for each event: in order, without making the publisher wait.
+    /// Calls `handler` on the main actor for each event, in order; `publish` does not wait for the handler.
     ///
     /// All deliveries of one publisher `on: .main` form one strand: different types of events keep their order.
     public func subscribe<E: DomainEvent>(
@@ -98,7 +98,7 @@ extension EventPublisher {
 
     // MARK: - Sequences
 
-    /// The events of one type as an asynchronous sequence, for any number of consumers; each consumer sees every event.
+    /// The events of one type as an asynchronous sequence, for any number of consumers, each with a buffer of its own.
     ///
     /// The first iterator is subscribed from the moment this returns, each further iterator from the moment it is made.
     /// `buffering` says what happens when a consumer is slow. A consumer that misses events gets the error

@@ -10,14 +10,15 @@ public import Synchronization
 /// ```
 ///
 /// - If one `publish` returns before another begins (on one thread, task or actor), every subscriber sees the two
-///   events in that order, wherever its handler runs.
+///   events in that order, wherever its handler runs. In a sequence that buffers the `latest` events, a younger event
+///   may come at the place of an older one.
 /// - A handler may publish, even events of the type that it handles, and may subscribe and cancel. If a handler
 ///   publishes an event, handlers on the publishing thread get it when the event being handled has reached all its
 ///   subscribers, and before the outermost `publish` returns.
 /// - A subscriber on a queue, in a task or of a sequence gets a cause before its effect, even if another process
 ///   published the effect. A handler on the publishing thread may get the effect first, if the effect comes over a link
 ///   while another thread is still delivering the cause.
-/// - `publish` never waits for a subscriber and holds no lock while a handler runs.
+/// - `publish` waits for no subscriber on a queue, in a task or of a sequence, and holds no lock while a handler runs.
 /// - An event goes to the handlers that are subscribed when `publish` is called, or when the transaction that holds the
 ///   event ends. A handler that is subscribed during the call gets the next event.
 ///
@@ -117,10 +118,10 @@ public final class EventPublisher: @unchecked Sendable {
     /// Publishes an event: puts it into all outboxes and strands (queues, tasks, sequences) that want it, lets it leave
     /// the outboxes, then calls the handlers on this thread.
     ///
-    /// This never throws, and waits for nothing but a journal that has no new segment yet. If an outbox is at its hard
-    /// limit, the bridge drops the event for that link, counts it and announces the loss; ``send(_:)-(E)`` waits
-    /// instead. Handlers on the publishing thread cost no allocation. A queue that goes from idle to busy costs one
-    /// block, and an asynchronous handler that does so costs one task.
+    /// This never throws. Apart from the handlers on this thread, it waits only for a journal that has no new segment
+    /// yet. If an outbox is at its hard limit, the bridge drops the event for that link, counts it and announces the
+    /// loss; ``send(_:)-(E)`` waits instead. Handlers on the publishing thread cost no allocation. A queue that goes
+    /// from idle to busy costs one block, and an asynchronous handler that does so costs one task.
     @inlinable
     public func publish<E: DomainEvent>(_ event: E) {
         if openTransactions.load(ordering: .relaxed) != 0 { return publishInTransaction(event, causedBy: nil) }

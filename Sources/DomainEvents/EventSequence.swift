@@ -1,11 +1,11 @@
 import Locks
 
-/// The events of one type, for `for try await`; each iterator gets every event from the moment the iterator is made.
+/// The events of one type, for `for try await`; each iterator has a subscription and a buffer of its own.
 ///
-/// The sequence subscribes for its first iterator before `events(of:)` returns. It ends at once when the task is
-/// cancelled or the iterator is released. When the publisher is released, the sequence ends after the buffered events.
-/// If a consumer's buffer overflows, the consumer gets ``EventsMissed`` at the place of the missed events; it may go on
-/// after that.
+/// The first iterator is subscribed before `events(of:)` returns, each further iterator when it is made. The sequence
+/// ends at once when the task is cancelled or the iterator is released. When the publisher is released, the sequence
+/// ends after the buffered events. If a consumer's buffer overflows, the consumer gets ``EventsMissed`` at the place of
+/// the missed events; it may go on after that.
 public struct EventSequence<E: DomainEvent>: AsyncSequence, Sendable {
     /// The events.
     public typealias Element = E

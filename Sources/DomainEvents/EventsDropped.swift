@@ -1,9 +1,9 @@
 /// Events are gone, mostly because an outbox could not take them or its overflow policy dropped them: the bridge counts
 /// and announces them.
 ///
-/// A report of the bridge over which a worker has crashed as often as it may is dropped and announced, too.
+/// If a worker has crashed over a report of the bridge as often as it may, that report is dropped and announced, too.
 ///
-/// One announcement covers all losses of one event name on one link within a tenth of a second.
+/// One announcement covers the losses of one event name on one link, gathered for about a tenth of a second.
 public struct EventsDropped: DomainEvent, SelfReport {
     /// The name of the events.
     public let event: String

@@ -1,7 +1,7 @@
 /// The newest sources of other machines that this process knows, each as one object.
 ///
-/// Each event that arrives spells out its source. An outbox that keeps many such events keeps one object for each
-/// source.
+/// Each event that arrives spells out its source. An outbox that keeps many events of one source mostly keeps one
+/// object for all of them.
 package struct ForeignSources: Sendable {
     /// How many sources are kept: usually more than there are nodes that publish the same events.
     private static let kept = 16

@@ -1,6 +1,6 @@
 /// The head of one event on its way to a handler that runs elsewhere; the event itself lies behind it in memory.
 ///
-/// The head fills one cache line. A full context, if there is one, lies behind the event.
+/// The head takes 64 bytes, as much as a cache line of x86-64. A full context, if there is one, lies behind the event.
 struct PendingDelivery {
     var next: UnsafeMutablePointer<PendingDelivery>?
     var previous: UnsafeMutablePointer<PendingDelivery>?
@@ -60,7 +60,7 @@ extension DeliveryPlace {
         }
     }
 
-    /// Releases the event and its context; never called under a lock, because a deinit may publish.
+    /// Releases the event and its context; under a lock only for a gap, which has neither: a deinit may publish.
     func release() {
         pointee.owner?._withUnsafeGuaranteedRef { $0.eventType.destroyRaw(event.address) }
         releaseHead()

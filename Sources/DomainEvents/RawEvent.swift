@@ -4,7 +4,7 @@
 /// looks types up at each step, which takes longer than everything else together.
 @usableFromInline
 struct RawEvent: @unchecked Sendable {
-    // Sendable: every event type is Sendable, and the holder of this value has the event to itself.
+    // Sendable: every event type is Sendable, and the holder of this value has the event to itself or only reads it.
     @usableFromInline let address: UnsafeMutableRawPointer
     /// The bytes in which the event came from another process; nil for an event of this process.
     let payload: UnsafeRawBufferPointer?

@@ -70,9 +70,9 @@ struct ReceiptState {
 
     /// A process has sent its receipt, or has refused the event, which says the same.
     ///
-    /// The first receipt of each process counts. A refusal behind it shares its fate if that receipt is a refusal as
-    /// well, and otherwise is a failure of its own.
-    /// - Parameter whenDecided: given for a refusal, and for no receipt.
+    /// The first receipt of each process counts. A refusal that comes later belongs to the same failure if that receipt
+    /// was a refusal as well, and otherwise is a failure of its own.
+    /// - Parameter whenDecided: given for a refusal; nil for a receipt.
     mutating func received(_ receipt: ProcessReceipt, _ whenDecided: WhenDecided?) -> (Claim, Outcome?) {
         let bridge = receipt.process.bridge
         let isFirst = bridge == nil ? own == nil : handlers[receipt.process] == nil

@@ -115,8 +115,8 @@ final class Room: @unchecked Sendable {
 
     /// Keeps a place for the caller until ``giveBack()``, if the caller need not wait for it.
     ///
-    /// - Returns: Whether the place is kept; also false if the lock is held for long, by a thread that waits for a
-    ///   journal's file system.
+    /// - Returns: Whether the place is kept; also false if another thread holds the lock for more than a few tries, as
+    ///   while it waits for a journal's file system.
     func reserveAtOnce() -> Bool {
         guard lock.tryLockSoon() else { return false }
         defer { lock.unlock() }

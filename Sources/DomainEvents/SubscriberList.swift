@@ -32,7 +32,7 @@ package final class SubscriberList: @unchecked Sendable {
     let isSafeLater: Bool
     /// Whether there are only handlers on the publishing thread.
     @usableFromInline let isPlain: Bool
-    /// Whether there are only this publisher's own handlers.
+    /// Whether there are only this publisher's own subscribers.
     @usableFromInline let isLocal: Bool
 
     init(

@@ -28,10 +28,11 @@ public final class Subscription: Sendable, Hashable {
     /// Ends the subscription: after this has returned, no call of the handler begins.
     ///
     /// It waits for a call that is just beginning, a matter of a few instructions. It never waits for a call that runs,
-    /// so the handler itself may call `cancel()`. If `cancel()` is called where the handler runs (its serial queue, its
-    /// actor, its publishing thread), the handler does not run afterwards. The handler's captures are released as soon
-    /// as no call runs. If a link is handing over a series of events, the captures are released with the link's next
-    /// event or after its last event. Further calls do nothing.
+    /// so the handler itself may call `cancel()`. On another thread, a call may count as begun a moment before the
+    /// handler's first instruction. If `cancel()` is called where the handler runs (its serial queue, its actor, its
+    /// publishing thread), the handler does not begin afterwards. The handler's captures are released as soon as no
+    /// call runs. If a link is handing over a series of events, the captures are released with the link's next event or
+    /// after its last event. Further calls do nothing.
     public func cancel() {
         // Another thread may have closed the gate just now: after this call, too, no call of the handler begins.
         guard gate.close() else { return gate.waitUntilEntered() }

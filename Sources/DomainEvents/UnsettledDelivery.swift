@@ -11,9 +11,9 @@ public struct ManualAcknowledgement: Sendable {
 /// An event in the hands of a handler that acknowledges it later, such as a gateway that waits for a broker.
 ///
 /// Until the delivery is settled, the event counts as unhandled: for the peer that sent it, for a caller that waits in
-/// `deliver`, and when the process drains. If the process dies first, a peer's event comes again, with a higher
-/// ``EventContext/attempt``. Deliveries may be settled in any order, from any thread. The first call settles the
-/// delivery, and later calls do nothing. A delivery that is released without a call counts as refused.
+/// `deliver`, and when the process drains. If a worker dies first, an event that the host has sent comes again, with a
+/// higher ``EventContext/attempt``, or is given up. Deliveries may be settled in any order, from any thread. The first
+/// call settles the delivery, and later calls do nothing. A delivery that is released without a call counts as refused.
 public final class UnsettledDelivery<E: DomainEvent>: Sendable {
     /// What happened.
     public let event: E

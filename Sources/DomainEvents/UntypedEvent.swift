@@ -21,8 +21,8 @@ public struct UntypedEvent: DomainEvent, Hashable {
 
     /// Makes an event, and checks its payload to the last byte.
     ///
-    /// - Throws: ``DeliveryError`` with the code `notEncodable` if the name is empty or has more than 256 bytes, or if
-    ///   the payload is not exactly one well-formed item of at most 64 levels and 16 Mi items.
+    /// - Throws: ``DeliveryError`` with the code `notEncodable` if the name is empty, is `*` or has more than 256
+    ///   bytes; or if the payload is not exactly one well-formed item of at most 64 levels and 16 Mi items.
     public init(name: String, payload: [UInt8]) throws(DeliveryError) {
         if let mistake = EventName.mistake(in: name) { throw UntypedEvent.error(name, mistake) }
         do throws(CBORError) {

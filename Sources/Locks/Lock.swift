@@ -15,9 +15,8 @@ public import Darwin
 /// `Synchronization.Mutex`. The mutex stands alone on its cache lines, so that two neighbouring locks do not slow each
 /// other.
 ///
-/// `@unchecked Sendable` is sound: the only stored property is a pointer that never changes. Only the thread-safe
-/// `pthread_mutex_*` calls touch the memory behind it. That memory is freed when no reference to the lock object is
-/// left.
+/// `@unchecked Sendable` is sound: the only stored property is a pointer that never changes. Only thread-safe
+/// `pthread_*` calls touch the memory behind it. That memory is freed when no reference to the lock object is left.
 @usableFromInline
 package final class Lock: @unchecked Sendable {
     @usableFromInline

@@ -18,8 +18,8 @@ static inline void cl_light_fence(void) { __atomic_signal_fence(__ATOMIC_SEQ_CST
 /// Whether the process may use `cl_heavy_fence`: false if the system has no such thing, or forbids it.
 bool cl_has_heavy_fences(void);
 
-/// Makes every thread of the process pass a full memory fence before the call returns; false if the system
-/// refuses that meanwhile. Only to be called if `cl_has_heavy_fences()` is true.
+/// Makes every thread of the process pass a full memory fence before the call returns; false if the system refuses.
+/// Only to be called if `cl_has_heavy_fences()` is true.
 bool cl_heavy_fence(void);
 
 #endif
