@@ -38,7 +38,8 @@ public struct ChildSpecification: Hashable, Sendable {
 
     /// The time from the child's start until it has to be ready.
     ///
-    /// The supervisor stops a child that is late and has not asked for more time; that counts as a crash.
+    /// The supervisor stops a child that is late, unless the child has asked for more time or a debugger holds it. Such
+    /// an end counts as a crash.
     public var handshakeTimeout: Duration
 
     /// How often the child has to show that it is alive.

@@ -9,10 +9,10 @@ public struct ChildStatus: Hashable, Sendable {
     /// The id of the child's process; nil while there is no process.
     public var pid: Int32?
 
-    /// How often the child was started; this is also the number of its present or last start.
+    /// The number of the child's present or last start, 0 before the first; a failed replacement uses up a number, too.
     public var starts: Int
 
-    /// How often the child was started again without a request.
+    /// How often the child was started again because it, or a sibling that it restarts with, ended by itself or failed.
     public var restarts: Int
 
     /// How the child's last incarnation ended.

@@ -45,7 +45,7 @@ public enum ExitReason: Hashable, Sendable {
 
     /// Whether this reason alone makes the end a normal one.
     ///
-    /// A child that said goodbye ends normally with any status.
+    /// A child that said goodbye, and has no fault, ends normally with any status.
     public var isNormal: Bool {
         switch self {
         case .exited(status: 0), .requested: true

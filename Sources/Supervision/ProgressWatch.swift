@@ -1,8 +1,9 @@
 /// Decides when a child has made no progress for too long with what it has begun: a frame, or its end.
 ///
-/// The caller checks several times within the deadline, and gives a number that changes when the child makes progress.
-/// The time counts from the check that first finds the present number. So the child always has the full deadline, and
-/// at most about a quarter more. After this process, or the machine, has stood still, the time counts afresh.
+/// The caller checks four times within the deadline, and gives a number that changes when the child makes progress. The
+/// time counts from the check that first finds the present number, to the check that finds the deadline over. So the
+/// child always has the full deadline, and at most about a half more. After this process, or the machine, has stood
+/// still, the time counts afresh.
 package struct ProgressWatch: Hashable, Sendable {
     private static let looksPerDeadline = 4
     private static let shortestInterval = Duration.milliseconds(1)

@@ -4,8 +4,8 @@
 /// in it, the latest included. With the default the sixth failure in ten seconds is one too many. With `.oneForOne`
 /// each child has its own window. With the other strategies the children share one window, as they restart together.
 ///
-/// The time of a start that fails does not count: the window stands still during that start. Otherwise a child whose
-/// starts take as long as the window would be restarted for ever.
+/// An end that is blamed on an event does not count. Nor does the time of a start that fails: the window stands still
+/// during that start. Otherwise a child whose starts take as long as the window would be restarted for ever.
 public struct RestartIntensity: Hashable, Sendable {
     /// The number of restarts that are allowed within the window.
     ///

@@ -1,9 +1,9 @@
 /// Says which siblings are restarted along with a child.
 ///
-/// The supervisor first stops these siblings, in reverse start order, each by its own shutdown sequence. After the
-/// back-off of the child that failed, all but temporary ones come back in start order; a temporary one does so if its
-/// restart was requested meanwhile. Siblings that were stopped on request, have finished or were given up stay as they
-/// are.
+/// The supervisor first stops these siblings, in reverse start order, each by its own shutdown sequence. They come back
+/// after the back-off of the child that failed, in start order. But a temporary one comes back only if its restart was
+/// requested meanwhile, and one on demand only after such a request or when something waits for it. Siblings that were
+/// stopped on request, have finished or were given up stay as they are.
 public enum RestartStrategy: String, Hashable, Sendable, CaseIterable {
     /// Only the child that ended: for children that do not depend on each other. The default.
     case oneForOne = "one-for-one"

@@ -6,7 +6,7 @@ public enum RestartType: String, Hashable, Sendable, CaseIterable {
     /// Started again after every end, normal or not: for a child that has to be there always.
     case permanent
 
-    /// Started again only after an abnormal end: for a child that may finish its work.
+    /// Not started again after a normal end of its own, unless it is on demand: for a child that may finish its work.
     case transient
 
     /// Never started again unless that is requested, not even when the restart of a sibling has stopped it.

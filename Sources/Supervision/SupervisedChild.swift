@@ -191,7 +191,7 @@ struct SupervisedChild: Sendable {
     }
 }
 
-/// The restart of several children together: first all of them go down, then the back-off, then all start.
+/// The restart of several children together: all go down, the back-off passes, then each starts or falls dormant.
 struct GroupRestart: Hashable, Sendable {
     /// The failures in a row of the child that caused the restart.
     var attempt: Int

@@ -56,7 +56,7 @@ package final class Supervisor: @unchecked Sendable {
 
     // MARK: Requests
 
-    /// Starts all children; ends in the environment's `startupFinished`.
+    /// Starts all children that are not on demand; ends in the environment's `startupFinished`.
     ///
     /// A supervisor that runs or is stopping ignores the request.
     package func startRequested() { take(.startRequested) }

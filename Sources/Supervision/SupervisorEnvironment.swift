@@ -2,7 +2,7 @@
 ///
 /// The supervisor asks for `now` and `isBeingDebugged` on any thread. It makes all other calls one after the other, in
 /// the order in which they were decided, on a thread that gave an input. No lock is held. A call may give inputs
-/// itself; the supervisor acts on them after the call has returned.
+/// itself; the supervisor makes the calls that follow from these inputs once the present call has returned.
 package protocol SupervisorEnvironment: AnyObject, Sendable {
     /// Monotonic time; its zero is arbitrary.
     var now: Duration { get }

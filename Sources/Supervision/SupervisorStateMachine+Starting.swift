@@ -131,7 +131,8 @@ extension SupervisorStateMachine {
 
     // MARK: The supervisor's own start
 
-    /// Ends the supervisor's start when all awaited children are ready, or one has come to rest before it was ready.
+    /// Ends the supervisor's start when it waits for no child any more, or when an awaited child has stopped before it
+    /// was ready, or was given up.
     mutating func settleStartup() {
         guard startupIsOpen else { return }
         var isComplete = true

@@ -38,7 +38,7 @@ package struct SupervisorStateMachine: Sendable {
     /// Makes a machine for these children, in start order.
     ///
     /// - Parameters:
-    ///   - startsInSequence: whether each child waits until those before it are ready; otherwise all start at once.
+    ///   - startsInSequence: whether children wait as ``StartOrder/inSequence`` says; otherwise all start at once.
     ///   - seed: the seed of the random numbers for the back-off's jitter.
     package init(
         specifications: [ChildSpecification],
