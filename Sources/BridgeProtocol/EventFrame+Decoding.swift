@@ -189,7 +189,7 @@ extension EventFrame {
 
     /// Reads the number at `position`, and moves `position` behind it; nil if something else begins there.
     ///
-    /// The caller has checked that nine bytes are left.
+    /// The caller has checked that nine bytes are left, or all bytes of the number.
     ///
     /// - Parameter type: the upper three bits of the first byte.
     @inline(__always)

@@ -3,11 +3,11 @@ import DomainEvents
 
 /// An event's identity as a frame spells it: a number alone where the link implies the rest.
 package enum WireID: Sendable, Hashable {
-    /// Offered by the side that sends the frame.
+    /// An event of the side that sends the frame.
     case sender(number: UInt64)
-    /// Offered by the side that receives the frame.
+    /// An event of the side that receives the frame.
     case receiver(number: UInt64)
-    /// Offered by a third process.
+    /// An event of a third process.
     case other(origin: String, incarnation: UInt64, number: UInt64)
 }
 
@@ -28,7 +28,7 @@ package struct EventHead: Sendable, Hashable {
     package var root: WireID?
     /// W3C trace context, as the header field spells it.
     package var traceparent: String?
-    /// The settled mark: events of the same origin with a lower number will not come again.
+    /// The settled mark: events of the same source with a lower number will not come again.
     package var settledBelow: UntrustedNumber?
     /// Whether the event's publisher waits for a receipt from every process.
     package var wantsReceipt = false
@@ -146,7 +146,7 @@ package enum EventFrame {
     /// link connects and ``EventHead/settledBelow``.
     package struct PlainHead {
         private let sequence: UInt64
-        /// The spelling of the event's source; empty if this side offers the event.
+        /// The spelling of the event's source; empty if the source is this side.
         private let source: UnsafeRawBufferPointer
         private let number: UInt64
         private let time: UInt64
@@ -158,7 +158,7 @@ package enum EventFrame {
         package let length: Int
 
         /// - Parameter source: the spelling of the event's source, which the caller keeps as long as this value is
-        ///   used; empty if this side offers the event.
+        ///   used; empty if the source is this side.
         package init(
             sequence: UInt64,
             source: UnsafeRawBufferPointer,

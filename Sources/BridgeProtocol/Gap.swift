@@ -9,7 +9,7 @@ package struct Gap: Sendable, Hashable {
         case full = 2
     }
 
-    /// The first and the last dropped event of one origin; events between the two may have arrived.
+    /// The first and the last dropped event of one source; events between the two may have arrived.
     package struct Range: Sendable, Hashable {
         package var first: EventID
         package var last: UntrustedNumber
@@ -20,7 +20,7 @@ package struct Gap: Sendable, Hashable {
         }
     }
 
-    /// The most ranges of a gap, one for each origin; events of further origins are only counted.
+    /// The most ranges of a gap, one for each source; events of further sources are only counted.
     package static let maximumRanges = 64
 
     package let name: String

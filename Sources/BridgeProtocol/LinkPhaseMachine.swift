@@ -35,7 +35,7 @@ package struct LinkPhaseMachine: Sendable {
         case (.handshake, .hello) where role == .host, (.handshake, .welcome) where role == .worker:
             phase = .established
         case (.handshake, .reject) where role == .worker, (.handshake, .goodbye) where role == .worker:
-            // A goodbye this early says what was wrong with the hello.
+            // A goodbye this early nearly always says what was wrong with the hello.
             phase = .ended
         case (.handshake, _):
             let expected: FrameKind = role == .host ? .hello : .welcome

@@ -1,8 +1,8 @@
 /// An event of one of the two processes that a link connects, as a frame's number spells it.
 package enum NearID: BitwiseCopyable, Sendable, Equatable {
-    /// Offered by the side that sends the frame.
+    /// An event of the side that sends the frame.
     case sender(UInt64)
-    /// Offered by the side that receives the frame.
+    /// An event of the side that receives the frame.
     case receiver(UInt64)
 
     /// The identity as a general head has it.
@@ -14,7 +14,7 @@ package enum NearID: BitwiseCopyable, Sendable, Equatable {
     }
 }
 
-/// What caused an event, if the events that did are those of the two processes that a link connects.
+/// The cause and the root of an event, if they are events of the two processes that a link connects.
 package struct NearCauses: BitwiseCopyable, Sendable, Equatable {
     package var cause: NearID?
     /// The first event of the chain of causes; nil if it is the cause, or if there is none.

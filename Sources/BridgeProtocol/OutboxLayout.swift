@@ -44,8 +44,9 @@ package enum OutboxLayout {
 
     /// How long the file must be, in bytes, to hold `outboxBytes` of events, however they lie.
     ///
-    /// A frame never straddles two chunks, so up to a half of each chunk may be empty; and unused slots may lie between
-    /// the chunks in use. The file takes memory only where it was written, so its length costs nothing.
+    /// A frame never straddles two chunks, so about half of the room in all chunks together may be empty; and unused
+    /// slots may lie between the chunks in use. The file takes memory only where it was written, so its length costs
+    /// nothing.
     package static func fileBytes(outboxBytes: Int, frameBytes: Int) -> Int {
         let slots = (outboxBytes + frameBytes) / slotBytes + 2
         return headBytes + 4 * slots * slotBytes

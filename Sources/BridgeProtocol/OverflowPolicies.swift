@@ -7,7 +7,7 @@ package struct OverflowPolicies: Sendable, Hashable {
 
     private let byName: [EventName: OverflowPolicy]
     private let other: OverflowPolicy
-    /// Whether every policy is to wait: the link then needs no queue before its outbox.
+    /// Whether every policy is to wait: then no event waits in the queue before the link's outbox, only gaps do.
     package let isPlain: Bool
 
     package init(_ policies: [String: OverflowPolicy] = [:]) {

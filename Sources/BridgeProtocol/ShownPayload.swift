@@ -15,7 +15,7 @@ package enum ShownPayload: Sendable, Hashable {
         /// The payload has more values than a worker's line may have: each takes some dozen bytes of memory, even if it
         /// has only one byte in the payload.
         case hasTooManyValues
-        /// The text has many control characters; JSON makes six bytes of each.
+        /// The text has many control characters; JSON makes six bytes of most of them.
         case growsInJSON
         /// Two keys are one key in JSON, such as 1 and "1".
         case hasTwinKeysInJSON

@@ -25,11 +25,11 @@ package struct UntoldEvents: Sendable {
     private var first = 0
     /// How many events wait.
     private var count = 0
-    /// Whether a journal has to hear of an event of this outbox or of an outbox before it, or one of these outboxes has
-    /// had an event that became a dead letter, or that was refused and may still become one.
+    /// Whether a settled event of this outbox, or of an outbox before it, may come again.
     ///
-    /// The peer is then not told that an event does not come again: after a kill or a power cut, the journal may not
-    /// know that the event was settled, and a dead letter may be sent again at any time.
+    /// A journal that has to hear of an event may not know, after a kill or a power cut, that the event was settled. A
+    /// dead letter may be sent again at any time, and a refused event may still become one. The peer is then not told
+    /// that an event does not come again.
     package var isUsed: Bool { isUsedForGood || undecided > 0 }
     private var isUsedForGood = false
     /// How many events were refused of which it is undecided whether they become dead letters.

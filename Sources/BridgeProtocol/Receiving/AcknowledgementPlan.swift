@@ -76,7 +76,7 @@ package struct AcknowledgementPlan: Sendable, Hashable {
     /// The next batch acknowledges, even if it carries nothing else: enough is handled, or a caller or timer asks.
     package mutating func acknowledgementIsDue() { isDue = true }
 
-    /// The last acknowledgement may wait for an event that stays, perhaps for ever: the next batch repeats it.
+    /// The last acknowledgement may name an event that is now held back, perhaps for ever: the next batch repeats it.
     package mutating func lastMayNeverStand() { isRepeated = true }
 
     /// A batch leaves.

@@ -159,7 +159,7 @@ package struct ReceiveState: ~Copyable, Sendable {
     /// The next batch acknowledges what is handled, even if it carries nothing else.
     package mutating func acknowledgementIsDue() { if window.hasUnannounced { plan.acknowledgementIsDue() } }
 
-    /// The last acknowledgement may wait for an event that stays, perhaps for ever: the next batch repeats it.
+    /// The last acknowledgement may name an event that is now held back, perhaps for ever: the next batch repeats it.
     package mutating func lastAcknowledgementMayNeverStand() {
         if window.lastReceived > 0 { plan.lastMayNeverStand() }
     }

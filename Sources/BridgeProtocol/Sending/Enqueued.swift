@@ -11,7 +11,7 @@ package enum Enqueued: Sendable, Hashable {
     case dropped
     /// Events of this name no longer go to the peer.
     case left
-    /// The outbox is at this limit, in bytes.
+    /// The event finds no room in the outbox, whose limit is so many bytes, or in the memory that the outbox shares.
     case full(limit: Int)
     /// The event would have to wait for room, and the caller does not wait.
     case crowded

@@ -2,7 +2,7 @@ package import DomainEvents
 
 /// Events on their way in: each goes into the outbox or into the queue before it, or the answer says why not.
 extension SendState {
-    /// How many bytes a head takes at most besides its name: three identifiers of the largest size, and all options.
+    /// How many bytes a head takes at most: three identifiers and a name of the largest size, and all options.
     private static let headAllowance = 2_048
 
     // MARK: - Taking
@@ -11,9 +11,9 @@ extension SendState {
     ///
     /// - Parameters:
     ///   - number: this process's number for the name; 0 if it has none.
-    ///   - isHeld: whether the event stays until ``release(_:)``. Such an event goes to other peers as well, and must
-    ///     lie in all their outboxes before a byte of it is written to any: otherwise a quick peer could answer before
-    ///     the others have it.
+    ///   - isHeld: whether the event stays until ``release(_:)``. Such an event goes to other peers as well, or a
+    ///     journal records it. A byte of it is written only when all their outboxes and the journal have it: otherwise
+    ///     a quick peer could answer before the others have it.
     ///   - isAccepted: whether a worker has accepted the event for this peer: the hard limit then does not keep the
     ///     event out. The windows of the workers that send such events bound their number.
     ///   - isOwed: whether a journal records the event, and has to hear what becomes of it here.

@@ -174,7 +174,7 @@ extension SendState {
 
     /// Writes a gap's frame into the buffer for heads.
     ///
-    /// If the frame is larger than the peer takes, it gets fewer ranges: events of the other origins are only counted,
+    /// If the frame is larger than the peer takes, it gets fewer ranges: events of the other sources are only counted,
     /// like those beyond ``Gap/maximumRanges``.
     private mutating func encode(_ gap: Gap) {
         let name = names.number(of: gap.name).map(WireName.number) ?? .text(gap.name)
@@ -196,7 +196,7 @@ extension SendState {
 
     // MARK: - What the receiver may forget
 
-    /// The number below which the receiver may forget this origin's events.
+    /// The number below which the receiver may forget the events of this event's source.
     ///
     /// Only for an event that is delivered for the first time. Nil for all events if a journal or a dead letter may
     /// bring some of them again; otherwise nil for most events, but never when the outbox is empty.

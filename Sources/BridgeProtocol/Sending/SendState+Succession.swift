@@ -51,7 +51,7 @@ extension SendState {
 
     /// An event that the peer has refused may come again until ``refusalIsDecided()``.
     ///
-    /// A state that these events are moved to in the meantime tells its peer for good nothing that it may forget.
+    /// If the events move to another state in the meantime, that state never tells its peer what it may forget.
     package mutating func refusalIsHeld() { outbox.refusalIsHeld() }
 
     package mutating func refusalIsDecided() { outbox.refusalIsDecided() }
@@ -84,7 +84,7 @@ extension SendState {
         acceptedEvents += 1
     }
 
-    /// Takes out every event, oldest first: no other link takes this link's place.
+    /// Takes out every unsettled event, oldest first: no other link takes this link's place.
     ///
     /// Gaps are left out.
     package mutating func takeAll() -> [UndeliveredEvent] {

@@ -1,8 +1,8 @@
 /// Whether this side lets events leave, and up to which; the peer's window limits them as well.
 ///
 /// No event leaves before the peer has said what it wants, or once the peer is to get no more. No event leaves while
-/// the store of dead letters is full. An event that goes to several peers is held until it lies in all of their
-/// outboxes; it holds the events behind it, too.
+/// the store of dead letters is full. An event that goes to several peers, or that a journal records, is held until all
+/// outboxes of these peers and the journal have it; it holds the events behind it, too.
 package struct SendingGate: Sendable, Hashable {
     /// Whether the peer has said what it wants.
     private var isReleased = false
@@ -30,7 +30,7 @@ package struct SendingGate: Sendable, Hashable {
     /// Holds events that were held in the queue, and that have moved to another link since.
     package mutating func hold(contentsOf sequences: [UInt64]) { held += sequences }
 
-    /// The event lies in all outboxes that it goes to, and is no longer held.
+    /// The event is no longer held: all outboxes that it goes to, and the journal, have it.
     package mutating func release(_ sequence: UInt64) {
         // Nearly always no other event is held.
         if held.last == sequence { held.removeLast() } else { held.removeAll { $0 == sequence } }

@@ -1,7 +1,7 @@
 import DomainEvents
 
-/// The events to a peer that acknowledges nothing: they count as settled once they are handed out for
-/// writing, and come at most once.
+/// The events to a peer that acknowledges nothing: they count as settled once they are written, or once the link ends
+/// while they are being written, and come at most once.
 package struct UnconfirmedEvents: Sendable, Hashable {
     /// Whether the peer has said in its handshake that it acknowledges nothing; if not, no event is unconfirmed.
     package internal(set) var isEverything = false

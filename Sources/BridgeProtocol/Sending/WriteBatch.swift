@@ -2,7 +2,7 @@ import CBOR
 
 /// What leaves in one write, in this order: announcements, events, control frames.
 ///
-/// Announcements are the handshake and interest: the answer to an event is lost if the event arrives before the peer
+/// Announcements are hello, welcome and interest: the answer to an event is lost if the event arrives before the peer
 /// knows that this side wants such answers. Control frames come behind the events: what an event's handlers published
 /// has to leave before the event is acknowledged, and the goodbye comes last. Frames that are queued while a batch is
 /// written leave with the next batch.
