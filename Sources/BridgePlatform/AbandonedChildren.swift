@@ -15,8 +15,8 @@ final class AbandonedChildren: @unchecked Sendable {
 
     private init() {}
 
-    /// Takes the child's status when the child ends, and kills what is left of its group if that was asked for; does
-    /// not wait for that.
+    /// Returns at once; when the child ends, kills what is left of its group if that was asked for, and takes the
+    /// child's status.
     ///
     /// If the system has no thread or descriptor left for it now, the child stays in the process table after its exit.
     func add(_ child: ChildProcess) {

@@ -2,8 +2,8 @@ import CBridgePlatform
 
 /// Says which functions the calling thread is in.
 package enum CallPlace {
-    /// The Swift functions that the thread is in, innermost first, without those of the named modules and of Swift's
-    /// own libraries; empty where they are not known.
+    /// The Swift functions that the thread is in, innermost first, without those of the named modules, of Swift's
+    /// standard library and of its concurrency library; empty where they are not known.
     ///
     /// This costs some hundred microseconds, and memory.
     package static func functions(outside modules: [String], atMost limit: Int) -> [String] {
@@ -28,7 +28,7 @@ package enum CallPlace {
         }
     }
 
-    /// Whether to leave the function out: it is not Swift, or is of Swift's own libraries or of one of these modules.
+    /// Whether to leave the function out: it is not Swift, or is of one of these modules or of those two libraries.
     private static func isForeign(_ name: String, _ modules: [String]) -> Bool {
         guard !name.hasPrefix("swift::"), let module = module(of: name) else { return true }
         return (modules + ["Swift", "_Concurrency"]).contains(module)

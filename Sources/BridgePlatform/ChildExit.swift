@@ -21,8 +21,8 @@ package struct ResourceUse: Equatable, Sendable {
     package let userMicroseconds: UInt64
     package let systemMicroseconds: UInt64
 
-    /// The most bytes in RAM at once, of the child or of a child of its own; nil unless that is clearly more than this
-    /// process had at the child's start: Linux counts this process's memory as the child's until the program begins.
+    /// The most bytes in RAM at once, of the child or of a child of its own; nil unless that is clearly more than the
+    /// peak of this process at the child's start: until the program begins, Linux counts that peak as the child's.
     package let peakResidentBytes: UInt64?
 
     package init(userMicroseconds: UInt64, systemMicroseconds: UInt64, peakResidentBytes: UInt64?) {

@@ -195,7 +195,7 @@ package final class ChildProcess: @unchecked Sendable {
     /// How many milliseconds lie between two looks at a dead child whose status a debugger has not let go yet.
     ///
     /// While a debugger holds a child, the child's handle becomes readable at its death, but its status is for the
-    /// debugger alone until the debugger lets go. Nothing tells the parent when that happens.
+    /// debugger alone until the debugger lets go. The handle does not show when that happens.
     private static let pause: CInt = 50
 
     private func lookAgain(_ watch: ExitWatch, on poller: Poller, _ handler: @escaping @Sendable (ChildExit) -> Void) {

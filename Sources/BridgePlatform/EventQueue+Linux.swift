@@ -53,7 +53,8 @@ final class EventQueue: PollerQueue, @unchecked Sendable {
 
     func wake() {
         var one: UInt64 = 1
-        // The write can fail only after 2^64 - 2 wake-ups, because the eventfd is never read.
+        // The eventfd is never read, so the write would fail after 2^64 - 2 wake-ups. It also fails if other code of
+        // this process has closed the descriptor.
         _ = write(wakeUp.rawValue, &one, MemoryLayout<UInt64>.size)
     }
 

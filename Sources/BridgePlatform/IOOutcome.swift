@@ -8,7 +8,7 @@ package enum IOOutcome: Equatable, Sendable {
     /// Nothing can be moved now, or, on a blocking call, the time limit has passed.
     case wouldBlock
 
-    /// The peer has closed its end, or has died.
+    /// The peer has closed its end, or has died, or this side has shut the stream down.
     case endOfStream
 
     /// The peer has passed descriptors along, which were not asked for and were not installed.

@@ -9,14 +9,15 @@ import Darwin
 /// A file for memory that processes share; without a name, it lives as long as a process holds it.
 ///
 /// A file without a name takes memory only where it was written. On Linux no process can change the size of such a
-/// file, so its mapping is safe to touch whatever other processes do; on Darwin there is no such seal. A file with a
-/// name (``StorageDirectory/makeMemory(_:byteCount:)``) has all its room from the start, and no seal.
+/// file, so its mapping is safe to touch whatever other processes do; on Darwin there is no such seal. A file that
+/// ``StorageDirectory/makeMemory(_:byteCount:)`` has made has a name, all its room from the start, and no seal.
 package final class MemoryFile: Sendable {
     private let file: FileDescriptor
     package let byteCount: Int
     /// Whether the file had a name in a file system when this object was made.
     private let hasName: Bool
-    /// The only mapping through which the file can be written; nil if every process can map it for writing.
+    /// The only mapping through which the file can be written; nil unless ``makeForReaders(byteCount:)`` has made this
+    /// object.
     package let soleMapping: MemoryMapping?
 
     private init(
@@ -124,7 +125,7 @@ package final class MemoryMapping: @unchecked Sendable {
     }
 
     /// Gives back the memory of these whole pages, whose bytes are 0 afterwards; does nothing if the system cannot, or
-    /// if the file has a name.
+    /// if a ``MemoryFile`` with a name is mapped.
     package func giveBack(_ range: Range<Int>) {
         guard givesBack, let address = bytes.baseAddress, range.upperBound <= bytes.count else { return }
         cbp_memory_file_give_back(address + range.lowerBound, range.count)

@@ -20,7 +20,7 @@ package struct PassedDescriptors: Equatable, Sendable {
     private static let namesVariable = "LISTEN_FDNAMES"
 
     /// The variables by which the manager describes the descriptors to a process; other processes must not get these
-    /// variables, or they would take the descriptors for theirs.
+    /// variables, or they might take the descriptors for theirs.
     package static let variables = [processVariable, countVariable, namesVariable, "LISTEN_PIDFDID"]
 
     /// - Parameters:

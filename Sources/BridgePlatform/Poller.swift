@@ -149,10 +149,10 @@ package final class Poller: @unchecked Sendable {
     /// Calls `body` on the poller's thread once the monotonic clock has reached `deadline`.
     ///
     /// Timers are called in the order of their deadlines, timers of the same deadline in the order in which they were
-    /// made. A stopped poller calls no timer.
+    /// made; a deadline in the past counts as now. A stopped poller calls no timer.
     @discardableResult
     package func schedule(at deadline: UInt64, _ body: @escaping Work) -> Timer {
-        // A deadline in the past counts as now: otherwise a timer that makes another such timer each time would hold up
+        // If a deadline in the past did not count as now, a timer that makes another such timer each time would hold up
         // all else.
         let effective = max(deadline, MonotonicClock.now())
         let (timer, wakes) = lock.withLock {
@@ -223,8 +223,8 @@ package final class Poller: @unchecked Sendable {
 
     /// Sees to it that the thread does not sleep beyond `deadline`; returns whether the caller must wake it for that.
     ///
-    /// Called with the lock held, so that of two threads the one with the later deadline does not set it last. If the
-    /// queue takes the deadline, the thread sleeps on until then, and the caller wakes no thread.
+    /// Called with the lock held: otherwise, of two threads, the one with the later deadline could set the queue's
+    /// deadline last. If the queue takes the deadline, the thread sleeps on until then, and the caller wakes no thread.
     private func mustWake(by deadline: UInt64) -> Bool {
         guard let end = sleepsUntil, deadline < end, !isWakeUpSent else { return false }
         guard queue.wake(at: deadline) else { return claimWakeUp() }

@@ -58,7 +58,7 @@ final class SimulatedEventQueue: PollerQueue, @unchecked Sendable {
         }
     }
 
-    /// Not here: `woken` waits until the deadline with which the wait began.
+    /// Returns false: a wait keeps the time limit with which it began.
     func wake(at deadline: UInt64) -> Bool { false }
 
     func wait(atMost limit: UInt64?) -> Int {

@@ -68,7 +68,8 @@ package final class ProcessGuard: @unchecked Sendable {
         return result
     }
 
-    /// The descriptor for ``SpawnRequest/guardDescriptor``, open as long as it is held; `nil` once the guard ends.
+    /// The descriptor for ``SpawnRequest/guardDescriptor``, open as long as it is held; `nil` once the guard has ended
+    /// or ``end(on:)`` was called.
     package var descriptor: SharedDescriptor? {
         lock.withLock { isAlive ? connection : nil }
     }
@@ -111,8 +112,8 @@ package final class ProcessGuard: @unchecked Sendable {
             } catch {
                 // If the poller was stopped, the bridge is ending: the guard ends with it, and counts as gone.
                 let isStopped = error.code == ECANCELED
-                // Otherwise another guard will take the place of this one, whose end would kill the children that it
-                // knows. So it must know none: they are started on this thread, behind this guard.
+                // Otherwise another guard takes the place of this one, and the end of this one must not kill children.
+                // It knows none yet: they are started on this thread, behind this guard.
                 if !isStopped { _ = try? child.signal(SIGKILL) }
                 ended(nil)
                 begun(isStopped ? nil : .failed(error))

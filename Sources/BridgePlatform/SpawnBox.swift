@@ -9,7 +9,7 @@ import Darwin
 /// What a new process may use up and touch: the process closes the box before its program begins, for the program and
 /// all that it starts.
 ///
-/// A process in a box gets no new privileges, whatever else is asked for.
+/// On Linux a process in a box gets no new privileges, whatever else is asked for.
 package struct SpawnBox: Equatable, Sendable {
     /// A limit of the operating system, by the number that `cbp_box_limit` has for it.
     package enum Limit: Int32, CaseIterable, Sendable {

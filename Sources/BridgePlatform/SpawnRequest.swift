@@ -4,7 +4,7 @@ import Glibc
 import Darwin
 #endif
 
-/// Everything that a new process is to have: the process gets only what is named here.
+/// What a new process is to have: it gets no arguments, environment or descriptors but those that are named here.
 package struct SpawnRequest: Sendable {
     /// Where one of the three standard streams leads.
     package enum Stream: Equatable, Sendable {
@@ -61,13 +61,14 @@ package struct SpawnRequest: Sendable {
     /// Whether the processes that the child leaves in its process group are killed when the child's exit is noticed.
     ///
     /// They are killed before the child is reaped, while its number cannot belong to another process. Not reached are
-    /// processes that have left the group, as by setsid, and before Linux 6.9 those of a child that other code reaped.
+    /// processes that have left the group, as by setsid, and, on Darwin and before Linux 6.9, those of a child that
+    /// other code reaped.
     package var killsGroupOnExit = true
 
     /// Whether the kernel kills the child when this process dies, however it dies.
     ///
     /// The child asks for that before its program begins. Where the system knows no such request, as on Darwin, or
-    /// drops it, as for a set-user-ID program, the child lives on.
+    /// drops it, as for a set-user-ID program, the child lives on unless a guard kills it.
     package var diesWithParent = false
 
     /// The descriptor by which a `ProcessGuard` hears of the child before its program begins; `nil` for no guard.

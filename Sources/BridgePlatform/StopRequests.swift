@@ -6,7 +6,7 @@ package final class StopRequests: @unchecked Sendable {
 
     /// The signals that ask for an end: from a service manager, the keyboard, and a terminal that goes away.
     ///
-    /// For `supervisor run`, which belongs to no terminal, the hang-up signal means to read the configuration again.
+    /// For `supervisor run`, which is a service, the hang-up signal means to read the configuration again.
     package static let signals = [OperatingSystem.terminate, OperatingSystem.interrupt, OperatingSystem.hangUp]
 
     /// For how many nanoseconds after a request a signal still belongs to that request.

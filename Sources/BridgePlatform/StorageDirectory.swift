@@ -12,7 +12,8 @@ import Darwin
 package final class StorageDirectory: Sendable {
     /// What the file system under a directory can promise.
     package enum FileSystem: Sendable, Hashable {
-        /// What was written once can be written again, however full the file system is: no store into a mapping fails.
+        /// What was written once can be written again, however full the file system is: no store into it through a
+        /// mapping fails for lack of room.
         case inPlace
         /// A file system of this machine that may need room to write what is there already.
         case local
@@ -163,7 +164,7 @@ package final class StorageDirectory: Sendable {
         if error.code != ENOENT { throw error }
     }
 
-    /// Returns when the names lie on the medium.
+    /// Returns when the names lie on the medium; on Darwin they may still lie in the drive's memory.
     package func synchronize() throws(SystemError) {
         try SystemError.check("synchronizing the directory") { fsync(descriptor.rawValue) }
     }

@@ -51,7 +51,7 @@ package final class StorageFile: Sendable {
         }
     }
 
-    /// Writes zeros up to `byteCount`, so that the file system has room for all of it from now on.
+    /// Writes zeros up to `byteCount`, so that a file system that writes in place has room for all of it from now on.
     package func fillWithZeros(_ byteCount: Int) throws(SystemError) {
         let block = min(byteCount, 256 << 10)
         let zeros = UnsafeMutableRawBufferPointer.allocate(byteCount: block, alignment: 16)

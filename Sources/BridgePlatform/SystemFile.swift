@@ -55,7 +55,7 @@ package final class SystemFile: Sendable {
 
     /// Whether a pipe has no name, such as the pipe of a shell's `<(…)`, opened by way of `/dev/fd`.
     ///
-    /// All such pipes are on one device of their own. If the writer of one is gone, a wait for another would never end.
+    /// All such pipes are on one device of their own. If the writer of such a pipe is gone, no other writer comes.
     private static func isAnonymous(_ status: stat) throws(SystemError) -> Bool {
         let other = try FileDescriptor.pipe()
         var anonymous = stat()
@@ -88,8 +88,7 @@ package final class SystemFile: Sendable {
         return (columns, rows)
     }
 
-    /// Calls `body` on the poller's thread when no process reads what is written any more; only a pipe shows that
-    /// before a write fails.
+    /// Calls `body` on the poller's thread, again and again, when no process reads any more what is written to a pipe.
     ///
     /// - Returns: The registration, to be cancelled; nil if the file is no pipe, or cannot be watched.
     package func whenReaderGoes(on poller: Poller, _ body: @escaping @Sendable () -> Void) -> Poller.Registration? {
@@ -145,7 +144,8 @@ package final class SystemFile: Sendable {
         if case .failed(let failure, _) = write(bytes) { throw failure }
     }
 
-    /// Returns when the written bytes lie on the medium, if the file is of a kind that has one.
+    /// Returns when the written bytes lie on the medium, if the file is of a kind that has one; on Darwin they may
+    /// still lie in the drive's memory.
     package func synchronize() throws(SystemFileError) {
         guard retryingInterrupted({ fsync(number) }) != 0 else { return }
         let failure = errno

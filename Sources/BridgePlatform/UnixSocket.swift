@@ -76,7 +76,7 @@ package enum UnixSocket {
 
     /// Sends no more: the peer reads what is on its way and then the end of the stream.
     ///
-    /// - Returns: `false` when the connection had ended already.
+    /// - Returns: `false` if the system refuses, as Darwin does when the connection has ended already.
     @discardableResult
     package static func shutdownWrite(_ socket: CInt) -> Bool {
         shutdown(socket, CInt(SHUT_WR)) == 0
@@ -90,7 +90,7 @@ package enum UnixSocket {
 
     /// Ends the connection in both directions and wakes the threads that wait in it; the number stays taken.
     ///
-    /// - Returns: `false` when the connection had ended already.
+    /// - Returns: `false` if the system refuses, as Darwin does when the connection has ended already.
     @discardableResult
     package static func shutdownBoth(_ socket: CInt) -> Bool {
         shutdown(socket, CInt(SHUT_RDWR)) == 0

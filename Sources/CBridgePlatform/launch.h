@@ -30,11 +30,12 @@ void cbp_report(const struct launch *launch, cbp_spawn_report found);
 /// Closes the box around this process, for good. Reports what the system lacks as left out, where the box allows that.
 cbp_spawn_report cbp_enter_box(const struct launch *launch);
 
-/// The part of every box that denies the process the rights of set-user-ID programs. The kernel takes filters and rules
-/// only after this part.
+/// The part of every box that denies the process the rights of set-user-ID programs. Without this part, the kernel
+/// takes filters and rules from the superuser alone.
 cbp_spawn_report cbp_refuse_new_privileges(const struct launch *launch);
 
-/// The part of a closed box that leaves the superuser few capabilities, most of them about files and users.
+/// The part of a closed box (one with file rules, or without network) that leaves the superuser few capabilities, most
+/// of them about files and users.
 cbp_spawn_report cbp_give_up_capabilities(void);
 
 /// The part of the box that Landlock enforces: which files the process can touch, and that it looks into no process

@@ -1,5 +1,6 @@
-// A worker's privileges in a box: none beyond those of its user. In a closed box the superuser keeps only the
-// capabilities in `kept`: those about files and users, and four that a server may need.
+// A worker's privileges in a box: none beyond those of its user. In a closed box (one with file rules, or without
+// network) the superuser keeps only the capabilities in `kept`: those about files and users, and four that a server may
+// need.
 
 #define _GNU_SOURCE
 

@@ -1,6 +1,7 @@
 // What a worker can reach, by Landlock. Files: a box gives rights to single files and to everything below directories;
-// the kernel refuses all else with EACCES. What is open already, such as the link and the pipes, stays open. Processes:
-// those of the box can look into, debug and signal each other, and no others. Before Linux 6.12 signals reach all.
+// the kernel refuses to read, list, execute, write, make, move or remove all else. It has no rule for a file's mode,
+// owner and times. What is open already, such as the link and the pipes, stays open. Processes: those of the box can
+// look into, debug and signal each other, and no others. Before Linux 6.12 signals reach all.
 
 #define _GNU_SOURCE
 
@@ -61,9 +62,9 @@ static const __u64 making_devices = LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCE
 static const __u64 of_files = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE
     | LANDLOCK_ACCESS_FS_TRUNCATE;
 
-/// What every program needs, and what tells no secrets: the system's programs and libraries, time zones, which
-/// processes and processors there are. Landlock by itself refuses what /proc says of another process beyond its name
-/// and state.
+/// What every program needs: the system's programs and libraries, time zones, which processes and processors there are.
+/// Landlock by itself keeps another process's memory and environment in /proc secret, but not its name, arguments,
+/// state, limits and mounts.
 static const char *const always_readable[] = {
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/ld.so.preload", "/etc/localtime",
     "/proc", "/sys/devices/system/cpu", "/dev/zero", "/dev/random", "/dev/urandom",

@@ -1,5 +1,5 @@
-// The guard: one process for all workers of a bridge. The kernel kills a worker when the bridge has gone. It does not
-// kill the worker's children: the guard knows them by their process group and mark. Each worker tells the guard of its
+// The guard: one process for all workers of a bridge. Linux kills a worker when the bridge has gone. It does not kill
+// the worker's children: the guard knows them by their process group and mark. Each worker tells the guard of its
 // group before its program begins. The guard outlives the bridge by a moment, in which it kills the groups.
 
 #define _GNU_SOURCE

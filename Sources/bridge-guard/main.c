@@ -1,5 +1,5 @@
-// bridge-guard: each bridge starts one. It waits for the end of the bridge's process, and then kills what is left of
-// the workers.
+// bridge-guard: a bridge starts one with its first worker, unless it runs without a guard. The guard waits for the end
+// of the bridge, and then kills what is left of the workers.
 
 #include "guard.h"
 

@@ -241,7 +241,8 @@ enum cbp_spawn_stage {
     /// The detail is a `cbp_box_limit`.
     cbp_stage_limit = 4,
     cbp_stage_privileges = 5,
-    /// The detail is what Landlock calls its version; 0 if there is no Landlock, or for lack of memory or descriptors.
+    /// The detail is what Landlock calls its version; 0 if there is no Landlock, or if memory or descriptors were short
+    /// for a rule.
     cbp_stage_files = 6,
     /// The detail is the path's place in the box, from 0.
     cbp_stage_path = 7,
@@ -265,8 +266,8 @@ typedef struct {
 } cbp_spawn_report;
 
 /// Starts a process with an empty signal mask, default actions for all signals and a process group of its own. On
-/// Linux it returns when the program has begun or the process has failed. Returns 0 or an error number; where the
-/// process failed, the number is 0 and the report says so.
+/// Linux, unless built with the thread sanitizer, it returns when the program has begun or the process has failed.
+/// Returns 0 or an error number; where the process failed, the number is 0 and the report says so.
 int cbp_spawn(int32_t *_Nonnull pid, const cbp_spawn_request *_Nonnull request);
 
 /// What a beginning process sends to the guard; on Linux together with a pidfd of its own.
