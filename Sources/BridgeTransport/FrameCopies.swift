@@ -20,7 +20,7 @@ final class FrameCopies: @unchecked Sendable {
     /// expensive.
     private static let keptBytes = 4 << 20
 
-    /// The length of a copy's memory is a multiple of this, so that a later copy fits in the place of an earlier one.
+    /// The length of a copy's memory is a multiple of this, so that a later copy often fits in an earlier one's place.
     private static let grainBytes = 64 << 10
 
     /// - Parameter mapping: a mapping of `memory`; nil to make one for the first event.

@@ -14,7 +14,7 @@ package struct LeftOutbox: Sendable {
     /// Reads the head page; nil if nothing was published into the memory, if no chunk is in use any more, or if the
     /// worker kept its outbox elsewhere.
     ///
-    /// - Throws: Why the page cannot be read; it may have anything in it.
+    /// - Throws: Why the page cannot be read. What a page says is not checked here.
     package init?(_ memory: MemoryFile) throws(SystemError) {
         var page = [UInt64](repeating: 0, count: OutboxLayout.headBytes / 8)
         let count = try page.withUnsafeMutableBytes { bytes in
@@ -128,8 +128,8 @@ extension Link {
         }
         lock.withLock {
             sinks.events = nil
-            // Not before: the calling thread must not wait for room at workers, which are not started yet. From now on
-            // no handler that returns has a peer to be told, and no timer runs for one.
+            // Not before: the sink waits for room at the workers if the stream was read to its end, and they are not
+            // started yet. From now on no handler that returns has a peer to be told, and no timer runs for one.
             ending.streamWasReadToEnd()
         }
         return found

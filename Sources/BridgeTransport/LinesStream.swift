@@ -103,8 +103,8 @@ final class LinesStream: ByteStream, @unchecked Sendable {
 
     /// The link reads on, so it has acted upon the hello.
     ///
-    /// What follows is for a worker that was accepted. A rejected worker may have written it before it could read the
-    /// reject, so it is dropped, and is no breach of the protocol.
+    /// What the worker has written after its hello counts only if the host has accepted the worker. A rejected worker
+    /// may have written it before it could read the reject, so it is dropped, and is no breach of the protocol.
     private func helloWasJudged() {
         helloBytes = nil
         isDropping = lock.withLock { isRejected }

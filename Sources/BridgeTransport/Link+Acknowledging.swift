@@ -196,8 +196,8 @@ extension Link {
 
     // MARK: - A moment later
 
-    /// For how many nanoseconds an acknowledgement may wait for a batch that leaves anyway, and handlers may keep a
-    /// link from being read.
+    /// For how many nanoseconds an acknowledgement may wait for a batch that leaves anyway; handlers may keep a link
+    /// from being read for about twice as long.
     private static let watchDelay: UInt64 = 2_000_000
 
     /// Starts the timer of ``LinkWatch``, which fires on the poller's thread.

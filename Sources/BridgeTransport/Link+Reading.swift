@@ -374,7 +374,7 @@ extension Link {
         // This cuts off no peer: by now the peer has left, or this side no longer reads what it sends.
         stream.close()
         lock.withLock { sinks.control }?.linkWasReadToEnd(self, end)
-        // The events that have arrived are handled before any event of the next incarnation.
+        // The handlers that wait in the strand run before any handler of the next incarnation's events.
         strand.close()
         // If the peer broke the protocol, or this side closed the link, nothing in the peer's outbox is recovered.
         if peerMemory.isToBeRecovered, let memory = stream.memory, end != .closed, !end.isViolation {

@@ -45,8 +45,8 @@ extension Link {
         }
     }
 
-    /// Whether this link, or one whose events it took on, has had events for the peer of which a journal has to hear,
-    /// or which have become dead letters or still may.
+    /// Whether this link, or one whose events it took on, has had an event of which a journal has to hear, or one that
+    /// has become a dead letter or still may become one.
     package var hasOwed: Bool { lock.withLock { sending.outbox.untold.isUsed } }
 
     /// Notes that events which the peer has had, over this link or an earlier one, may come again: from now on the peer
@@ -251,7 +251,7 @@ extension Link {
 }
 
 extension LinkEnd {
-    /// Why a peer that left no memory may have kept events that it had not sent; nil if it kept none.
+    /// Why a peer that left no memory may have kept events that it had not sent; nil if this side expects no loss.
     fileprivate var reasonToExpectLoss: String? {
         switch self {
         case .orderly(let goodbye):
@@ -259,7 +259,7 @@ extension LinkEnd {
             goodbye.isOrderly ? nil : "it broke off (\(goodbye.text)), and shared no outbox"
         case .endOfStream, .failed: "it ended without a goodbye, and shared no outbox"
         case .violation: "it broke the protocol, and what it had not sent was not read"
-        // This side closed the link, and expects no loss.
+        // This side closed the link.
         case .closed: nil
         }
     }

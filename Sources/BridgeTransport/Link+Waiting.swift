@@ -40,7 +40,8 @@ extension Link {
         lock.withLock { sending.gate.isPaused && isQuietNow && sending.keptBytes > limits.outboxHardBytes - bytes }
     }
 
-    /// How many events have gone either way so far: two equal readings mean that nothing moved between them.
+    /// How many events the outbox has taken and how many have arrived so far, as one sum: two equal readings mean that
+    /// no event came between them.
     package var activity: UInt64 {
         lock.withLock { activityNow }
     }

@@ -170,7 +170,8 @@ extension Link {
 
     /// Does the same as ``pump()`` with the lock held, and releases the lock.
     ///
-    /// - Parameter isBounded: whether the poller may write the rest; if not, this thread writes until nothing is left.
+    /// - Parameter isBounded: whether the poller may write the rest; if not, this thread writes until nothing is left
+    ///   or the stream takes no more.
     private func pumpAndUnlock(isBounded: Bool = true) {
         guard ending.isWritable, let stream, writer.begin() else {
             let isDemanded = waiters.isDemandAwaited

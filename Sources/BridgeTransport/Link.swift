@@ -6,10 +6,10 @@ import Synchronization
 
 /// One connection between a host and one incarnation of a worker or client, with the outbox of the events that leave.
 ///
-/// A link may be made before there is a stream: events put into its outbox leave once it is started on a stream. A link
-/// ends once. The next incarnation's link can take on what the peer had not settled when the link ended.
+/// A link may be made before there is a stream: the events in its outbox leave once it has a stream and the peer is
+/// ready. A link ends once. The next incarnation's link can take on what the peer had not settled when the link ended.
 ///
-/// A link has two halves. Writing, here and in `Link+Writing.swift`, runs on any thread that has something to send.
+/// A link has two halves. Writing, in `Link+Writing.swift`, runs on any thread that has something to send.
 /// Reading, in `Link+Reading.swift`, runs on a thread of its own. `lock` guards both halves. It is held neither during
 /// a system call that can block nor during a call of a sink or a waiter.
 package final class Link: @unchecked Sendable {
@@ -127,7 +127,7 @@ package final class Link: @unchecked Sendable {
         do {
             try PlatformThread.start(name: "link \(peerName)") { self.read(stream, with: reader) }
         } catch {
-            // The link is as it was before, and can be started with another stream.
+            // The link has no stream again, and can be started with another one.
             lock.withLock {
                 (self.stream, self.reader, sinks.control) = (nil, nil, nil)
                 peerMemory.forget()

@@ -14,9 +14,10 @@ package enum EventDisposition {
 
 /// Takes the events that a link brings, and what the peer says of this side's events.
 ///
-/// All calls come without a lock held, on the thread that reads the link. They come one after the other; but while a
-/// call is in slow handlers, another thread reads on and makes the next calls. For a peer that acknowledges nothing,
-/// `sawSettled` and `leftUnconfirmed` come on the thread that has written the events, or that reads at the link's end.
+/// All calls come without a lock held, on the thread that reads the link or recovers a left outbox. They come one after
+/// the other; but while a call is in slow handlers, another thread reads on and makes the next calls. For a peer that
+/// acknowledges nothing, `sawSettled` and `leftUnconfirmed` come on the thread that has written the events, or that
+/// reads at the link's end.
 package protocol LinkEventSink: AnyObject, Sendable {
     /// Events arrived; one of them is in hand.
     ///
@@ -84,7 +85,7 @@ extension LinkControlSink {
 
 /// The two sinks of a link, and memory for what one of them gets.
 struct LinkSinks {
-    /// Set while the link has a stream.
+    /// Set when the link is started.
     weak var control: (any LinkControlSink)?
     /// Nil before the handshake and after the end.
     var events: (any LinkEventSink)?

@@ -38,7 +38,7 @@ extension MemoryFile: OutboxSource {
     package static func forShelf() -> MemoryFile? { try? makeForReaders(byteCount: shelfBytes) }
 
     package func copy(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) -> Int {
-        // Reading memory cannot fail; should it fail, the reader finds nothing there.
+        // The read of a file on a disk may fail; then the reader finds nothing there.
         (try? read(at: offset, into: buffer)) ?? 0
     }
 }

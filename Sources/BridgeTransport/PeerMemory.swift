@@ -9,7 +9,7 @@ import BridgeProtocol
 struct PeerMemory {
     /// Takes large events out of the memory; nil if the peer shares none.
     private(set) var copies: FrameCopies?
-    /// What a worker has accepted, as its memory says; nil in a worker, and for a worker that shares no memory.
+    /// What a worker has accepted, as its memory says; nil in a worker, and for a worker whose memory is not mapped.
     private(set) var outbox: OutboxProgress?
     /// The worker's memory if it could become shorter, so that it is read by system calls only; otherwise nil.
     private(set) var unmapped: MemoryFile?
@@ -36,7 +36,7 @@ struct PeerMemory {
     /// The outbox has been read.
     mutating func wasRecovered(_ found: RecoveredOutbox) { self.found = found }
 
-    /// How many events the peer has accepted, as its memory says; nil if the peer shares no outbox.
+    /// How many events the peer has accepted, as its memory says; nil if no outbox of the peer is mapped.
     var accepted: UntrustedNumber? { outbox?.accepted }
 
     /// As ``accepted``, but also for memory that is not mapped; this may take a system call.

@@ -87,8 +87,8 @@ package final class NamedSocket: ListeningSocket, @unchecked Sendable {
 
     /// Makes the socket's file anew after it was removed; connected peers stay connected.
     ///
-    /// If another file has come there since, this leaves the file alone and throws, unless the file is a socket that no
-    /// process serves. Afterwards ``socket`` is another socket.
+    /// If another file has come there since, this leaves the file alone and throws, unless the file is a socket of this
+    /// user that no process serves. Afterwards ``socket`` is another socket.
     package func recreate() throws(NamedSocketError) {
         let (directory, claim) = lock.withLock { (self.directory, self.claim) }
         let there = try SocketDirectory.open(directoryPath, for: user, makes: true, socket: path)
