@@ -47,7 +47,7 @@ extension BridgeClient {
 
     /// Sends a signal to the process of a worker, and returns when the signal was sent.
     ///
-    /// A process that ends by the signal is started again as after a crash, and the crash counts.
+    /// An end by the signal counts as a crash, and the worker's restart type says whether another start follows.
     /// - Parameters:
     ///   - worker: the name of a worker, of one of a pool's members, or of a pool, which stands for all its members.
     ///   - signal: the number of a signal that has a name, on the host's system.

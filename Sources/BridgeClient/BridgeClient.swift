@@ -18,12 +18,12 @@ package import EventRouting
 /// own interest and its own outbox in the host.
 ///
 /// No supervisor watches a client, and nothing waits for it: a client that reads too slowly gets gaps, and a client
-/// that goes away is forgotten. When the host goes away, the client attaches again as soon as there is a host. It gives
-/// up if that host rejects it, or if another user's process serves the socket. On the publisher, ``HostLost`` reports
-/// the end of the link, and ``HostRegained`` the new link and which events the client may have missed.
+/// that goes away is forgotten. When the host goes away, the client tries to attach again, with pauses of 5 s at most.
+/// It gives up if a host rejects it, or if another user's process serves the socket. On the publisher, ``HostLost``
+/// reports the end of the link, and ``HostRegained`` the new link and which events the client may have missed.
 ///
-/// Handlers of events from the host run on a thread that reads the link, unless their subscription names another
-/// place. Any thread may use all members.
+/// Plain handlers of events from the host run on a thread of the link; other handlers run where their subscription
+/// says. Any thread may use all members.
 public final class BridgeClient: Sendable {
     let core: ClientCore
 

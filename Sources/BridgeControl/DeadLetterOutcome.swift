@@ -19,7 +19,7 @@ public struct DeadLetterOutcome: Sendable, Hashable, Codable {
     public var letter: UInt64
     /// The kind of outcome.
     public var kind: Kind
-    /// The process that the event was for: a worker, or `host`; nil if the host knows nothing of the letter.
+    /// The process that the event was for: a worker, or `host`; nil if the host does not say, as for an unknown letter.
     public var worker: String?
     /// Why the command was refused, or the event was refused again, as a sentence; nil without a refusal.
     public var refusal: String?

@@ -28,7 +28,7 @@ public struct ReplayOutcome: Sendable, Hashable, Codable {
 
         /// The kind of result.
         public var kind: Kind
-        /// Why the event was not handled, as a sentence; nil if it was.
+        /// Why the worker has refused the event, or is unavailable, as a sentence; nil for the other kinds.
         public var reason: String?
 
         /// Makes a result.

@@ -18,7 +18,7 @@ public struct BridgeError: Error, Sendable, Hashable, CustomStringConvertible {
         case workerNotReady
         /// A worker was not replaced; the description says why.
         case notReplaced
-        /// The bridge is in the wrong state for the call: it was started before, does not run yet, or has ended.
+        /// The call came at the wrong time: the bridge was started before, does not run yet, is ending or has ended.
         case wrongState
         /// The control socket cannot be made or taken: for example, its path is unsafe, or another process serves it.
         case control

@@ -29,7 +29,7 @@ extension BridgeHost {
     /// - Parameter limit: how long the shutdown may wait until all events that are on their way are handled.
     /// - Returns: What was left unhandled.
     /// - Throws: What ``start()`` throws, after the workers that this call has started were shut down. ``BridgeError``
-    ///   if another call of this function already catches these signals: then nothing was started.
+    ///   if the signals cannot be caught, for example because another call catches them: then nothing was started.
     @discardableResult
     public func runUntilSignalled(drainingWithin limit: Duration = .seconds(5)) async throws -> ShutdownReport {
         let (stream, requests) = AsyncStream.makeStream(of: Int.self)

@@ -23,10 +23,10 @@ public import Supervision
 /// says, and sends again the events that the worker had not acknowledged. If a worker crashes over one event again and
 /// again, the bridge keeps that event in ``deadLetters`` instead.
 ///
-/// Handlers of events from a worker run on the thread that reads that worker's link, unless their subscription names
-/// another place. Handlers of the bridge's reports run on a thread of their own: a slow handler holds up only other
-/// reports, and calls that lead to reports. Such a call returns when its reports are delivered, or when one handler of
-/// a report has taken five seconds. Any thread may use all members.
+/// Plain handlers of events from a worker run on a thread of that worker's link; other handlers run where their
+/// subscription says. Plain handlers of the bridge's reports run on a thread of their own: a slow one holds up
+/// only other reports, and calls that lead to reports. Such a call returns when its reports are delivered, or when one
+/// handler of a report has taken five seconds. Any thread may use all members.
 public final class BridgeHost: Sendable {
     let core: HostCore
     let attached: AttachedClients?
@@ -248,8 +248,8 @@ public final class BridgeHost: Sendable {
         return ShutdownReport(core.leftovers)
     }
 
-    /// Returns when all workers have ended for good, by ``shutdown(drainingWithin:)`` or by the automatic shutdown of
-    /// the bridge.
+    /// Returns when all workers have ended for good, by ``shutdown(drainingWithin:)``, ``escalateShutdown()`` or the
+    /// automatic shutdown of the bridge.
     ///
     /// A bridge that was shut down without a start has stopped, too. Use this in a program that lives as long as its
     /// significant workers do. The program still calls ``shutdown(drainingWithin:)`` afterwards, whose report says how
@@ -292,7 +292,7 @@ public final class BridgeHost: Sendable {
         for index in core.indices(of: worker).reversed() { core.stopWorker(index) }
     }
 
-    /// Whether ``stop(_:)`` has stopped a worker that a request may still start again; false once the bridge ends.
+    /// Whether a caller or a client has stopped a worker that a request may start again; false once the bridge ends.
     package var hasStoppedWorkers: Bool { core.hasStoppedOnRequest }
 
     /// Returns when nothing is on its way.

@@ -99,7 +99,7 @@ public struct ControlSocket: Sendable, Hashable {
     var link: LinkLimits {
         var limits = LinkLimits()
         limits.outboxBytes = outbox
-        // Only events that the client has handled take more than the limit, until all before them are handled too.
+        // A handled event stays until all before it are handled; only such events, or one large one, pass the limit.
         limits.outboxHardBytes = outbox * 2
         // The defaults of `WorkerLimits`; for clients they cannot be changed.
         limits.interestNames = 4_096

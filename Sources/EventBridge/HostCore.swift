@@ -235,7 +235,7 @@ final class HostCore: @unchecked Sendable {
     /// Whether the end was requested, or the automatic shutdown has begun.
     var isEnding: Bool { router.hasClosedIntake || lock.withLock { stopping != .notRequested } }
 
-    /// Whether the workers' start was requested; once the intake is closed, it is not requested any more.
+    /// Whether the host has requested the workers' start, which it does no more once the intake is closed.
     var isStartRequested: Bool {
         lock.withLock { if case .outstanding = startRequest { false } else { true } }
     }

@@ -119,15 +119,15 @@ extension WorkerExited.Outbox {
 /// A worker has ended, and events that it had published are gone, or may be.
 ///
 /// The host publishes this at most once for a start of the worker, before its ``WorkerExited``, and only if events are
-/// or may be gone. Events in the outbox of a worker that uses this package arrive, unless the outbox is damaged. In its
-/// own start, a host also publishes this for each worker that was killed with an earlier host, if the worker's outbox
-/// beside the journal cannot be read to its end.
+/// or may be gone. Events in a worker's shared outbox arrive, unless the outbox is damaged or the worker has broken the
+/// protocol. In its own start, a host also publishes this for each worker that was killed with an earlier host, if the
+/// worker's outbox beside the journal cannot be read to its end.
 public struct EventsLost: DomainEvent, SelfReport {
     /// The worker's name.
     public let worker: String
     /// The incarnation of the worker's start, as in the ids of its events.
     public let incarnation: UInt64
-    /// How many of the worker's events had arrived, counted from its start.
+    /// How many of the worker's events had arrived, counted from its start; 0 for a worker of an earlier host.
     public let after: UInt64
     /// How many events are gone, as `WorkerStatistics` counts them; nil if the number, perhaps 0, is not known.
     public let count: UInt64?
@@ -195,8 +195,8 @@ public struct WorkerOutput: DomainEvent, SelfReport {
 
 /// A worker has printed more than ``WorkerLimits/output`` lets pass, and the host has left out the rest.
 ///
-/// The host publishes this at most once a second, and at the worker's end. The worker notices nothing: it never waits
-/// for the reader of its output.
+/// The host publishes this at most once a second, and at the worker's end. The worker notices nothing: the host reads
+/// what it leaves out, too.
 public struct WorkerOutputDropped: DomainEvent, SelfReport {
     /// The worker's name.
     public let worker: String

@@ -22,7 +22,7 @@ struct ReplayBatch: Sendable {
     let peer: Peer
     /// The index of the worker among all workers of the host.
     let index: Int
-    /// The command's own identity; nil if the host's own process gave it.
+    /// The identity of the command, which names the process that gave it; nil if that is not known.
     let requester: EventID?
     /// Whether the requester's replay to the worker goes on behind these events.
     let hasMore: Bool

@@ -2,8 +2,8 @@ import BridgePlatform
 
 /// Prints on standard error the workers' lines that nothing subscribes to, each after the worker's name.
 ///
-/// Printing waits for no reader: what standard error does not take at once is left out. Of a line that is taken in
-/// part, the rest is left out.
+/// Printing waits for no reader, except where ``UnwaitedOutput`` says so: what standard error does not take at once is
+/// left out. Of a line that is taken in part, the rest is left out.
 final class UnclaimedOutput: @unchecked Sendable {
     // Sendable: only the poller's thread, which reads all output of workers, touches it.
 

@@ -17,9 +17,10 @@ import Supervision
 ///
 /// The members are workers of their own, named `render.1` to `render.4`: each is started, watched and restarted by
 /// itself, and has its own entry in ``BridgeHost/statistics`` and ``BridgeHost/status``. Each event that the
-/// specification subscribes to goes to exactly one member, unless it is for every member. Events with equal keys go to
-/// the same member, in order, even if they have different types, and also across its restarts. The key and the number
-/// of members alone decide which member that is, so it is the same in every run.
+/// specification subscribes to goes to exactly one member, unless it is for every member. If a member publishes an
+/// event that is for one member, no other member gets it. Events with equal keys go to the same member, in order, even
+/// if they have different types, and also across its restarts. The key and the number of members alone decide which
+/// member that is, so it is the same in every run.
 public struct WorkerPool: Sendable, Hashable {
     /// How many workers run.
     public var members: Int
@@ -91,9 +92,9 @@ public struct PoolKey: Sendable, Hashable {
 
     /// Finds the member by the value of the event's field of this name.
     ///
-    /// The host looks for the field at the top level of the encoded event. Integers are equal by value, CBOR texts of
-    /// definite length by their bytes, and all other values by their encoding. All events without the field, or with
-    /// null in it, go to one and the same member; `EventKeyMissing` says so once for each event name.
+    /// The host looks for the field at the top level of the encoded event. Integers are equal by value, CBOR texts and
+    /// byte strings of definite length by their bytes, and all other values by their encoding. All events without the
+    /// field, or with null in it, go to one and the same member; `EventKeyMissing` says so once for each event name.
     public static func field(_ name: String) -> PoolKey { PoolKey(kind: .field(name)) }
 
     /// Chooses the member with the fewest waiting events, among the members that are not given up or stopped.

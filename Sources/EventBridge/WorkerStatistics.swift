@@ -47,7 +47,7 @@ public struct EventCounts: Sendable, Hashable {
     public let unwanted: UInt64
     /// Events that were sent to a worker that acknowledges nothing: the host does not know what became of them.
     public let unconfirmed: UInt64
-    /// Events that could not be decoded, were invalid, or whose handler threw.
+    /// Events that could not be decoded, were invalid or forbidden, broke the protocol, or whose handler threw.
     public let refused: UInt64
     /// Events that were left out because a later one took their place, by the policy `OverflowPolicy.latest(by:)`.
     public let coalesced: UInt64

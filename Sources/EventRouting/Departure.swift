@@ -19,7 +19,7 @@ struct Departure: HeldEvent {
     var losses: [Topic.Loss] = []
     /// The ledger of a publisher that waits, which gets the first loss as its error; nil if no publisher waits.
     ///
-    /// Every other loss is announced, unless it is kept as a dead letter.
+    /// Every other loss is announced. Neither is done for a loss that is kept as a dead letter.
     var receipts: ReceiptLedger?
     /// Whether one of the links was busy when it got the event; then all count as busy.
     ///
@@ -99,7 +99,7 @@ struct Departure: HeldEvent {
         SparePlaces.giveBack(&places)
     }
 
-    /// Puts the event into the outboxes of these peers and holds it there, up to the first peer that needs more for it.
+    /// Puts the event into the peers' outboxes and holds it there, up to a peer that has policies or does not take it.
     ///
     /// If room was reserved, the event has a place at each peer already, in the same order.
     ///

@@ -40,8 +40,8 @@ extension EventRouter {
 
     /// Announces that a peer has refused an event, and keeps the event as a dead letter if this process keeps any.
     ///
-    /// An operator here that waits for the event is told instead. If a publisher here waits for it, that is decided
-    /// when the wait ends: the publisher is told of one failure. For an attached peer nothing is kept.
+    /// An operator here that waits for the event is told instead. If a publisher here waits, the end of its wait
+    /// decides: a refusal of which it was told is neither announced nor kept. For an attached peer nothing is kept.
     ///
     /// - Parameter isOwed: whether a journal has to hear what becomes of the event.
     /// - Returns: Whether the journal hears of the event without the caller: from a dead letter, or when it is decided

@@ -76,8 +76,8 @@ extension EventRouter: InterestObserver {
         }
     }
 
-    /// Forgets what a peer asked for beyond its specification: the peer is down until an event of its specification
-    /// comes.
+    /// Forgets what a peer asked for beyond its specification: the peer is down, or is being removed, and its next
+    /// process, if there is one, asks anew.
     package func forgetInterest(of peer: Peer) {
         let hadAny = lock.withLock {
             defer { peer.interest.present?.asked = [] }

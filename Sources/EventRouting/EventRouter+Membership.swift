@@ -26,8 +26,8 @@ extension EventRouter {
         lock.withLock { for peer in gone { peer.leave(but: selfReports) } }
     }
 
-    /// Forgets a peer that is gone for good, and keeps its unhandled events as dead letters; announces the events for
-    /// which there is no room.
+    /// Forgets a peer that is gone for good, and keeps its unhandled events as dead letters, without self-reports and
+    /// replayed events; announces the events for which there is no room.
     package func retire(_ peer: Peer) {
         remove(peer)
         let hadOwed = peer.link.hasOwed

@@ -18,7 +18,7 @@ extension EventRouter {
         losses.add(event: event.name, id: event.context.id, link: peer.peerName, reason: reason)
     }
 
-    /// Takes a peer's report of missing events, and passes it on to all receivers that would have got the events.
+    /// Takes a peer's report of missing events, and passes it on to all receivers that could have got the events.
     func gapReceived(_ frame: GapFrame, from peer: Peer, over link: Link) throws {
         let name: String
         switch frame.name {

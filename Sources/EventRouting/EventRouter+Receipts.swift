@@ -56,7 +56,7 @@ extension EventRouter {
         for event in events { replays.settled(event, at: peer.peerName, .handled) }
     }
 
-    /// Gives a waiting publisher the receipt that a peer will no longer send.
+    /// Gives a waiting publisher a receipt in the name of a peer, which sends none or sends its own later.
     ///
     /// - Parameter whenDecided: given for a refusal; called if a publisher in this process waits, now or when its wait
     ///   has ended.

@@ -24,7 +24,7 @@ package final class EventRouter: @unchecked Sendable {
     let recoveryGate = RecoveryGate()
     let backlogs = BacklogWaits()
     private let isIntakeClosed = Atomic<Bool>(false)
-    /// Sees every event that passes.
+    /// Sees each event that comes from a peer or is published here; replayed and redelivered events do not pass it.
     package let tap: (@Sendable (PassingEvent) -> Void)?
     /// Whether the tap also sees events of this process that no peer wants.
     let tapsUnwanted: Bool
@@ -200,7 +200,8 @@ package final class EventRouter: @unchecked Sendable {
 
     /// Works out which peers get the events of a new name: the peers that want everything want this name too.
     ///
-    /// Called for each event, because the thread that made the name's topic may not have called this yet.
+    /// Called for each run of a peer's events, and for each event that is published under a name instead of a type: the
+    /// thread that made the name's topic may not have called this yet.
     func ensureTargets(of topic: Topic) {
         if !topic.hasTargets { updateTargets(of: [topic]) }
     }

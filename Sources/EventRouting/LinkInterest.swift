@@ -7,7 +7,7 @@ import DomainEvents
 /// Guarded by the router's lock.
 final class LinkInterest {
     let link: Link
-    /// The names that the peer wants besides its specification.
+    /// The names that the peer has asked for, those of its specification among them.
     var asked: Set<EventName> = []
     /// The numbers of the names that the peer was asked for.
     var announced: Set<UInt64> = []

@@ -118,7 +118,7 @@ final class PooledTargets: Sendable {
     func targets<E: DomainEvent>(of event: E, _ payload: UnsafeRawBufferPointer, isPublished: Bool) -> [Peer] {
         targets(isPublished: isPublished, except: nil) { key in
             guard case .found(let finder) = key, finder.eventType == E.self else { return self.place(key, payload) }
-            // `TypedKeyFinder` is the only kind of finder, and its event type was checked.
+            // Outside of tests, `TypedKeyFinder` is the only kind of finder, and its event type was checked.
             return unsafeDowncast(finder, to: TypedKeyFinder<E>.self).place(ofEvent: event)
         }
     }

@@ -60,8 +60,8 @@ final class Settlement: @unchecked Sendable {
         self.receipt = receipt
         openParts = crowded.count + 1
         for peer in crowded {
-            // The wait for room closes no circle, because handlers always return. The wait for the backlog could, so
-            // `backlogs` checks it.
+            // The wait for room closes no circle, because no call in a handler waits for room. The wait for the backlog
+            // could, so `backlogs` checks it.
             peer.whenRoom { backlogs.wait(origin, for: peer) { self.finishPart() } }
         }
     }

@@ -26,7 +26,7 @@ extension Topic {
         var peerName: String { peer.peerName }
     }
 
-    /// Puts an event into the outboxes of all peers that want it, or of none.
+    /// Puts an event into the outboxes of all peers that want it; if one of them keeps no room for it, none gets it.
     ///
     /// - Parameters:
     ///   - ifThereIsRoom: whether no peer gets the event if waiting has begun at one of them.
