@@ -11,8 +11,9 @@ extension CBORError {
 
     /// The ``field`` that an error's ``sentenceOfValue`` names; nil for any other text.
     ///
-    /// A refusal from another process has only the sentence. A path with a space in it is not found. Nor is a path
-    /// after a reason that a type's own code gave: a word of the reason could be taken for a path.
+    /// A refusal from another process has only the sentence. A path with a space in it is not found, unless the space
+    /// is in the name of the missing key. Nor is a path found after a reason that a type's own code gave: a word of the
+    /// reason could be taken for a path.
     package static func field(named sentence: String) -> String? {
         guard sentence.hasSuffix("."), sentence.utf8.count <= longestSentence,
             let kind = kinds.first(where: { sentence.hasPrefix($0.begin) })
@@ -38,7 +39,7 @@ extension CBORError {
     /// The text between a mistake and its path.
     private static let place = " at "
 
-    /// The longest sentence that is searched, in bytes: a refusal has at most 1,024 characters of up to four bytes.
+    /// The longest sentence that is searched, in bytes: a link sends at most 1,024 scalars, of up to four bytes each.
     private static let longestSentence = 4_096
 
     /// The beginnings of sentences that name a place in a value, and the text after the name of a missing key or index.

@@ -1,4 +1,4 @@
-/// Passing over whole items while checking that every byte of them is well-formed.
+/// Passing over whole items: the first time with a check that every byte of them is well-formed.
 extension CBORReader {
     /// Passes over the next item and checks it to the last byte: lengths, chunks, breaks, reserved and simple values,
     /// UTF-8, nesting, the number of items, and that no map has a key twice (``MapKey`` says which keys are the same).

@@ -1,8 +1,8 @@
 /// The working memory of one decoding: the bytes, and the cursors into the maps being read.
 ///
 /// Each container that the session keeps has a cursor of its own. All other containers of one level of recursion share
-/// one cursor, which only makes searches shorter: a container whose cursor another container has used since sets the
-/// cursor up anew. So a caller may hold several containers and read them in any order.
+/// one cursor. A cursor only makes searches shorter: a container sets the shared cursor up anew if another container
+/// has used it meanwhile. So a caller may hold several containers and read them in any order.
 final class DecodingSession {
     let input: DecodingInput
     @exclusivity(unchecked) private(set) var isBusy = false

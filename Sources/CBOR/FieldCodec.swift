@@ -20,7 +20,7 @@ struct FieldCodec: @unchecked Sendable {
     let levels: Int
     /// Whether `write` uses the session; the session must then have been begun.
     var needsSession = false
-    /// The type, if it is so common that the field table writes and reads it without calling the codec.
+    /// The type, if it is so common that the field table usually writes and reads it without calling the codec.
     var kind = Kind.other
 
     enum Kind {

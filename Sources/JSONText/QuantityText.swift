@@ -9,7 +9,8 @@ struct QuantityText {
     private(set) var decimals = 0
     let unit: String
 
-    /// Reads a quantity; nil if there are no digits, if 64 bits do not hold them, or if the text is too long.
+    /// Reads a quantity; nil if digits are missing at the beginning or after a point, if 64 bits do not hold them, or
+    /// if the text is too long.
     init?(_ text: String) {
         let bytes = Array(text.utf8)
         guard bytes.count <= Self.longest else { return nil }

@@ -15,9 +15,9 @@ package struct NoteRecord {
     private let time: UInt64
     /// The shortened name of the receiver's pool, empty if it has none; nil if the note names no receiver.
     private let pool: String?
-    /// The numbers of settled events; none in other notes.
+    /// The numbers of the events in a note of settled events; empty in a note of any other kind.
     private let ranges: ArraySlice<ClosedRange<UInt64>>
-    /// What follows the pool in other notes.
+    /// What follows the pool in a note of any other kind; empty in a note of settled events.
     private let rest: [UInt8]
 
     /// How many bytes a text in a note has at most.

@@ -28,7 +28,7 @@ package final class PlainRecords: @unchecked Sendable {
     ///   - owed: the receivers that the events are owed to.
     package init(name: String, like context: BorrowedContext, owed: [OwedReceiver]) throws(EventRecord.Mistake) {
         let (cause, root) = (context.cause?.source, context.spelledRoot?.source)
-        // The root has another number than the cause and the event, or the record would not state it.
+        // The number of this root differs from that of the cause and the event, or the record would not state the root.
         let blank = BorrowedContext(
             source: context.source,
             number: 0,
@@ -55,7 +55,8 @@ package final class PlainRecords: @unchecked Sendable {
 
     deinit { head.deallocate() }
 
-    /// The record of a plain event; nil if the event is not like these, or its payload is too long for the format.
+    /// The record of a plain event of the same name; nil if its sources or its receivers are not those of these events,
+    /// or if its payload is too long for the format.
     package func record(of context: BorrowedContext, owed: [OwedReceiver], payloadBytes: Int) -> EventRecord? {
         guard context.source.toOpaque() == source, context.cause?.source.toOpaque() == cause,
             context.spelledRoot?.source.toOpaque() == root, owed == self.owed,

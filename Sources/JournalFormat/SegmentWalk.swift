@@ -48,7 +48,7 @@ package struct SegmentWalk {
         while true {
             let left = limit - offset
             let rest = UnsafeRawBufferPointer(rebasing: window[start...])
-            // The rest has no room for a record.
+            // Without room for another record, and after the end record, the walk is over.
             guard left >= RecordLayout.headBytes, !isOver else {
                 guard unreadableSince != nil, left > 0 else { return end() }
                 guard rest.count >= left else { return .needsBytes(left) }
@@ -141,7 +141,7 @@ package struct SegmentWalk {
         guard let begin = unreadableSince else { return .end(isOver ? .closed : .full) }
         unreadableSince = nil
         offset = begin
-        // A torn end begins with a byte that is not zero, so `tornEnd` lies behind its beginning.
+        // A torn end begins with a length that is not 0, so `tornEnd` lies behind its beginning.
         return .end(beginsWithZero ? .open : .torn(byteCount: tornEnd - begin))
     }
 }
