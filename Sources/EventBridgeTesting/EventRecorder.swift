@@ -9,8 +9,9 @@ import Locks
 /// let provisioned = try await recorder.next(BoxProvisioned.self)
 /// ```
 ///
-/// The recorder records on the publishing thread, before any handler is called. So the event is recorded when `publish`
-/// returns. The recorder stops when it is released.
+/// The recorder records on the publishing thread, before the handlers on this thread. So an event is recorded when
+/// `publish` returns. If a handler publishes the event, it is recorded when the outermost `publish` returns; if a
+/// transaction holds the event, when the transaction ends. The recorder stops when it is released.
 public final class EventRecorder: Sendable {
     /// The publisher whose events the recorder keeps.
     public let publisher: EventPublisher

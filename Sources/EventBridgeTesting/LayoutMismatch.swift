@@ -11,7 +11,7 @@ public import DomainEvents
 /// #expect(try layoutMismatch(of: BoxProvisioned(boxID: 1, label: "one")) == nil)
 /// ```
 ///
-/// - Returns: A sentence that names the first field that differs.
+/// - Returns: A sentence that names the first field that differs, or says that the numbers of fields differ.
 /// - Throws: Errors of encoding or decoding the event through `Codable`, and errors of the layout's initializer.
 public func layoutMismatch<E: LaidOutEvent>(of event: E) throws -> String? {
     try PayloadCoder<E>().mismatch(for: event)

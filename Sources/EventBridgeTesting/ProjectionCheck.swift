@@ -65,7 +65,7 @@ public enum ProjectionCheck {
 
     private struct EndOfRun: Error {}
 
-    /// Runs the code once for each of its steps, and returns the steps at which ending the run changed the result.
+    /// Ends one run of the code at each of its steps, and returns the steps at which this changed the result.
     ///
     /// - Parameters:
     ///   - isolation: the actor on which the closures run; the caller's by default.

@@ -87,7 +87,8 @@ final class RecordedEvents: EventObserver, @unchecked Sendable {
         resume?()
     }
 
-    /// Calls `answer` at once if the event is there, else when the event comes or the wait is given up.
+    /// Calls `answer` at once if the event is there or the wait has failed already, else when the event comes or the
+    /// wait is given up.
     func take<E: DomainEvent>(
         _ type: E.Type,
         named name: String,

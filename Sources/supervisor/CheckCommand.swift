@@ -5,7 +5,7 @@ import EventBridge
 import Journal
 import SupervisorConfiguration
 
-/// `supervisor check`: reports every mistake of a configuration.
+/// `supervisor check`: reports the mistakes of a configuration; a mistake in the syntax hides the others.
 struct CheckCommand {
     let configuration: String
 

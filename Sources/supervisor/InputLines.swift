@@ -1,7 +1,7 @@
 import DomainEvents
 import Locks
 
-/// Remembers an event's line number in the input for as long as a worker may still refuse the event.
+/// Remembers the line numbers of the newest events of the input, which workers may still refuse.
 final class InputLines: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 

@@ -37,7 +37,7 @@ final class ReloadRequests: @unchecked Sendable {
         return isTaken
     }
 
-    /// Answers all requests that wait together, and goes on with later ones; returns only after the task is cancelled.
+    /// Answers together all requests that wait, and goes on with later ones; returns only after the task is cancelled.
     ///
     /// - Parameters:
     ///   - body: gets the events that wait for an answer.

@@ -10,10 +10,11 @@ import Synchronization
 ///
 /// ```swift
 /// try await BridgeSimulation(seeds: 200).run { world in
-///     let host = try await world.start(workers: [
+///     let publisher = EventPublisher()
+///     try await world.start(publisher, workers: [
 ///         InMemoryWorker("canvas", subscribes: [BoxOrdered.self]) { publisher in [ … ] }
 ///     ])
-///     for number in 1...100 { try await world.publisher.send(BoxOrdered(number)) }
+///     for number in 1...100 { try await publisher.send(BoxOrdered(number)) }
 ///     try await world.rest(within: .seconds(60))
 /// }
 /// ```
@@ -66,7 +67,7 @@ public struct BridgeSimulation: Sendable {
     ///
     /// - Throws: ``SimulationFailure`` for the first seed whose run failed: `body` threw, an invariant did not hold,
     ///   nothing could go on, or the run did not end. `SimulationError` if a condition of `sometimes` held in no run,
-    ///   if in ten runs or more no fault met an event, or if the choices of `EVENT_BRIDGE_CHOICES` fail no more.
+    ///   if in ten runs or more no fault met an event, or if `EVENT_BRIDGE_CHOICES` has no choices that still fail.
     @discardableResult
     public func run(
         _ body: @escaping @Sendable (SimulationWorld) async throws -> Void

@@ -3,9 +3,9 @@ import EventBridge
 
 /// What has become of each event for each worker of one host.
 ///
-/// An accepted event has one fate: its worker has acknowledged or refused it, it is a dead letter, it was dropped or
-/// coalesced, or it is left over with its worker. The ids are read from the frames on the streams, the counts come from
-/// the host; ``mistake(in:of:letters:)`` compares ids and counts.
+/// An accepted event has one fate: its worker has acknowledged or refused it, it is a dead letter without a refusal, it
+/// was dropped or coalesced, or it is left over with its worker. The ids are read from the frames on the streams, the
+/// counts come from the host; ``mistake(in:of:letters:)`` compares ids and counts.
 struct FateRecord {
     /// A gap that a worker has got in place of dropped events.
     struct PassedGap {
@@ -98,7 +98,7 @@ struct FateRecord {
 
     // MARK: - At rest
 
-    /// Checks that no event has two fates, and that the host's counts of each fate agree with the frames.
+    /// Checks that no acknowledged event is a dead letter or was dropped, and the host's counts against the frames.
     ///
     /// - Parameters:
     ///   - books: the host's counts for a worker while none of its acknowledgements or refusals is on its way.

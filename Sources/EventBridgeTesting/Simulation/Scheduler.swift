@@ -87,7 +87,7 @@ final class Scheduler: @unchecked Sendable {
 
     // MARK: - From outside
 
-    /// Runs the tasks of the host's process, with `body` as its first thread; returns when the world has ended.
+    /// Runs the world, with `body` on the first thread of the host's process; returns when the world has ended.
     ///
     /// The caller is a thread outside the world.
     func run(_ body: @escaping @Sendable () -> Void = {}) -> End {

@@ -1,6 +1,6 @@
 /// The failure of a run of a simulation.
 public struct SimulationFailure: Error, Sendable, CustomStringConvertible {
-    /// The seed that gives the same run again.
+    /// The seed whose run failed; only ``choices`` repeats the shrunk run, which this failure describes.
     public let seed: UInt64
     /// Why the run failed, in a sentence.
     public let reason: String

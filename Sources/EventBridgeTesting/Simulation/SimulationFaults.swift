@@ -10,19 +10,19 @@ public struct SimulationFaults: OptionSet, Sendable, Hashable {
         self.rawValue = rawValue
     }
 
-    /// Processes take up to two seconds to start.
+    /// Workers take up to two seconds to start.
     public static let lateStarts = SimulationFaults(rawValue: 1 << 0)
-    /// Processes end at any step, by a signal.
+    /// Workers and clients end at any step, by a signal.
     public static let crashes = SimulationFaults(rawValue: 1 << 1)
-    /// Processes stand still for up to ten seconds, and then go on.
+    /// Workers and clients stand still for up to ten seconds, and then go on.
     public static let stops = SimulationFaults(rawValue: 1 << 2)
     /// The host notices the end of a process late: its exit, the end of its stream, or both.
     public static let lateExits = SimulationFaults(rawValue: 1 << 3)
-    /// Streams carry a few bytes at a time, so frames come in pieces.
+    /// Streams carry no more than 4,095 bytes at a time, and often far fewer, so frames come in pieces.
     public static let splits = SimulationFaults(rawValue: 1 << 4)
     /// Bytes on a stream arrive late.
     public static let delays = SimulationFaults(rawValue: 1 << 5)
-    /// A stream's buffer holds little, so writers find no room.
+    /// A stream's buffer may hold as little as 128 bytes, so writers find no room.
     public static let narrowStreams = SimulationFaults(rawValue: 1 << 6)
 
     /// The process of a ``SimulatedHost`` ends at any step, and is started again.
@@ -31,7 +31,7 @@ public struct SimulationFaults: OptionSet, Sendable, Hashable {
     public static let slowReaders = SimulationFaults(rawValue: 1 << 8)
     /// The wall clock is set forward and back, and the whole machine stands still for up to 30 seconds.
     public static let clockJumps = SimulationFaults(rawValue: 1 << 9)
-    /// Processes end by themselves at any step, with any status but 78, which asks for no restart.
+    /// Workers and clients end by themselves at any step, with any status but 78, which asks for no restart.
     public static let exits = SimulationFaults(rawValue: 1 << 10)
 
     /// Everything works as it should.

@@ -4,7 +4,7 @@ import EventBridge
 extension SimulationWorld {
     /// Ends all faults, and returns when nothing is on its way in any host (see `BridgeHost.waitUntilIdle()`).
     ///
-    /// - Throws: ``SimulationError`` if the world is not at rest within `limit`, or if a check of a host fails.
+    /// - Throws: ``SimulationError`` if a host is not at rest within `limit`, or if a check of a host fails.
     public func rest(within limit: Duration) async throws {
         core.calm()
         try await wait(limit) { [self] in for program in programs { await program.waitUntilRunning() } }

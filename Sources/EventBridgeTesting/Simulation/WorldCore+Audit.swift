@@ -71,7 +71,7 @@ extension WorldCore {
         return auditFates(of: host)
     }
 
-    /// Checks that each accepted event has one fate.
+    /// Checks the host's counts and dead letters against what its workers have settled.
     private func auditFates(of host: Host) -> String? {
         let seen = host.launcher.fates.count
         let (books, letters) = (host.bridge.statistics, host.bridge.deadLetters)

@@ -6,8 +6,8 @@ import JSONText
 ///
 /// Each started process has a track for each of its threads. The track shows the turns in which the thread had the
 /// baton. A turn contains the events that the thread published and those that arrived on it. Arrows lead from where an
-/// event was published to where it arrived, and from there to its effects. Each other line of the story, such as a
-/// fault, is an instant across all tracks.
+/// event was published to where it arrived, and from there to its effects. Each line of the story that is not about an
+/// arrival, such as a fault, is an instant across all tracks.
 struct WorldTimeline {
     /// The passage of an event through a process's router: the process publishes the event, or the event arrives in it.
     struct Passage: Sendable {
