@@ -90,7 +90,7 @@ struct CustodyLedger: Sendable {
         }
     }
 
-    /// Ends the debts of a range of events, which comes from a file and may be of any length.
+    /// Ends the debts of a range of events; the range may come from a file, and have any length.
     private mutating func end(_ source: EventSource, _ range: ClosedRange<UInt64>, of receiver: NotedReceiver) {
         queue.end(source, range) { $0.ends(at: receiver, asLetter: false) }
         if entries.isEmpty { return }

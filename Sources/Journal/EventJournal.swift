@@ -12,15 +12,16 @@ import JournalFormat
 /// }
 /// ```
 ///
-/// - A recorded event is in the journal before a subscriber gets it, here or in another process. Outside transactions,
-///   it is there before `publish` returns, too. In a host, this also holds for the events of workers.
-/// - If one `publish` returns before another begins, both outside transactions, the journal has their events in order.
+/// - A recorded event of this process is in the journal before a subscriber gets it, here or in another process.
+///   Outside transactions, it is there before `publish` returns, too. A host records another process's event before it
+///   passes the event on.
+/// - If one `publish` here returns before another begins, both outside transactions, the journal keeps their order.
 /// - A reader gets every event once and in order: from any position on, and then each new event as it comes. Where
 ///   events are missing, the reader gets a gap.
 /// - `publish` does not wait for the disk, with one exception: if events come faster than the file system makes
 ///   segments, `publish` waits for the next segment.
-/// - The first host that starts with a publisher from which the journal records takes up the events that an earlier
-///   host still owed to workers. So call `record` before you start the host.
+/// - The first host that starts with a publisher takes up the events that an earlier host still owed to workers, if
+///   this journal was the first to record from the publisher. So call `record` before you start the host.
 /// - One process at a time writes a journal; any number of processes read its files.
 ///
 /// All members may be used from any thread. Releasing a journal closes it; ``close()`` also waits until it is closed.
@@ -157,7 +158,7 @@ public final class EventJournal: Sendable {
     ///     If the journal no longer keeps the event after it, the reader first gets a gap.
     ///   - query: which of the events are wanted; its names are ignored.
     ///   - upcasters: the former names of the type's older events, and how to read older forms of these events.
-    ///   - follows: whether the reader waits for later events. If not, the reader ends after the newest event.
+    ///   - follows: whether the reader waits for later events. If not, the reader ends after the newest safe event.
     public func events<E: DomainEvent>(
         of type: E.Type,
         after position: UInt64,

@@ -8,7 +8,8 @@ extension JournalCore {
     ///
     /// Segments with owed events are removed as well: without a journal, no host would start and deliver these events.
     /// The ledger has them for the host that starts now, but no later host finds them. So the first such segment goes
-    /// only after a second try, and no more go once two segments' room is free: another program may be taking the room.
+    /// only after a second try. Once the removals have freed the room of two segments, no further segment goes: another
+    /// program may be taking the room.
     static func first(
         _ catalog: inout SegmentCatalog,
         _ custody: inout CustodyLedger,

@@ -22,7 +22,8 @@ public struct JournalError: Error, Sendable, Hashable, CustomStringConvertible {
         case positionAhead
         /// The journal was closed, or the projection has ended.
         case closed
-        /// The operating system refused something; after a failed write or synchronization, the journal stays closed.
+        /// The operating system refused something; after a failed write or synchronization of a segment, the journal
+        /// stays closed.
         case system
     }
 

@@ -9,7 +9,7 @@ final class JournalLine: RecordingLine, @unchecked Sendable {
     private let core: JournalCore
     /// The records of plain events that are alike.
     @exclusivity(unchecked) private var plain: PlainRecords?
-    /// How many plain events in a row were not like those of `plain`; counts from below 0 if it has served none.
+    /// How many plain events in a row were not like those of `plain`; for a new `plain` the count begins below 0.
     @exclusivity(unchecked) private var others = 0
     /// After how many such events the line makes `plain` anew.
     ///

@@ -103,7 +103,7 @@ struct JournalOpening {
         )
     }
 
-    /// Writes the end record after the last event, and cuts off the rest of the file.
+    /// Writes the end record after the last record, and cuts off the rest of the file.
     ///
     /// A segment whose head is gone stays as it is: the next head says where its records end.
     private static func close(

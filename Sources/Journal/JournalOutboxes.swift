@@ -17,7 +17,7 @@ extension JournalCore {
     /// `position` is searched, from the end on: the clock may have been set.
     ///
     /// - Throws: ``JournalError``, also if damage behind the record that was found may have taken a newer one, or if
-    ///   none was found and the journal no longer keeps all that was recorded behind `position`.
+    ///   none was found and what was recorded behind `position` is damaged or no longer kept.
     func lastRecorded(of events: [EventContext], after position: UInt64) throws -> EventID? {
         guard let newest = events.last else { return nil }
         let horizon = horizon.0

@@ -49,11 +49,11 @@ public struct JournalEntry<E: DomainEvent>: Sendable {
 public enum JournalStep<Entry: Sendable>: Sendable {
     /// The next event.
     case event(Entry)
-    /// Events are missing here; the next step comes after them.
+    /// Events are missing here, or may be missing; the next step comes after them.
     case gap(JournalGap)
 }
 
-/// A place in a journal where events are missing.
+/// A place in a journal where events are missing, or may be missing.
 public struct JournalGap: Sendable, Hashable, CustomStringConvertible {
     /// Why events are missing.
     public enum Reason: Sendable, Hashable {
@@ -113,7 +113,7 @@ public struct JournalQuery: Sendable, Hashable {
     /// A name is its bytes: é in one scalar and é in two are two names. A `Set<String>` would take them for one.
     public var names: [String] = []
 
-    /// The process that published the events: a worker's name, or `host`, compared byte by byte; nil for all processes.
+    /// The origin of the events, such as a worker's name or `host`, compared byte by byte; nil for all origins.
     public var origin: String?
 
     /// The earliest time of an event by its publisher's clock, in nanoseconds since 1970-01-01 00:00 UTC; nil for any

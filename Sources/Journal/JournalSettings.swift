@@ -1,17 +1,18 @@
 /// What the events of a journal are safe against.
 public enum JournalDurability: Sendable, Hashable {
-    /// Against the death of this process and of all others by any signal, from the moment that `publish` returns.
+    /// Against the death of this process and of all others by any signal, once `publish`, or the transaction around it,
+    /// has ended.
     ///
     /// A power cut, or a crash of the operating system, takes the events that the system had not written to the disk.
     case process
 
     /// Against a power cut as well, once the event has been synchronized; events are synchronized in groups.
     ///
-    /// `publish` does not wait for the synchronization. `send`, `deliver`, `request` and ``EventJournal/synchronize()``
-    /// return after the synchronization, and only then does a worker learn that its event was handled. Readers of the
-    /// journal see an event once it is safe. If no caller waits, the synchronization of a group begins this long after
-    /// its first event. Notes of what workers have settled are synchronized with the events, or by themselves, at most
-    /// once a second.
+    /// `publish` does not wait for the synchronization. Outside transactions, the calls of this process to `send`,
+    /// `deliver`, `request` and ``EventJournal/synchronize()`` return after it. Only then do this process's readers see
+    /// an event, and do workers learn that their events were handled. If no caller waits, the synchronization of a
+    /// group is due this long after its first event. Notes of what workers have settled are synchronized with the
+    /// events, or by themselves, at most once a second.
     case machine(within: Duration)
 }
 

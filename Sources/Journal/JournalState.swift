@@ -50,7 +50,7 @@ struct JournalState: Sendable {
     private(set) var unsafeSince: UInt64?
     /// Since when, on the monotonic clock, notes that are not safe may have waited; nil if all are safe.
     private var unsafeNotesSince: UInt64?
-    /// How many nanoseconds notes wait at least for their own synchronization, as a lost note only repeats an event.
+    /// How many nanoseconds notes wait at least for their own synchronization, as a lost note costs no event.
     private static let patience: UInt64 = 1_000_000_000
     /// Whether notes wait for the next segment, or for room in the file system.
     var notesWait = false
@@ -104,7 +104,7 @@ struct JournalState: Sendable {
         }
     }
 
-    /// Why no event can be recorded now; nil if nothing is known to be in the way.
+    /// Why the journal takes no more events, or lacks the room for its next segment; nil if neither is known to be so.
     func failure(_ path: String) -> JournalError? {
         do throws(JournalError) {
             try check(path)

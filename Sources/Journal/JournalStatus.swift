@@ -24,7 +24,8 @@ public struct JournalRecovery: Sendable, Hashable {
     /// The position of the last event that was found; 0 if no event was found.
     public let lastPosition: UInt64
 
-    /// Whether the journal had been closed; if false, its process was killed, the machine went down, or a write failed.
+    /// Whether the journal had been closed, or is new; if false, its process was killed, the machine went down, or a
+    /// write failed.
     public let wasClosed: Bool
 
     /// How many bytes at the end of the last file are no whole record, up to the last byte that is not zero; 0 if the
@@ -37,7 +38,7 @@ public struct JournalRecovery: Sendable, Hashable {
     /// How many events that are owed to workers, or kept as dead letters, lay in segments that were removed to open the
     /// journal on a full disk.
     ///
-    /// Only `whenFull: .removeOldest` allows that. The next host of this process still gets these events; if it is
-    /// killed before they are settled, they are lost.
+    /// Only `whenFull: .removeOldest` allows that. The next host of this process still gets these events; if that host
+    /// ends before they are settled, no later host gets them.
     public internal(set) var unprotectedEvents = 0
 }

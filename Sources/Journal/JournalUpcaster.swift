@@ -25,7 +25,8 @@ public struct JournalUpcaster: Sendable {
     /// - Parameters:
     ///   - name: the name under which the records lie.
     ///   - change: depends on nothing but the fields. If it throws, the event becomes a gap with the error, and the
-    ///     reader goes on with the next event. Any thread may call it, and several at a time.
+    ///     reader goes on with the next event; ``JournalRecord/event(as:upcasting:)`` throws the error. Any thread may
+    ///     call it, and several at a time.
     public static func from(
         _ name: String,
         _ change: @escaping @Sendable (inout JournalFields) throws -> Void

@@ -62,8 +62,8 @@ public final class RunningProjection<State: Projection>: Sendable {
 
 /// How often a projection saves its state.
 ///
-/// A killed process costs no event, whatever is chosen here. Its successor reads the events after the saved position
-/// again.
+/// A killed process costs no event, as long as the journal still keeps the events after the saved position: the next
+/// start reads them again.
 public struct ProjectionSaving: Sendable, Hashable {
     /// How far the journal's positions have to advance before the state is saved again, at least 1.
     public var positions: UInt64

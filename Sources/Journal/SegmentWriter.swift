@@ -60,7 +60,7 @@ final class SegmentWriter {
         }
     }
 
-    /// Has the operating system prepare the pages of the mapping, so that no thread waits for one when it writes there.
+    /// Has the operating system prepare the pages of the mapping, if it can, so that a thread seldom waits for a page.
     func populate() { mapping?.populate() }
 
     /// Whether a record of this stride may be written here; room is left for the end record.

@@ -3,11 +3,12 @@ import JournalFormat
 import Locks
 
 extension StoredJournal {
-    /// Records in a new journal every event that can be read, in order, with its name, identity, time and causes.
+    /// Records in a new journal every event that can be read and recorded, in order, with its name, identity, time and
+    /// causes.
     ///
     /// The events get new positions, from 1 on. The call returns when they are safe against a power cut.
     /// - Parameters:
-    ///   - path: a directory that is not there, or has a journal without events.
+    ///   - path: a directory that is not there, is empty, or has a journal without events.
     ///   - take: called for each place where events are missing, with the positions of this journal.
     /// - Returns: How many events there are in the new journal.
     /// - Throws: ``JournalError`` if no segment's head can be read, or the new journal cannot be written.

@@ -1,7 +1,7 @@
 import DomainEvents
 import JournalFormat
 
-/// The notes of a journal that wait for its next segment, in their order.
+/// The notes of a journal that wait for its next segment or for room, in their order.
 ///
 /// A pure value. Notes of settled events are merged, so they take little memory, and even on a full disk they seldom
 /// reach ``most``.
