@@ -80,7 +80,7 @@ struct BenchmarkResident: DomainEvent {
 /// The request to a worker to stop itself, as SIGSTOP does.
 struct BenchmarkStopped: DomainEvent {}
 
-/// An event for a worker that has stopped or is slow.
+/// An event for a worker that has stopped or is slow, or for the older segments of a journal.
 struct BenchmarkLoad: DomainEvent {
     let id: Int64
     let filler: Data

@@ -2,7 +2,7 @@ import DomainEvents
 
 /// Thousands of event types with names of their own, each made from the binary digits of a number.
 ///
-/// The types only have to be known: both ends subscribe to them, and one end names them to the other.
+/// The types only have to be known: both ends subscribe to them, and so name them to each other.
 enum KnownTypes {
     /// Subscribes to `count` different types, with handlers that are never called.
     static func subscribe(_ count: Int, to publisher: EventPublisher) -> [Subscription] {

@@ -295,7 +295,7 @@ private enum Pair<First, Second> {}
 
 /// One of the event types, with its operations.
 ///
-/// The compiler makes these closures for each type, so publishing looks nothing up, as with a user's own types.
+/// The compiler makes these closures for each type, so publishing takes the same path as with a user's own types.
 private struct EventType: Sendable {
     /// Subscribes to the events of this type; the returned closure publishes the given number of them.
     let subscribe: @Sendable (_ publisher: EventPublisher) -> @Sendable (_ posts: Int64) -> Void

@@ -1,4 +1,4 @@
-/// The works with a journal. Each also measures the peers that it is compared with, in turns and in the same process.
+/// The works with a journal. Each also measures the peers that it is compared with, in turns and in the same run.
 extension BenchmarkWork {
     static let journal = [
         BenchmarkWork(

@@ -1,6 +1,6 @@
 import DomainEvents
 
-/// W1 and W2 with a journal of the host, which records the events of both directions, compared with no journal.
+/// W1 and W2 with a journal of the host, which records all their small events, compared with no journal.
 enum JournalLinkWork {
     /// - Parameter count: the trips of all rounds together, with a journal and again without.
     static func roundTrips(count: Int64) async throws {

@@ -8,7 +8,7 @@ import Journal
 /// The difference is what the older segments cost. The journal was written a moment ago, so the system has its files in
 /// memory as far as there is room.
 enum OpeningWork {
-    /// How many events the last segment has at most; they fill half of it.
+    /// How many events the last segment has at most; they fill less than half of it.
     private static let mostLastEvents: Int64 = 20_000
     /// The size of an event in the older segments, in bytes: large, because these events only have to fill segments.
     private static let fillerBytes = 4_000
@@ -42,7 +42,7 @@ enum OpeningWork {
         guard recovery.wasClosed, recovery.gaps.isEmpty, recovery.lastPosition >= lastEvents else {
             Report.fail("found \(recovery), expected a closed journal without gaps")
         }
-        // This opening has begun an empty segment. Without events in it, the next round's opening would take no time.
+        // This opening has begun an empty segment. Without events in it, the next round's opening would read no events.
         try await addSegment(lastEvents, to: journal)
         return [
             ("p50_ms", Double(time) / 1e6), ("journal_mib", Double(status.bytes) / Double(1 << 20)),

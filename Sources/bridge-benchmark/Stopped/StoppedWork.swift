@@ -37,7 +37,8 @@ final class StoppedWork: Sendable {
 
     /// The trips of one round.
     ///
-    /// The time of each trip is not kept: over a minute these times would take more memory than the bridge may take.
+    /// The time of each trip is not kept: over a minute these times would take more memory than ``StoppedOptions``
+    /// allows beside the outbox.
     private struct Round {
         let p50: UInt64
         let p99: UInt64

@@ -49,7 +49,7 @@ struct Measurement: Equatable {
     }
 }
 
-/// Why a line is no measurement, or a file has none.
+/// Why a line, a file or a work's process gives no measurement, or why a measurement cannot be written.
 struct MeasurementError: Error, CustomStringConvertible {
     let description: String
 

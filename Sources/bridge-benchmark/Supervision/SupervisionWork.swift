@@ -17,7 +17,7 @@ enum SupervisionWork {
 
     /// Kills a worker `kills` times; kills each replacement as soon as it is ready.
     ///
-    /// The time to the replacement includes the back-off, which has the shortest possible length, a millisecond.
+    /// The time to the replacement includes the back-off, which is a millisecond.
     static func run(kills: Int) async throws {
         let publisher = EventPublisher()
         let reports = Reports(publisher)
