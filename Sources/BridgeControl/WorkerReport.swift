@@ -17,9 +17,9 @@ public struct WorkerReport: Sendable, Hashable, Codable {
     ///
     /// If the process has ended, the phrase may be `killed by SIGKILL (9); waits for a handler of BoxProvisioned`.
     public var detail: String?
-    /// How often the worker was started: the number of its present or last start.
+    /// The number of the worker's present or last start; a replacement that failed has used up a number, too.
     public var starts: Int
-    /// How often the worker was started again without a request.
+    /// How often the worker was started again because it, or a worker that it restarts with, ended by itself or failed.
     public var restarts: Int
     /// How long the worker's process has run, in milliseconds; nil without a process.
     public var uptimeMilliseconds: UInt64?

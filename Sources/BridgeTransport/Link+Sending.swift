@@ -15,9 +15,9 @@ extension Link {
     ///
     /// - Parameters:
     ///   - number: this process's number for the name; 0 if it has none.
-    ///   - isHeld: whether the event stays until ``release(_:)``. Such an event goes to other links as well. It must
-    ///     lie in all their outboxes before a byte of it is written to any: a quick peer could answer before the others
-    ///     have it.
+    ///   - isHeld: whether the event stays until ``release(_:)``: it goes to other links as well, or a journal records
+    ///     it. It must lie in all their outboxes, and be recorded, before a byte of it is written to any: a quick peer
+    ///     could answer before the others have it.
     ///   - isAccepted: whether a worker has accepted the event for this peer: the hard limit then does not keep the
     ///     event out. The windows of the sending workers limit the number of such events.
     ///   - isOwed: whether a journal records the event, and has to hear what becomes of it here.

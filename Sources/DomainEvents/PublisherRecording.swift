@@ -62,7 +62,7 @@ package struct RecordingReport: Sendable, Hashable {
     package var unsafeNanoseconds: UInt64?
     package var segments: Int
     package var bytes: Int
-    /// Why no more events are recorded; nil as long as they are.
+    /// Why the recorder takes no more events, or lacks the room for its next file; nil if neither is so.
     package var failure: String?
     /// The position of the oldest event that is owed to a worker or kept as a dead letter; nil if there is none.
     package var owedPosition: UInt64?

@@ -11,7 +11,7 @@ import Supervision
 /// that the program starts, and nothing opens it again. In any box a process gets no new privileges: a set-user-ID
 /// program that it starts has only the rights of that process. So `sudo` does not work.
 ///
-/// In a box with ``files`` or without network, a process also changes no process outside, and looks into none.
+/// In a box with ``files`` or without network, a process also cannot reach into processes outside.
 /// It cannot trace a process outside, read its memory or environment, or set its limits, nice value, scheduler or
 /// affinity. From Linux 6.12 on it cannot send a process outside a signal either; on older systems it can, and
 /// ``WorkerBoxIncomplete`` says so. The box refuses keys, System V IPC, POSIX queues, user namespaces, and programs of
@@ -86,7 +86,7 @@ public struct WorkerBox: Sendable, Hashable {
 
     /// How large a file the process may write, in bytes (RLIMIT_FSIZE); nil for any size.
     ///
-    /// Beyond this size the system kills the process by SIGXFSZ.
+    /// Beyond this size the system sends SIGXFSZ, which kills a process that does not handle it.
     public var fileSize: Int?
 
     /// Which files the worker can touch; nil for all that its user may.

@@ -29,8 +29,8 @@ struct StoredSteps: Sequence, IteratorProtocol, @unchecked Sendable {
     /// - Parameter count: for how many steps there is to be room.
     init(reserving count: Int) { steps.reserveCapacity(count) }
 
-    /// - Parameter checksPayload: whether the payload will be decoded as an event's type. The thread that reads has just
-    ///   had its bytes in hand, and is the one with less to do.
+    /// - Parameter checksPayload: whether the payload will be decoded as an event's type. The thread that reads checks
+    ///   it, as that thread has its bytes at hand and less to do than the thread that decodes.
     mutating func append(_ record: RecordView, checksPayload: Bool) {
         guard let payload = record.payload else {
             return append(JournalGap(at: record.position, .undecodable(why: "its parts do not fit")))

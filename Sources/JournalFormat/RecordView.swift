@@ -90,7 +90,9 @@ package struct RecordView {
     /// The event's payload; nil if the record's parts do not fit, as in no record that a writer of this version leaves.
     package var payload: UnsafeRawBufferPointer? { offsets.map { payload(at: $0) } }
 
-    /// The event's context. If ``payload`` is nil, the context lacks what the record has besides its fixed part.
+    /// The event's context.
+    ///
+    /// If ``payload`` is nil, the context lacks what the record has besides its fixed part.
     ///
     /// - Parameter texts: those of the record before; the contexts share what is equal.
     package func context(sharing texts: inout RecordTexts) -> EventContext {
@@ -130,7 +132,9 @@ package struct RecordView {
 
     // MARK: - Parts
 
-    /// Where the parts that follow the origin begin. A part that the record does not have begins where the next does.
+    /// Where the parts that follow the origin begin.
+    ///
+    /// A part that the record does not have begins where the next one does.
     private struct Offsets {
         var cause: Int
         var root: Int
