@@ -51,7 +51,7 @@ extension EventJournal {
         let start = saved ?? ProjectionFile.Content(head: head, state: fresh)
         var query = JournalQuery()
         query.names = rules.names.map(\.text)
-        let reading = JournalReading(core, query, after: start.head.position, follows: true, decodes: true)
+        let reading = JournalReading(core, query, after: start.head.position, follows: true, checksPayloads: true)
         return RunningProjection(reading, file, start, saving)
     }
 
@@ -93,7 +93,10 @@ extension JournalCore {
         )
         let (horizon, _) = horizon
         while true {
-            for step in try cursor.read(to: horizon) {
+            let steps = try cursor.read(to: horizon)
+            // The record's bytes lie in them.
+            defer { withExtendedLifetime(steps) {} }
+            for step in steps {
                 switch step {
                 case .record(let record): return record.position == position ? RecordMark(record.view) : nil
                 case .gap(let gap) where gap.positions != nil: return nil

@@ -7,7 +7,7 @@ extension JournalCursor {
         let file: any JournalFile
         let segmentBytes: Int
         private(set) var walk: SegmentWalk
-        /// The part of the file that the buffer holds.
+        /// The part of the file that the cursor's window holds.
         var window = 0..<0
         /// The walk as it was after the last step that was handed out.
         private var told: SegmentWalk

@@ -48,6 +48,8 @@ final class JournalCursor: @unchecked Sendable {
     @exclusivity(unchecked) private var window = SegmentWindow.empty
     /// The bytes before them, which a portion may still keep.
     private var spare = SegmentWindow.empty
+    /// Whether the window is not to be written again, whether a portion keeps it or not.
+    private var windowIsInUse = false
 
     private static let windowBytes = 256 << 10
     /// After how many steps a portion ends, at the latest; it also ends where its records end in the window.
@@ -75,8 +77,12 @@ final class JournalCursor: @unchecked Sendable {
 
     /// Reads the next portion; ``isAtEnd`` then says whether the reading reached the end.
     ///
+    /// - Parameter isAhead: whether a thread may still use the last portion. Its window then is not used again, even if
+    ///   the portion is gone before the reading needs room: the thread sanitizer does not see that a count of
+    ///   references orders the two.
     /// - Throws: ``JournalError`` if the system cannot read on; another call tries again from the same place.
-    func read(to horizon: Horizon) throws(JournalError) -> StoredSteps {
+    func read(to horizon: Horizon, isAhead: Bool = false) throws(JournalError) -> StoredSteps {
+        windowIsInUse = isAhead
         var steps = StoredSteps(reserving: expected)
         isOutdated = false
         isAtEnd = false
@@ -266,6 +272,8 @@ final class JournalCursor: @unchecked Sendable {
     /// Reads bytes into the window, from the walk's offset on, and returns whether at least `count` bytes were read.
     private func fill(_ here: inout Current, _ count: Int, _ limit: Int) throws(JournalError) -> Bool {
         let wanted = min(max(count, Self.windowBytes), limit - here.walk.offset)
+        // If the reading fails, nothing is left of the old bytes.
+        here.window = 0..<0
         makeRoom(wanted)
         let offset = here.walk.offset
         let target = UnsafeMutableRawBufferPointer(rebasing: window.bytes[..<wanted])
@@ -280,8 +288,9 @@ final class JournalCursor: @unchecked Sendable {
 
     /// Leaves a window that a portion keeps to that portion, and provides another with room for so many bytes.
     private func makeRoom(_ byteCount: Int) {
-        if isKnownUniquelyReferenced(&window), window.bytes.count >= byteCount { return }
+        if !windowIsInUse, isKnownUniquelyReferenced(&window), window.bytes.count >= byteCount { return }
         swap(&window, &spare)
+        windowIsInUse = false
         if isKnownUniquelyReferenced(&window), window.bytes.count >= byteCount { return }
         window = SegmentWindow(byteCount: byteCount)
     }

@@ -35,8 +35,14 @@ final class JournalReading: @unchecked Sendable {
     /// The journal's state before the last reading, if that reading found nothing up to the end.
     private var end: JournalState?
 
-    /// - Parameter decodes: whether the events will be decoded as their types.
-    init(_ core: JournalCore, _ query: JournalQuery, after position: UInt64, follows: Bool, decodes: Bool) {
+    /// - Parameter checksPayloads: whether the reader decodes the events, and has to check their payloads first.
+    init(
+        _ core: JournalCore,
+        _ query: JournalQuery,
+        after position: UInt64,
+        follows: Bool,
+        checksPayloads: Bool
+    ) {
         self.core = core
         self.follows = follows
         cursor = JournalCursor(
@@ -45,7 +51,7 @@ final class JournalReading: @unchecked Sendable {
             after: position,
             filter: RecordFilter(query),
             skipsUnreadable: true,
-            checksPayloads: decodes
+            checksPayloads: checksPayloads
         )
     }
 
@@ -76,6 +82,7 @@ final class JournalReading: @unchecked Sendable {
         steps = StoredSteps()
         while steps.isEmpty {
             guard let portion = try await nextPortion() else { return false }
+            if portion.steps.isEmpty { continue }
             steps = portion.steps
         }
         return true
@@ -101,13 +108,13 @@ final class JournalReading: @unchecked Sendable {
             // A portion without steps, or an error, only says how things were at the reading, which may be long ago.
             if let portion = try? await begun.portion(), !portion.steps.isEmpty { return handOut(portion) }
         }
-        return handOut(try await beginReading().portion())
+        return handOut(try await beginReading(isAhead: false).portion())
     }
 
     /// Notes whether the portion is the end, and begins to read ahead if the next portion probably has steps.
     private func handOut(_ portion: Portion) -> Portion {
         end = portion.steps.isEmpty && portion.isAtEnd ? portion.state : nil
-        if !portion.steps.isEmpty, !portion.isAtEnd { ahead = beginReading() }
+        if !portion.steps.isEmpty, !portion.isAtEnd { ahead = beginReading(isAhead: true) }
         return portion
     }
 
@@ -131,12 +138,14 @@ final class JournalReading: @unchecked Sendable {
     /// Begins to read a portion on another thread, as the file system may be slow.
     ///
     /// That thread holds all that it uses, so this reader may be released at any time.
-    private func beginReading() -> PendingPortion {
+    ///
+    /// - Parameter isAhead: whether the reader's task uses the portion before it meanwhile.
+    private func beginReading(isAhead: Bool) -> PendingPortion {
         let (horizon, state) = core.horizon
         let (cursor, pending) = (cursor, PendingPortion())
         StrandExecutor.anywhere.schedule {
             do throws(JournalError) {
-                let steps = try cursor.read(to: horizon)
+                let steps = try cursor.read(to: horizon, isAhead: isAhead)
                 let portion = Portion(
                     steps: steps,
                     position: cursor.position,

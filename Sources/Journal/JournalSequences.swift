@@ -17,7 +17,14 @@ public struct JournalEvents<E: DomainEvent>: AsyncSequence, Sendable {
     /// Makes a reader that is independent of the others.
     public func makeAsyncIterator() -> Iterator {
         Iterator(
-            reading: JournalReading(core, query, after: position, follows: follows, decodes: true),
+            // A layout checks what it reads.
+            reading: JournalReading(
+                core,
+                query,
+                after: position,
+                follows: follows,
+                checksPayloads: !(E.self is any LaidOutEvent.Type)
+            ),
             upcasters
         )
     }
@@ -79,7 +86,7 @@ public struct JournalRecords: AsyncSequence, Sendable {
 
     /// Makes a reader that is independent of the others.
     public func makeAsyncIterator() -> Iterator {
-        Iterator(reading: JournalReading(core, query, after: position, follows: follows, decodes: false))
+        Iterator(reading: JournalReading(core, query, after: position, follows: follows, checksPayloads: false))
     }
 
     /// Takes the events one after the other.

@@ -16,12 +16,14 @@ struct ProjectionRules<State: Projection> {
 
     func apply(_ steps: StoredSteps, to state: inout State) {
         var steps = steps
+        // The records' bytes lie in them.
+        defer { withExtendedLifetime(steps) {} }
         while let step = steps.next() {
             switch step {
             case .gap(let gap): state.eventsAreMissing(gap)
             case .record(let record):
                 let context = steps.context(of: record)
-                for rule in rules[EventName(record.name)] ?? [] {
+                for rule in rules[EventName(steps.name(of: record))] ?? [] {
                     if let gap = rule(&state, record, context) { state.eventsAreMissing(gap) }
                 }
             }

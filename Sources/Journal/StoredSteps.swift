@@ -54,6 +54,9 @@ struct StoredSteps: Sequence, IteratorProtocol, @unchecked Sendable {
         return steps[taken]
     }
 
+    /// The name of one of these records.
+    mutating func name(of record: StoredRecord) -> String { record.view.name(sharing: &texts) }
+
     /// The context of one of these records.
     mutating func context(of record: StoredRecord) -> EventContext { record.view.context(sharing: &texts) }
 
@@ -61,7 +64,7 @@ struct StoredSteps: Sequence, IteratorProtocol, @unchecked Sendable {
     mutating func copy(_ record: StoredRecord) -> JournalRecord {
         JournalRecord(
             position: record.position,
-            name: record.view.name(sharing: &texts),
+            name: name(of: record),
             context: context(of: record),
             payload: Array(record.payload)
         )

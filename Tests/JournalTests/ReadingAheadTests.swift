@@ -119,13 +119,120 @@ struct ReadingAheadTests {
         await journal.close()
     }
 
+    @Test("A read that fails between two windows is tried again, and nothing is missing", .timeLimit(.minutes(1)))
+    func failedWindow() async throws {
+        let scratch = try ScratchJournal()
+        let storage = try FaultyStorage(at: scratch.path)
+        var settings = JournalCore.Settings()
+        settings.segmentBytes = 1 << 20
+        let journal = try EventJournal(storage, at: "test", lock: nil, settings)
+        let publisher = EventPublisher()
+        try journal.record(Counted.self, of: publisher)
+        for number in 0..<1_700 { publisher.publish(Counted(number: number, text: Self.text)) }
+        let horizon = journal.core.horizon.0
+        // The second failure leaves less than a whole window.
+        for failing in 1...2 {
+            let cursor = JournalCursor(
+                storage,
+                at: "test",
+                after: 0,
+                filter: RecordFilter(JournalQuery()),
+                skipsUnreadable: false
+            )
+            // Kept, as by a reader and its reading ahead.
+            var kept: [StoredSteps] = []
+            var errors = 0
+            repeat {
+                do throws(JournalError) {
+                    kept.append(try cursor.read(to: horizon))
+                    if kept.count == failing, errors == 0 { storage.failNextReads(1) }
+                } catch {
+                    errors += 1
+                }
+            } while !cursor.isAtEnd
+            var found: [UInt64] = []
+            for var steps in kept {
+                while let step = steps.next() {
+                    guard case .record(let record) = step else {
+                        Issue.record("\(step)")
+                        continue
+                    }
+                    found.append(steps.copy(record).position)
+                }
+            }
+            #expect(errors == 1)
+            #expect(found.elementsEqual(1...1_700), "\(found.count) found")
+        }
+        await journal.close()
+    }
+
+    @Test("Records that lie in two windows, and one that is larger than a window, are read", .timeLimit(.minutes(1)))
+    func windows() async throws {
+        func event(_ number: Int) -> Counted {
+            Counted(number: number, text: String(repeating: "x", count: number == 1_000 ? 400_000 : number * 37 % 900))
+        }
+        let count = 5_000
+        let scratch = try ScratchJournal()
+        let journal = try scratch.open(segmentBytes: 4 << 20)
+        let publisher = EventPublisher()
+        try journal.record(Counted.self, of: publisher)
+        for number in 0..<count { publisher.publish(event(number)) }
+        var next = 0
+        for try await step in journal.events(of: Counted.self, after: 0, follows: false) {
+            guard case .event(let entry) = step else {
+                Issue.record("\(step)")
+                break
+            }
+            #expect(entry.event == event(next) && entry.position == UInt64(next + 1))
+            // By now and then the reading ahead is long done.
+            if next % 700 == 0 { try await Task.sleep(for: .milliseconds(2)) }
+            next += 1
+        }
+        #expect(next == count)
+        next = 0
+        for try await step in journal.records(after: 0, follows: false) {
+            guard case .event(let record) = step else {
+                Issue.record("\(step)")
+                break
+            }
+            #expect(try record.event(as: Counted.self) == event(next))
+            next += 1
+        }
+        #expect(next == count)
+        await journal.close()
+    }
+
+    @Test("A portion that is gone before the reading ahead needs room leaves no race", .timeLimit(.minutes(1)))
+    func goneMeanwhile() async throws {
+        let scratch = try ScratchJournal()
+        let storage = try FaultyStorage(at: scratch.path)
+        let (journal, _) = try Self.journal(on: storage)
+        let portion = Int(try Self.first(ofSegmentAt: 1, journal) - 1)
+        // The first reading does not get beyond its segment, so the reading ahead begins by opening the second one.
+        storage.failNextOpenings(1, after: 1)
+        let held = HeldReading(on: storage)
+        var iterator = journal.records(after: 0, follows: false).makeAsyncIterator()
+        var found = 0
+        while found < portion, try await iterator.next() != nil { found += 1 }
+        await held.isHeld.wait()
+        // The task gives the first portion back, and waits for the next one; or it does so a little later.
+        let release = Task.detached {
+            try await Task.sleep(for: .milliseconds(50))
+            held.baton.handOver()
+        }
+        while try await iterator.next() != nil { found += 1 }
+        try await release.value
+        #expect(found == Self.count)
+        await journal.close()
+    }
+
     @Test("A reader that is cancelled does not wait for the reading ahead, and loses nothing", .timeLimit(.minutes(1)))
     func cancelled() async throws {
         let scratch = try ScratchJournal()
         let storage = try FaultyStorage(at: scratch.path)
         let (journal, _) = try Self.journal(on: storage)
         let held = HeldReading(on: storage)
-        let reading = JournalReading(journal.core, JournalQuery(), after: 0, follows: false, decodes: false)
+        let reading = JournalReading(journal.core, JournalQuery(), after: 0, follows: false, checksPayloads: false)
         let isCancelled = DoneFlag()
         let first = Task {
             var count = 0
