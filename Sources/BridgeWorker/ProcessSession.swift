@@ -8,7 +8,7 @@ struct ProcessSession: Sendable {
     private let session: WorkerSession
     private let stream: UnixStream
 
-    /// How long a worker outlives its host at most, in nanoseconds: time for handlers, well below the promised second.
+    /// How long a worker may outlive its link, in nanoseconds: time for a running handler, below the promised second.
     private static let exitGrace: UInt64 = 800_000_000
 
     /// SIGKILL, on every system.
@@ -17,8 +17,9 @@ struct ProcessSession: Sendable {
     init(_ inherited: consuming InheritedLink) throws(SystemError) {
         let poller = try Poller(name: "bridge")
         let parent = CurrentProcess.parentIdentifier
-        // On every system the end of the link shows that the host is gone. The poller sees that even while a handler
-        // blocks the reading thread. Where the kernel sends a signal too, that ends even a worker stopped by SIGSTOP.
+        // On every system the link ends with the host, unless another process holds the host's end. The poller sees
+        // this end even while a handler blocks the reading thread. Where the kernel sends a signal too, the signal ends
+        // even a worker stopped by SIGSTOP.
         if try ParentDeathSignal.arm(Self.killSignal, expectedParent: parent) == .parentIsGone {
             CurrentProcess.exitImmediately(0)
         }
@@ -31,15 +32,15 @@ struct ProcessSession: Sendable {
     }
 
     func run(_ body: @escaping @Sendable (EventPublisher) async throws -> Void) async throws {
-        // The session is kept for the life of the process: until the end the worker's threads may publish, and events
-        // that the session has accepted still arrive.
+        // The session is kept for the life of the process: until the end the worker's threads may publish, and a
+        // session that is released refuses their events.
         _ = Unmanaged.passRetained(session)
         try await session.run(over: stream, body)
     }
 }
 
 extension WorkerSession {
-    /// Runs a worker over `stream` until its link ends.
+    /// Runs a worker over `stream`; returns when `body` has returned and the link has ended.
     ///
     /// - Throws: ``WorkerError``, or what `body` throws.
     package func run(

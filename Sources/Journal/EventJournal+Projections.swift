@@ -4,17 +4,17 @@ import DomainEvents
 extension EventJournal {
     /// Builds a state from the recorded events, follows the journal, and keeps the state and its position in a file.
     ///
-    /// If the file is there, the projection continues from its position. The call reads this file and the event at its
-    /// position; the projection then reads the other events at its own pace. Call it on a thread that may wait for the
-    /// disk.
+    /// If the file has a state of the present revision, the projection continues from the file's position. The call
+    /// reads the file and, up to the event at this position, one segment of the journal, rarely more. The projection
+    /// then reads the later events at its own pace. Make the call on a thread that may wait for the disk.
     /// - Parameters:
     ///   - fresh: the state before the first event, used if there is no file or the file's revision is lower.
-    ///   - path: the file; its directory must exist. Files of the same name with `.lock` and `.unfinished` at the
-    ///     end lie beside it. Only this user may read these files.
+    ///   - path: the file; its directory must exist. A file of the same name with `.lock` at the end lies beside it,
+    ///     and for a save one with `.unfinished`. They are made so that only this user may read them.
     ///   - saving: how often the state is saved.
     /// - Throws: ``JournalError`` if the file is damaged, in use, of a later revision, or of another projection or
     ///   journal; if it is ahead of the journal, or the journal has another event at the file's position; or if the
-    ///   operating system refused something. Without the file, the call builds the state from the journal again.
+    ///   operating system refused something. Without the file, the projection builds the state from the journal again.
     public func project<State: Projection>(
         _ fresh: State,
         keptIn path: String,
@@ -82,7 +82,7 @@ extension EventJournal {
 }
 
 extension JournalCore {
-    /// Which event the files have at a position; nil if the event is no longer there, or cannot be read.
+    /// Which event the files have at a position; nil if it is no longer there, is not safe yet, or cannot be read.
     fileprivate func mark(at position: UInt64) throws(JournalError) -> RecordMark? {
         let cursor = JournalCursor(
             storage,

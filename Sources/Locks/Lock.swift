@@ -9,14 +9,14 @@ public import Darwin
 #error("Locks knows the threads of glibc and of Darwin only")
 #endif
 
-/// The one lock of the project: a plain, non-recursive mutex with an address of its own.
+/// The one lock between threads in `Sources`: a plain, non-recursive mutex with an address of its own.
 ///
 /// It is a `pthread_mutex_t`, which the thread sanitizer understands; on Linux the sanitizer does not see
 /// `Synchronization.Mutex`. The mutex stands alone on its cache lines, so that two neighbouring locks do not slow each
 /// other.
 ///
-/// `@unchecked Sendable` is sound: the only stored property is a pointer that never changes. Only thread-safe
-/// `pthread_*` calls touch the memory behind it. That memory is freed when no reference to the lock object is left.
+/// `@unchecked Sendable` is sound: the only stored property is a pointer that never changes. After `init` only
+/// thread-safe `pthread_*` calls touch the memory behind it. It is freed when no reference to the lock object is left.
 @usableFromInline
 package final class Lock: @unchecked Sendable {
     @usableFromInline
@@ -37,7 +37,7 @@ package final class Lock: @unchecked Sendable {
 
     /// Waits for the lock and takes it.
     ///
-    /// A thread that holds the lock already waits for ever.
+    /// If the calling thread already holds the lock, it waits for ever.
     @inlinable
     package func lock() {
         if cl_has_simulations(), lockInSimulation() { return }

@@ -4,8 +4,8 @@ import SupervisorConfiguration
 
 /// The worker that `supervisor run --dashboard` adds to the configured workers: a live page of the run.
 ///
-/// The run does not depend on the dashboard: an event that it misses does not count as unhandled, and the run ends when
-/// no other worker is left.
+/// An event that the dashboard misses does not count as unhandled, and a running dashboard does not keep the run alive.
+/// Otherwise the dashboard counts like any other worker, for example for the exit status if it is given up.
 struct Dashboard: Sendable {
     static let name = "dashboard"
 
@@ -81,7 +81,7 @@ struct Dashboard: Sendable {
         worker.limits.overflow = ["*": .dropOldest]
         // On a busy machine, the page may take long to start.
         worker.handshake = .seconds(60)
-        // With another restart type, the end of the dashboard would restart all other workers.
+        // With another restart type, a crash of the dashboard would restart all other workers.
         if strategy == .oneForAll { worker.restart = .temporary }
         return worker
     }
