@@ -1,6 +1,6 @@
 /// Reading a tree from bytes and writing it back.
 extension CBORValue {
-    /// Reads the one item that the bytes hold, which must be whole and well-formed.
+    /// Reads the bytes as one item; throws if they are not exactly one well-formed item, pass a limit or repeat a key.
     package init(decoding bytes: UnsafeRawBufferPointer, limits: CBORLimits = .standard) throws(CBORError) {
         var reader = CBORReader(bytes, limits: limits)
         do throws(CBORError) {

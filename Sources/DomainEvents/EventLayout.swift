@@ -13,8 +13,8 @@
 /// ```
 ///
 /// Peers do not notice: one peer may read by layout an event that another has written with `Codable`, and the other way
-/// round. The layout has to match the `Codable` form; `layoutMismatch(of:)` of EventBridgeTesting checks that in a
-/// test.
+/// round. The layout has to match the `Codable` form; in a test, `layoutMismatch(of:)` of EventBridgeTesting finds a
+/// mismatch if the given event shows one.
 public protocol LaidOutEvent: DomainEvent {
     /// The stored properties that are the event's fields, and the initializer that makes an event of them.
     static var layout: EventLayout<Self> { get }
@@ -23,8 +23,8 @@ public protocol LaidOutEvent: DomainEvent {
 /// The fields of an event and its initializer; the bridge uses them in place of `Codable`'s containers.
 ///
 /// The fields are those of the type's `Codable` form, with the same names and in the same order. A field that is nil is
-/// left out, as with `Codable`. The given initializer makes the events, so its checks hold: an event for which it
-/// throws is refused.
+/// left out, as in the compiler's `Codable` code. The given initializer makes the events that are read, so its checks
+/// hold: an event that comes over a link is refused if the initializer throws.
 ///
 /// Making a layout takes microseconds, so keep it in a `static let`.
 public struct EventLayout<Event>: Sendable {
@@ -79,7 +79,7 @@ public struct EventField<Event, Value: Codable & Sendable> {
     let name: String
     let offset: Int
 
-    /// A stored property of a struct; any other property is a precondition failure.
+    /// A stored property of a struct, without observers; any other property is a precondition failure.
     ///
     /// - Parameters:
     ///   - name: The property's coding key.

@@ -2,31 +2,31 @@ package import CBOR
 
 /// Writes CBOR values as JSON text.
 ///
-/// What JSON can express is written exactly; the rest becomes what `Codable` readers of JSON expect:
+/// What JSON can express is written exactly, except for the longest numbers. The rest gets its customary form, if any:
 ///
 /// | CBOR | JSON |
 /// | --- | --- |
 /// | integers | all 64 bits and the sign |
-/// | doubles | the shortest digits that read back as the same double, with `.0` or an exponent, so that they do not read as an integer |
+/// | doubles | the shortest digits that read back as the same double, with a point or an exponent, so that they do not read as an integer |
 /// | NaN and the infinities | the strings `"NaN"`, `"Infinity"`, `"-Infinity"` |
 /// | byte strings | base64 text |
-/// | tags 1 and 1001, date | RFC 3339 text in UTC, with as many decimals as it takes, nine at most |
+/// | tags 1 and 1001, date in the years 0 to 9999 | RFC 3339 text in UTC, with no, three, six or nine decimals |
 /// | tags 2 and 3, big integer | decimal digits up to 512 bits, else the base64 text of its bytes |
-/// | tag 4, decimal | a number with the same digits |
+/// | tag 4, decimal with a mantissa up to 512 bits and a 64-bit exponent | the same number, with all its digits |
 /// | tag 37, UUID | its text in upper case, as `Foundation.UUID` writes it |
-/// | tag 32, URL, and any other tag | the tagged value alone |
+/// | tag 32, URL, and any tagged value that no row above fits | the content without the tag |
 /// | undefined and unassigned simple values | `null` |
 /// | keys that are not text | their JSON if it is a string, else a string that contains their JSON |
 /// | arrays, maps and tagged values as keys inside such a key | the base64 text of their CBOR |
 ///
-/// The text has no line break unless it is `pretty`. The writer recurses once for each level of nesting, whose number
-/// the decoders that made the values have limited.
+/// The text has no line break unless it is `pretty`. The writer recurses once for each level of nesting: a decoder has
+/// limited the levels of what it has read, and the writer's callers add a few around that.
 package struct JSONWriter: Sendable {
     package var pretty: Bool
 
-    /// Whether the output becomes a key, in quotation marks and with each of its own quotation marks escaped.
+    /// Whether the output becomes a key: any output but a string is then escaped, and put in quotation marks.
     ///
-    /// Without this, a key inside a key would double in length at each step: 40 bytes of CBOR would fill the memory.
+    /// Without this, a key inside a key would double in length at each step: 80 bytes of CBOR would take a TiB.
     private var isKey = false
 
     package init(pretty: Bool = false) {
@@ -43,9 +43,10 @@ package struct JSONWriter: Sendable {
         write(value, to: &output, indentation: 0)
     }
 
-    /// How many bytes of JSON the texts and byte strings of the value take, without what is between them.
+    /// About how many bytes of JSON the texts and byte strings of the value take, without what is between them.
     ///
-    /// The number of values bounds the rest, but not the texts: a control character takes six bytes.
+    /// A key that is not text counts twice, and a byte string counts as base64, whatever its tag. The number of values
+    /// bounds the rest, but not the texts: most control characters take six bytes.
     package static func bytesOfText(in value: CBORValue) -> Int {
         switch value {
         case .text(let text): JSONEscaping.byteCount(of: text)
@@ -57,14 +58,14 @@ package struct JSONWriter: Sendable {
         }
     }
 
-    /// A key that is not text becomes text, with each of its quotes escaped.
+    /// The JSON of a key that is not text becomes text; escaping makes it at most twice as long.
     private static func bytesOfKey(_ key: CBORValue) -> Int {
         if case .text = key { bytesOfText(in: key) } else { 2 * bytesOfText(in: key) }
     }
 
     /// Whether two keys of one map become the same text, as 1 and "1" do.
     ///
-    /// Readers may take different values from an object that has both keys.
+    /// Readers may take different values from an object with both. A map inside a key becomes text, and is not checked.
     package static func hasTwinKeys(in value: CBORValue) -> Bool {
         switch value {
         case .array(let elements): return elements.contains { hasTwinKeys(in: $0) }

@@ -5,7 +5,7 @@ import JSONText
 
 /// Prints each event as a line of aligned columns, for people: `12:00:00.123  canvas → CanvasSaved  {"bytes":1024}`.
 struct TextFormatter: EventFormatter {
-    /// The text in the worker's column for events of the input.
+    /// The text in the sender's column for events of the supervisor itself, such as those of its input.
     static let input = "input"
 
     private let columns: ColumnWidths
@@ -14,8 +14,9 @@ struct TextFormatter: EventFormatter {
     private let secondsAheadOfUTC: @Sendable (_ second: Int) -> Int
 
     /// - Parameters:
-    ///   - origins: the workers' names; their column is as wide as the longest name, and grows with later names.
+    ///   - origins: the workers' names; their column is as wide as the longest or `input`, and grows with later names.
     ///   - names: the names of the events known beforehand; their column is as wide as the longest, and grows likewise.
+    ///     Neither column becomes wider than ``ColumnWidths/widest``.
     ///   - width: the terminal's present width in columns, at which lines are cut; nil to cut no line.
     init(
         origins: [String],
@@ -75,7 +76,7 @@ struct TextFormatter: EventFormatter {
 }
 
 extension TextFormatter {
-    /// The formatter for standard output: on a terminal, lines may be coloured and are cut at the terminal's width.
+    /// The formatter for standard output: on a terminal, lines may be coloured, and are cut at its width if known.
     static func onStandardOutput(origins: [String], names: [String]) -> TextFormatter {
         let isTerminal = SystemFile.standardOutput.isTerminal
         return TextFormatter(
@@ -88,7 +89,7 @@ extension TextFormatter {
         )
     }
 
-    /// Whether lines are coloured: on a terminal with colours, unless `NO_COLOR` is set (https://no-color.org).
+    /// Whether lines are coloured: on a terminal, unless `TERM` is `dumb` or `NO_COLOR` has a value (no-color.org).
     static func isColourWanted(isTerminal: Bool, environment: (String) -> String?) -> Bool {
         isTerminal && (environment("NO_COLOR") ?? "").isEmpty && environment("TERM") != "dumb"
     }

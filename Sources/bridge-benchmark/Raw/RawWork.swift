@@ -6,7 +6,7 @@ enum RawWork {
     private static let peer = "raw-socket"
     static let bufferBytes = 1 << 16
 
-    /// W1: ping-pong of one event.
+    /// W1: ping-pong of small events, one at a time.
     static func roundTrips(_ count: Int64) throws {
         let warmUp: Int64 = 2_000
         let trips = Trips(count: Int(count), warmUp: warmUp)
