@@ -7,7 +7,7 @@ package import CBOR
 /// | CBOR | JSON |
 /// | --- | --- |
 /// | integers | all 64 bits and the sign |
-/// | doubles | the shortest digits that read back as the same double, with a point or an exponent, so that they do not read as an integer |
+/// | doubles | the shortest digits that read back as the same double; unlike integers, with a point or an exponent |
 /// | NaN and the infinities | the strings `"NaN"`, `"Infinity"`, `"-Infinity"` |
 /// | byte strings | base64 text |
 /// | tags 1 and 1001, date in the years 0 to 9999 | RFC 3339 text in UTC, with no, three, six or nine decimals |

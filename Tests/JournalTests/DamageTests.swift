@@ -99,6 +99,33 @@ struct DamageTests {
         await again.close()
     }
 
+    @Test("A payload that is no CBOR makes a gap, even in a field that the type does not ask for")
+    func uncheckedField() async throws {
+        let scratch = try ScratchJournal()
+        let journal = try scratch.open()
+        // A map with a number, a text, and a text "a" that is not UTF-8.
+        let payload: [UInt8] =
+            [0xA3, 0x66] + Array("number".utf8) + [1, 0x64] + Array("text".utf8) + [0x60, 0x61, 0x61, 0x61, 0xFF]
+        _ = try journal.core.append(payload, name: "Counted", context: .of(7), whenSettled: nil)
+        var gaps: [JournalGap] = []
+        for try await step in journal.events(of: Counted.self, after: 0, follows: false) {
+            guard case .gap(let gap) = step else {
+                Issue.record("\(step)")
+                break
+            }
+            gaps.append(gap)
+        }
+        for try await step in journal.records(after: 0, follows: false) {
+            guard case .event(let record) = step else {
+                Issue.record("\(step)")
+                break
+            }
+            let error = #expect(throws: JournalError.self) { try record.event(as: Counted.self) }
+            #expect(error?.code == .undecodable && gaps.map { "\($0)" } == error.map { ["\($0)"] })
+        }
+        await journal.close()
+    }
+
     @Test(
         "A descriptor that is missing for a moment makes no gap: the reading goes on from its place",
         .timeLimit(.minutes(1)),
