@@ -4,9 +4,9 @@ import DomainEvents
 /// What a client can ask of the host itself, such as its status, or to start, stop, restart and signal workers.
 ///
 /// A host answers attached clients and its own process, and no other process. Each command is done once or not at all.
-/// If the link ends meanwhile, the command comes over the next link, and the host refuses it if it had left already. A
-/// caller that gets `linkEnded` can ask for the status to learn whether the command was done. A host that is starting
-/// or stopping refuses commands about workers.
+/// If the link ends after a command has left, the client sends the command again over the next link, and the host
+/// carries it out only if it is a query. A caller that gets `linkEnded` can ask for the status to learn whether the
+/// command was done. A host that is starting or stopping refuses commands about workers.
 extension BridgeClient {
     /// The status of the host and its workers.
     ///

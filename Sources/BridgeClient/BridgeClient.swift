@@ -19,7 +19,7 @@ package import EventRouting
 ///
 /// No supervisor watches a client, and nothing waits for it: a client that reads too slowly gets gaps, and a client
 /// that goes away is forgotten. When the host goes away, the client tries to attach again, with pauses of 5 s at most.
-/// It gives up if a host rejects it, or if another user's process serves the socket. On the publisher, ``HostLost``
+/// It gives up if a host rejects it, or if neither this user nor root serves the socket. On the publisher, ``HostLost``
 /// reports the end of the link, and ``HostRegained`` the new link and which events the client may have missed.
 ///
 /// Plain handlers of events from the host run on a thread of the link; other handlers run where their subscription

@@ -13,7 +13,7 @@ public struct BridgeClientError: Error, Sendable, Hashable, CustomStringConverti
     public enum Code: Sendable, Hashable {
         /// No connection to the path: no process listens there, this user has no access, or the system refuses it.
         case unreachable
-        /// A process of another user listens at the path.
+        /// A process of another user, and not of root, listens at the path.
         case notTrusted
         /// The host does not accept this client: they have no version of the protocol in common, or this process
         /// belongs to a worker that may not attach.

@@ -9,7 +9,7 @@ public struct HostLost: DomainEvent, SelfReport {
     public let path: String
     /// Why the link has ended, as a sentence.
     public let reason: String
-    /// Whether the client has given up: the host has rejected it, or another user's process serves the socket.
+    /// Whether the client has given up: the host has rejected it, or neither its user nor root serves the socket.
     public let isFinal: Bool
 }
 

@@ -85,7 +85,7 @@ public struct CommandAnswered: DomainEvent, SelfReport, Hashable {
 
 /// The names of the events of this module, by their senders.
 package enum ControlEventNames {
-    /// The events that clients attached to the host may send, and no other peer.
+    /// The commands; of all peers of a host, only attached clients may send them.
     package static let commands = EventName.set([
         BridgeStatusRequested.eventName, WorkerStopRequested.eventName, WorkerRestartRequested.eventName,
         WorkerStartRequested.eventName, WorkerSignalRequested.eventName, BridgeStopRequested.eventName,

@@ -15,7 +15,7 @@ public struct ReplayOutcome: Sendable, Hashable, Codable {
     public struct Result: Sendable, Hashable, Codable {
         /// The kinds of results.
         public enum Kind: String, Sendable, Hashable, Codable {
-            /// The worker has settled the event.
+            /// The worker has settled the event, and has not refused it.
             case handled
             /// The worker does not want events of this name, and has not got it.
             case unwanted

@@ -20,8 +20,8 @@ public import DomainEvents
 public enum BridgeWorker {
     /// Runs the program as a worker until the supervisor stops it, then ends the process.
     ///
-    /// This never throws. A failure becomes one sentence on standard error and an exit status: 64 if the program was
-    /// started by hand, 70 for every other failure.
+    /// This never throws. A failure becomes one sentence on standard error and an exit status: 64 if the error's code
+    /// is `notStartedBySupervisor`, as after a start by hand, and 70 for every other failure.
     ///
     /// - Parameter body: subscribes, and returns the subscriptions to keep. The worker is ready when `body` has
     ///   returned and no `ReadinessHold` is left.
@@ -87,7 +87,7 @@ public enum BridgeWorker {
 extension EventPublisher {
     /// Says that the worker's body is ready, and returns when the worker has been stopped.
     ///
-    /// The host hears of it when no ``ReadinessHold`` is left.
+    /// The host learns that the worker is ready when no ``ReadinessHold`` is left.
     /// - Throws: ``WorkerError`` outside a worker and in a detached task, or if the link fails.
     public func serve() async throws {
         guard let session = WorkerSession.current else {

@@ -17,9 +17,9 @@ struct ProcessSession: Sendable {
     init(_ inherited: consuming InheritedLink) throws(SystemError) {
         let poller = try Poller(name: "bridge")
         let parent = CurrentProcess.parentIdentifier
-        // On every system the link ends with the host, unless another process holds the host's end. The poller sees
-        // this end even while a handler blocks the reading thread. Where the kernel sends a signal too, the signal ends
-        // even a worker stopped by SIGSTOP.
+        // On every system the link breaks when the host dies, unless another process holds the host's socket. The
+        // poller notices that even while a handler blocks the reading thread. Where the kernel sends a signal too, the
+        // signal ends even a worker stopped by SIGSTOP.
         if try ParentDeathSignal.arm(Self.killSignal, expectedParent: parent) == .parentIsGone {
             CurrentProcess.exitImmediately(0)
         }

@@ -216,7 +216,7 @@ final class HostCore: @unchecked Sendable {
     ///
     /// The host makes the request once at most, and never after a request to stop, which a start would undo.
     private enum StartRequest {
-        /// Not made yet; has what an earlier host owed, until routing begins, because a start may fail before that.
+        /// Not made yet; until routing begins, has what an earlier host owed, for another try if the start fails.
         case outstanding(HostRecovery?)
         /// On its way to the supervisor: a stop and escalations wait until the request has arrived.
         case underWay(escalations: Int)

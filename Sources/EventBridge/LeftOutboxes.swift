@@ -187,7 +187,7 @@ struct LeftOutboxes {
         guard register.boot == OperatingSystem.bootIdentity ?? "" else {
             return "the machine was restarted since, so the journal may lack events that have taken effect"
         }
-        // Asked only now: after a restart of the machine, the page that says so may be older than the last events.
+        // Asked only now: after a restart of the machine, the page that `isSettled` reads may be older than the events.
         if left.isSettled { return nil }
         guard let worker = host.indices(of: outbox.worker).first.map(host.worker),
             worker.peer.peerName == outbox.worker

@@ -169,7 +169,7 @@ final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
 
     private typealias Guarding = (process: ProcessGuard, descriptor: SharedDescriptor?)
 
-    /// Whether no worker is started without a guard.
+    /// Whether each start of a worker requires a guard.
     private var insistsOnGuard: Bool { if case .program = workerGuard { true } else { false } }
 
     /// The guard, and its descriptor as long as it lives; nil if workers are started without it.

@@ -76,7 +76,7 @@ public struct WorkerBox: Sendable, Hashable {
     /// many as the supervisor's limit.
     ///
     /// The system counts all processes of the user, whatever has started them: use this where workers have a user of
-    /// their own. The superuser has no such limit. Beyond it a start fails with EAGAIN; the worker has to report that.
+    /// their own. Beyond this limit a start fails with EAGAIN, except for the superuser; the worker has to report that.
     public var processes: Int?
 
     /// How large a core the process may leave, in bytes (RLIMIT_CORE); 0 for none, nil for the supervisor's limit.

@@ -18,7 +18,7 @@ public struct WorkerLimits: Sendable, Hashable {
     /// listed.
     ///
     /// Without `*`, names that are not listed have `OverflowPolicy.wait`. The policies are for events to the worker,
-    /// from the host and from other workers. All events in the worker's own outbox have `OverflowPolicy.wait`.
+    /// whichever process has published them. All events in the worker's own outbox have `OverflowPolicy.wait`.
     public var overflow: [String: OverflowPolicy]
 
     /// The largest frame in either direction; 16 MiB by default.

@@ -20,7 +20,7 @@ package final class SocketListener: Entrance, @unchecked Sendable {
         package var timeout: UInt64 = 5_000_000_000
         /// How many nanoseconds lie between two checks of the socket's file.
         package var lookInterval: UInt64 = 5_000_000_000
-        /// For how many nanoseconds matters are gathered, and equal ones counted, before they are reported.
+        /// For how many nanoseconds the listener gathers matters, and counts equal ones, before it reports them.
         package var reportInterval: UInt64 = 1_000_000_000
 
         package init() {}
