@@ -7,7 +7,7 @@
 
 static bool has_heavy_fences = false;
 
-// Registers the process at its load, while it has one thread: with a second one the call would wait for milliseconds.
+// Registers the process while it loads and has one thread: with a second one the call would wait for milliseconds.
 __attribute__((constructor)) static void register_heavy_fences(void) {
     has_heavy_fences = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
 }

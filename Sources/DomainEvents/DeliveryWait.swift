@@ -2,9 +2,9 @@ import Locks
 
 /// A wait for the outcome of a delivery: it ends once, by its outcome, its time, or its task's cancellation.
 ///
-/// If there is room for the event, and no handler runs on the publishing thread, the caller publishes the event itself.
-/// As with `publish`, that may wait for a journal's file system. Otherwise a separate task publishes the event. When
-/// the wait has ended, the event has left or will never leave, so the caller's next event comes after it.
+/// If the event need not wait for room and has no handler on the publishing thread, the caller publishes it itself; as
+/// with `publish`, this may wait for a journal's file system. In all other cases a separate task publishes the event.
+/// When the wait has ended, the event has left or will never leave, so the caller's next event comes after it.
 package final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
@@ -127,7 +127,7 @@ package final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
 final class UnfinishedHandlers: @unchecked Sendable {
     // Sendable: guarded by `lock`.
 
-    /// A plain handler, without what the handler has captured.
+    /// A plain handler (one on the publishing thread), without what the handler has captured.
     struct Plain {
         let gate: CallGate
         let site: SubscriptionSite

@@ -35,7 +35,7 @@ final class EncodedEvent: @unchecked Sendable {
         return encoded
     }
 
-    /// The thread's object, or a new one in its place: that is in use, or its event went to no journal after all.
+    /// The thread's object; a new one in its place, if that object is in use or its event went to no journal after all.
     private static var unused: EncodedEvent {
         if let kept = kept.unmanagedValue?.takeUnretainedValue(), !kept.isInUse { return kept }
         let made = EncodedEvent()

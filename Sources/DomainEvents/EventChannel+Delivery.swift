@@ -51,8 +51,8 @@ extension EventChannel {
     /// Puts the event into every outbox, then into every strand here, and only then lets it leave the outboxes; so no
     /// subscriber in a strand sees an effect before its cause, however soon another process answers.
     ///
-    /// The event leaves before the inline handlers run, and before the handlers of the report that a journal has not
-    /// recorded it, because they may take any time, or wait for an answer.
+    /// The event leaves before the inline handlers run. If a journal has not recorded the event, a report says so; the
+    /// event leaves before the report's handlers run, too. All these handlers may take any time, or wait for an answer.
     ///
     /// - Parameters:
     ///   - payload: the bytes in which the event came from another process.

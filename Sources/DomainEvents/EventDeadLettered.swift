@@ -8,7 +8,7 @@ public struct EventDeadLettered: DomainEvent, SelfReport {
         /// crashes.
         case crashes
         /// The process was given up or removed; or, since the host was started again, it no longer subscribes to the
-        /// event or takes an event of this size.
+        /// event, or no longer takes an event of this size.
         case workerUnavailable
     }
 

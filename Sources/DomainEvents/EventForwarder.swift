@@ -21,14 +21,14 @@ package protocol EventForwarder: AnyObject, Sendable {
 
     /// Holds an event in the only outbox that wants it, has it recorded there, and then writes it.
     ///
-    /// Only for an event that nothing else gets but a journal.
+    /// Only for an event whose only other receiver is a journal.
     ///
     /// - Parameters:
     ///   - makeRoom: called with the payload's length before the outbox holds the event; may wait for a disk.
     ///   - record: records the payload with the receivers that the event is owed to; called at most once, without any
     ///     lock.
-    /// - Returns: What became of the event; nil, and nothing was done, if it needs more than that. Then the caller uses
-    ///   ``forward(_:context:ifFull:receipts:held:)``.
+    /// - Returns: What became of the event; nil, and nothing was done, if the event cannot go this short way (several
+    ///   outboxes want it, for example). Then the caller uses ``forward(_:context:ifFull:receipts:held:)``.
     func forwardRecorded<E: DomainEvent>(
         _ event: E,
         context: BorrowedContext,
@@ -140,11 +140,12 @@ package enum IncomingOutcome {
 
 /// Learns that the last handler of an awaited event has returned.
 package protocol HandlingCompletion: AnyObject, Sendable {
-    /// Called when a handler has thrown; the errors of an event's plain handlers come together, when the last of these
+    /// Called when a handler has thrown; the errors of an event's inline handlers come together, when the last of these
     /// handlers has returned.
     func handlersThrew(_ failure: ThrownError)
 
-    /// Called once, by the thread that reports the last part: a handler's, a journal's, or one that settles or cancels.
+    /// Called once, when the last handler is done: on that handler's thread, a journal's, or one that settles a
+    /// delivery or cancels a subscription.
     func handlersReturned(failure: ThrownError?)
 }
 

@@ -209,8 +209,8 @@ extension EventPublisher {
     ///   - event: what happened.
     ///   - limit: how long this waits in all.
     ///   - clock: measures `limit`.
-    /// - Throws: The first error: that of a handler here, or ``DeliveryError`` if another process refuses the event or
-    ///   gives it up, nothing subscribes to it, an outbox does not take it, or a process that should get it is
+    /// - Throws: The first error: that of a handler here, or ``DeliveryError`` if another process refuses the event, it
+    ///   is given up, nothing subscribes to it, an outbox does not take it, or a process that should get it is
     ///   unavailable. If handlers are not done in time, the first error so far; if there is none, ``DeliveryError``
     ///   names these handlers. `CancellationError` if the task is cancelled. At the end of the time or after a
     ///   cancellation the event may have been delivered; if it has not left by then, it never will.

@@ -10,7 +10,7 @@ extension EventPublisher {
     /// Whether this publisher may import events.
     public var mayImport: Bool { importRight.isGranted }
 
-    /// Takes the right to import away; called if the host of this process accepts no events of other machines from it.
+    /// Takes away the right to import; called if the host accepts no events of other machines from this process.
     package func withdrawImportRight() { importRight.withdraw() }
 
     /// Publishes an event of another machine; otherwise like ``publish(_:)-(UntypedEvent)``.

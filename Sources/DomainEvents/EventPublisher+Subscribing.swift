@@ -1,6 +1,6 @@
 extension EventPublisher {
-    /// Calls `handler` for each event: on the thread that publishes the event, or where this publisher delivers if it
-    /// was made with ``init(deliveringOn:)-(QueueDelivery)`` or for the main actor.
+    /// Calls `handler` for each event, on the thread that publishes the event; a publisher that was made for a queue
+    /// (``init(deliveringOn:)-(QueueDelivery)``) or for the main actor calls it there.
     ///
     /// For an event from another process, the publishing thread is one that reads the link. The subscription ends when
     /// it is released or cancelled. If a caller or another process waits until the event is handled, it gets the first
@@ -48,8 +48,8 @@ extension EventPublisher {
     /// acknowledged, which may be later and on another thread.
     ///
     /// The handler itself may keep any number of deliveries unsettled; the limits are on the senders' side. Another
-    /// process sends no more unsettled events than fit into the link's window. In this process, `send` waits while 4096
-    /// events are unsettled or wait for the handler. If the handler throws, the delivery is refused. When the
+    /// process sends no more unsettled events than its link allows. In this process, `send` waits while 4096 events are
+    /// unsettled or wait for the handler. If the handler throws, the delivery is refused. When the
     /// subscription is cancelled, deliveries that the handler has can still be settled, and events that wait for it
     /// count as refused.
     public func subscribe<E: DomainEvent>(

@@ -42,7 +42,7 @@ public final class EventPublisher: @unchecked Sendable {
     private var channelsByName: [EventName: AnyEventChannel] = [:]
     /// The channels of untyped events that all observers know; `channels` finds channels by type, so these are here.
     private var untypedChannels: [EventName: EventChannel<UntypedEvent>] = [:]
-    /// The names that belong to types of the bridge which this process may not have used yet.
+    /// The names of the reports and of a bridge's other event types, whether or not this process has used the types.
     private var reserved = EventNames.ofReports
     private let wanted = WantedNames()
     /// The recorder of the events, for a host.
@@ -119,9 +119,9 @@ public final class EventPublisher: @unchecked Sendable {
     /// the outboxes, then calls the handlers on this thread.
     ///
     /// This never throws. Apart from the handlers on this thread, it waits only for a journal that has no new segment
-    /// yet. If an outbox is at its hard limit, the bridge drops the event for that link, counts it and announces the
-    /// loss; ``send(_:)-(E)`` waits instead. Handlers on the publishing thread cost no allocation. A queue that goes
-    /// from idle to busy costs one block, and an asynchronous handler that does so costs one task.
+    /// yet. If an outbox is at its hard limit, the bridge by default drops the event for that link, counts it and
+    /// announces the loss; ``send(_:)-(E)`` waits instead. Handlers on the publishing thread cost no allocation. A
+    /// queue that goes from idle to busy costs one block, and an asynchronous handler that does so costs one task.
     @inlinable
     public func publish<E: DomainEvent>(_ event: E) {
         if openTransactions.load(ordering: .relaxed) != 0 { return publishInTransaction(event, causedBy: nil) }
@@ -345,7 +345,8 @@ public final class EventPublisher: @unchecked Sendable {
         withExtendedLifetime(living) {}
     }
 
-    /// The names of events that other processes want; ends when the task is cancelled or the publisher is released.
+    /// The names of events that other processes want; the sequence ends when its task is cancelled or the publisher is
+    /// released.
     ///
     /// Each iterator gets the present names at once, even if there are none, and then the names after each change. A
     /// consumer that is slow gets only the newest names. A program that takes events from elsewhere, such as a gateway,

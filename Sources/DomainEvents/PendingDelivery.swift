@@ -60,7 +60,7 @@ extension DeliveryPlace {
         }
     }
 
-    /// Releases the event and its context; under a lock only for a gap, which has neither: a deinit may publish.
+    /// Releases the event and its context; unless this is a gap, the caller holds no lock, as a deinit may publish.
     func release() {
         pointee.owner?._withUnsafeGuaranteedRef { $0.eventType.destroyRaw(event.address) }
         releaseHead()

@@ -33,7 +33,7 @@ struct ReceiptState {
 
     private enum Phase {
         case running
-        /// The call has ended, with the refusal of this process; nil if with anything else.
+        /// The call has ended. `claimed` sent the refusal that the caller was told; nil if it was told anything else.
         case over(claimed: AwaitedProcess?)
     }
 

@@ -45,7 +45,7 @@ extension Lock {
         if !tryLockSoon() { lock() }
     }
 
-    /// Does the same, but gives up after a few tries; a thread of a simulation waits.
+    /// Takes the lock as ``lockSoon()`` does, but gives up after a few tries; a thread of a simulation waits.
     func tryLockSoon() -> Bool {
         // In a simulation, the outcome must depend on the seed alone, and a thread outside it may hold the lock.
         if Simulation.thread != nil {

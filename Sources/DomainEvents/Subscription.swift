@@ -32,7 +32,7 @@ public final class Subscription: Sendable, Hashable {
     /// handler's first instruction. If `cancel()` is called where the handler runs (its serial queue, its actor, its
     /// publishing thread), the handler does not begin afterwards. The handler's captures are released as soon as no
     /// call runs. If a link is handing over a series of events, the captures are released with the link's next event or
-    /// after its last event. Further calls do nothing.
+    /// after its last event. A further `cancel()` changes nothing.
     public func cancel() {
         // Another thread may have closed the gate just now: after this call, too, no call of the handler begins.
         guard gate.close() else { return gate.waitUntilEntered() }

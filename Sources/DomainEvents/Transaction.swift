@@ -4,7 +4,8 @@ import Synchronization
 /// The events that were published inside a transaction and wait for its end.
 ///
 /// A transaction inside another one of the same publisher has joined it: as long as the body of the outer one runs, the
-/// outer one holds what is published. What is published later, the inner one holds until its own body has returned.
+/// outer one holds what is published. After that, the inner one holds what is published in it until its own body has
+/// returned.
 final class Transaction: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`, so `held` needs no check of exclusive access.
 
@@ -81,7 +82,7 @@ final class Transaction: @unchecked Sendable {
         return isHeld || (joined?.hold(event, stamp, of: channel) ?? false)
     }
 
-    /// Does the same for a caller that has the event as a value of its type.
+    /// Keeps a copy of an event as the other `hold` does, for a caller that has the event as a value of its type.
     func hold<E: DomainEvent>(_ event: E, _ stamp: EventStamp, of channel: EventChannel<E>) -> Bool {
         withUnsafePointer(to: event) { hold(RawEvent(reading: $0), stamp, of: channel) }
     }

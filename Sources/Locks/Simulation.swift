@@ -103,8 +103,9 @@ package enum Simulation {
 
     /// Runs `body`; in a simulation, no other thread runs until `body` has returned.
     ///
-    /// This is for code that a task's cancellation calls: Swift's runtime holds a lock of its own during that call. The
-    /// cancelled task would wait for that lock outside the simulation, while this thread waits for its turn.
+    /// This is for code that a task's cancellation calls: Swift's runtime holds a lock of its own during that call. If
+    /// the cancelled task ran meanwhile, it would wait for that lock, of which the simulation knows nothing, while this
+    /// thread waits for its turn.
     package static func undivided(_ body: () -> Void) {
         if let thread { thread.undivided(body) } else { body() }
     }

@@ -1,4 +1,4 @@
-// The C library has another name on each system. `BridgePlatform` hides that, but imports this module itself.
+// The C library has a different name on each system. `BridgePlatform` hides that, but depends on this module.
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Darwin)
