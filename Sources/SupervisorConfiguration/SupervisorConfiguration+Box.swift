@@ -80,7 +80,7 @@ extension SupervisorConfiguration {
 }
 
 extension SupervisorConfiguration.Worker {
-    /// The limits on a worker's resources, and what it may access; nil for the limit that the supervisor began with.
+    /// Limits on a worker's resources, and what it may access; for a nil limit, the supervisor's original one holds.
     package struct Box: Sendable, Hashable {
         /// Paths, absolute if the configuration was parsed with a `ProgramSearch`, otherwise as written.
         package struct Files: Sendable, Hashable {

@@ -19,8 +19,9 @@ struct BridgeRun {
     private let lines = InputLines()
     private let isEnding = Flag()
     private let reloads = ReloadRequests()
-    /// A stream without elements; it ends at the first report about a worker's state, or when the start is over if that
-    /// is earlier, and then reloads may begin.
+    /// A stream without elements, whose end lets reloads begin.
+    ///
+    /// It ends at the first report about a worker's state, or at the end of the start if that comes first.
     private let begun = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
 
     init(
@@ -170,8 +171,8 @@ struct BridgeRun {
     }
 
     private func endIfNoWorkerIsLeft() {
-        // The run goes on during a reload, as the old workers may end before the new ones begin, and with a worker that
-        // a command has stopped, as another command may start it.
+        // During a reload the run goes on, as the old workers may end before the new ones begin. It also goes on if a
+        // command has stopped a worker, as another command may start that worker again.
         guard !reloads.isUnderWay, !bridge.hasStoppedWorkers else { return }
         guard outcome.noWorkerIsLeft(of: bridge.status.filter { !options.isOnlooker($0.name) }) else { return }
         endings.continuation.yield(.noWorkerLeft)
@@ -179,7 +180,7 @@ struct BridgeRun {
 
     /// Reads the configuration again when that is requested, and answers the requests that came as events.
     private func answerReloads(_ service: ServiceManager?) async {
-        // It waits for the first report about a worker's state, or for the end of the start: then the bridge runs.
+        // Waits for the first report about a worker's state, or for the end of the start: then the bridge runs.
         for await _ in begun.stream {}
         await reloads.forEach(
             { requesters in

@@ -9,12 +9,13 @@ enum ProgramStatus: Int32, Sendable {
     case badInput = 65
     /// The configuration, the input or a journal cannot be read.
     case noInput = 66
-    /// A worker was given up or is down, no supervisor answered, or another process has the journal open.
+    /// A worker was given up or is down, no process wants the event, no supervisor answered, or another process has the
+    /// journal open.
     case workerUnavailable = 69
-    /// The operating system refused something that the program needs, or the control socket cannot be made, or what a
-    /// killed supervisor has left cannot be read.
+    /// The operating system refused something that the program needs; or `run` cannot open its journal, make its
+    /// control socket, or read what a killed supervisor has left; or `tail` cannot print events.
     case system = 71
-    /// Output cannot be written, for example because the disk is full.
+    /// Output cannot be written, for example because the disk is full; or a journal's last events are not safe.
     case output = 74
     /// Events were not handled, or a command was refused or not done in time.
     case unhandledEvents = 75

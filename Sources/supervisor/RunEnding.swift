@@ -8,7 +8,7 @@ enum RunEnding: Sendable, Hashable {
     case badInput
     /// No worker runs or will be started again.
     case noWorkerLeft
-    /// The bridge lacks something without which it starts no worker, for this reason.
+    /// The bridge starts no worker, because it lacks something that it needs; the text says what.
     case notStarted(String)
 
     /// The sentence that announces the end; nil if the end needs none.

@@ -295,7 +295,7 @@ struct WorkerReporter: Sendable {
         if reporter == nil, event.link == host { missed(event.event) }
     }
 
-    /// Makes up for reports of the bridge that were dropped and for which the run's end would wait.
+    /// Makes up for dropped reports of the bridge if the run's end would wait for such reports.
     private func missed(_ report: String) {
         if report == WorkerGaveUp.eventName {
             for worker in states() where !outcome.isToldGivenUp(worker.name) {

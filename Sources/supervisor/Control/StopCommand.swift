@@ -10,7 +10,7 @@ import DomainEvents
 struct StopCommand {
     /// How long the process may take to end after its goodbye, in milliseconds.
     ///
-    /// A process whose last lines are not read takes longer, and so does another program that goes on without its host.
+    /// A process whose last lines are not read takes longer; so does another program that goes on after its host's end.
     private static let lastMoment: Int32 = 10_000
 
     let control: String?

@@ -9,7 +9,7 @@ import JSONText
 enum DeadLettersText {
     // MARK: - For people
 
-    /// A line for each letter, below the titles; lines are cut at `width`, and nil means no limit.
+    /// The titles, and a line for each letter (two on a narrow terminal), all cut at `width`; nil means no limit.
     static func list(_ letters: [DeadLetterReport], isColoured: Bool = false, width: Int? = nil) -> String {
         guard !letters.isEmpty else { return "no dead letters" }
         let table = TextTable<DeadLetterReport>(

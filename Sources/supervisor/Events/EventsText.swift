@@ -44,7 +44,7 @@ enum EventsText {
         }.sorted { $0.event.utf8.lexicographicallyPrecedes($1.event.utf8) }
     }
 
-    /// A line for each name, below the titles; lines are cut at `width`, and nil means no limit.
+    /// The titles, and a line for each name (two on a narrow terminal), all cut at `width`; nil means no limit.
     static func table(_ rows: [Row], seconds: Double, isColoured: Bool = false, width: Int? = nil) -> String {
         guard !rows.isEmpty else { return "no events" }
         let table = TextTable<Row>(

@@ -17,7 +17,7 @@ struct ReplayCommand {
     private static let answerLimit = Duration.seconds(366 * 24 * 3600)
 
     func run(_ journal: StoredJournal, printing: (String) -> ProgramStatus) async throws -> ProgramStatus {
-        // An event that is recorded from now on goes to the worker without a replay, too.
+        // An event that is recorded from now on goes to the worker when it is published, so it needs no replay.
         let last = try journal.lastPosition()
         return try await HostConnection.ask(target.control, as: .journal) { client in
             try await check(client)

@@ -154,7 +154,7 @@ final class ServiceManager: @unchecked Sendable {
         }
     }
 
-    /// The line with the state, cut where the manager would ignore the whole notification for its length.
+    /// The line with the state, cut to fit: the manager would ignore a notification that is too long.
     private static func status(_ state: String, after lines: [String]) -> String {
         let line = "STATUS=\(state)"
         let room = ServiceSocket.longestMessage - lines.reduce(0) { $0 + $1.utf8.count + 1 }

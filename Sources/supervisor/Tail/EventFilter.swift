@@ -43,7 +43,7 @@ struct EventFilter: Sendable, Hashable {
         return origin == nil || isWanted(found, host: host)
     }
 
-    /// Whether some of the missing events would be shown.
+    /// Whether some of the missing events might be shown.
     func shows(_ gap: PrintedGap, host: String) -> Bool {
         if let name = gap.name, !wantsEverything, !names.contains(EventName(name)) { return false }
         return origin == nil || gap.ranges.isEmpty || gap.ranges.contains { isWanted($0.first.origin, host: host) }

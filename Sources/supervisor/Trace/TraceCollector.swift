@@ -85,7 +85,7 @@ struct RecordedTrace: Sendable {
     private mutating func take(_ event: EventsTraced) -> Int {
         var process = Process(name: event.process, pid: event.pid)
         if let index = known.firstIndex(of: process) {
-            // All spans of the process share its first name, which was charged.
+            // All spans of the process share the memory of the name that came first, which was charged.
             process = known[index]
         } else {
             guard takeRoom(for: process.name) else { return 0 }
