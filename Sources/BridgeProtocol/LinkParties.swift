@@ -59,7 +59,7 @@ package struct LinkParties: Sendable {
         Gap(gap, name: name, sender: own, receiver: peer ?? own)
     }
 
-    /// An identity as a head in place spells it; nil for an event of a third process.
+    /// An identity as an ``EventFrame/PlainHead`` spells it; nil for an event of a third process.
     @inline(__always)
     func near(_ id: BorrowedID) -> NearID? {
         id.source._withUnsafeGuaranteedRef { source in

@@ -219,10 +219,10 @@ package struct Outbox: ~Copyable {
         store.region?.accepted(lastSequence, frameLength: frameLength)
     }
 
-    /// From now on the peer is never told which events it may forget, as some may come again: those of which a journal
-    /// has to hear, here or in an outbox before this one, and those that have become dead letters.
+    /// From now on the peer is never told which events it may forget, as some may come again: events of which a journal
+    /// has to hear, and dead letters, of this outbox or of one before it.
     ///
-    /// Called before the first event is appended of which a journal has to hear.
+    /// Called before the outbox takes its first event of which a journal has to hear.
     package mutating func willOwe() { untold.use() }
 
     /// The peer is not told which events it may forget until it is decided what becomes of an event that it refused.

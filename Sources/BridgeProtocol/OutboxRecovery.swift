@@ -66,10 +66,10 @@ package struct OutboxRecovery: ~Copyable {
         }
     }
 
-    /// Visits the records after event `received`, oldest first, each with its link sequence; a record is valid during
-    /// the call only.
+    /// Visits the records after event `known`, oldest first, each with its link sequence; a record is valid during the
+    /// call only.
     ///
-    /// Without a number, visits all records that lie there: those that the worker had not seen settled, and perhaps
+    /// If `known` is nil, visits all records that lie there: those that the worker had not seen settled, and perhaps
     /// some before them.
     ///
     /// - Throws: ``OutboxDamage`` if the outbox cannot be read to its end, or what `body` throws. What `body` did

@@ -49,7 +49,7 @@ package struct SpelledSources: Sendable {
     ///
     /// The events of few sources pass over one link, and two of these rarely share a place.
     private static let places = 64
-    /// Of this many look-ups that find another source in their place, one replaces it.
+    /// One of this many look-ups that find another source in their place replaces that source.
     ///
     /// So if two sources share a place, one of them stays quick.
     private static let patience = 64

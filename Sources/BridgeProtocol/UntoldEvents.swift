@@ -2,9 +2,9 @@ import DomainEvents
 
 /// The events that a receiver has settled and that a journal has not heard of, oldest first.
 ///
-/// The journal hears of an event once everything is recorded that the event's handlers have published. An
-/// acknowledgement may count before that: what they have published then lies in memory that outlives the receiver, but
-/// is lost if host and receiver are killed together.
+/// The journal hears of an event once everything that the event's handlers have published is recorded. An
+/// acknowledgement may count before that: what the handlers have published then lies in memory that outlives the
+/// receiver, but is lost if host and receiver are killed together.
 package struct UntoldEvents: Sendable {
     /// Events of one source that were settled one after the other, and whose numbers follow one another.
     private struct Run {
@@ -14,10 +14,11 @@ package struct UntoldEvents: Sendable {
         var numbers: ClosedRange<UInt64>
     }
 
-    /// How many events wait at most, so that a peer that names an event which never comes fills no memory; the journal
-    /// never hears of further events, which stay owed.
+    /// How many events wait at most; the journal never hears of further events, which stay owed.
+    ///
+    /// The limit is for a peer whose acknowledgements name an event that never comes: it must not fill the memory.
     package static let most = 1 << 20
-    /// How many runs that were taken out may stay in the array; for so many, an empty array keeps its memory.
+    /// How many taken-out runs may stay in the array; with more, an array that becomes empty gives its memory back.
     private static let fewRuns = 256
 
     private var runs: [Run] = []
@@ -32,7 +33,7 @@ package struct UntoldEvents: Sendable {
     /// that an event does not come again.
     package var isUsed: Bool { isUsedForGood || undecided > 0 }
     private var isUsedForGood = false
-    /// How many events were refused of which it is undecided whether they become dead letters.
+    /// How many refused events may still become dead letters.
     private var undecided = 0
 
     package var isEmpty: Bool { first == runs.count }
@@ -65,8 +66,8 @@ package struct UntoldEvents: Sendable {
     /// Takes out events that the journal may hear of, now that it has the receiver's events up to `sequence`: those of
     /// one source, as many as one note has room for.
     ///
-    /// An event whose turn has not come keeps back those behind it. An acknowledged event behind it has no earlier
-    /// turn, as the receiver's events arrive in their order; a refused event waits longer than it has to.
+    /// An event whose turn has not come keeps back those behind it. For an acknowledged event that is no loss: its own
+    /// turn comes no earlier, as the receiver's events arrive in order. A refused event waits longer than it has to.
     ///
     /// - Parameter numbers: gets the numbers of the events in ascending order, in place of what it has.
     /// - Returns: The source of the events; nil if the journal may hear of no further event.
@@ -98,7 +99,7 @@ package struct UntoldEvents: Sendable {
         if !isInOrder { numbers = CustodyNote.joined(numbers) }
         var stays = place
         if hasOthers {
-            // The runs of other sources move up to the runs behind. Those stay, as they may be a million.
+            // The runs of other sources move up to the runs behind, which stay in place, as they may be a million.
             for index in (first..<place).reversed() where runs[index].source != source {
                 stays -= 1
                 runs.swapAt(stays, index)

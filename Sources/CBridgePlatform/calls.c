@@ -3,7 +3,7 @@
 // Landlock's network rules know TCP alone.)
 //
 // A filter sees a call's arguments as numbers: it cannot follow pointers, and does not know which processes are in the
-// box. So a call below that changes the process whose number it gets is allowed for 0 alone, which is the caller.
+// box. So where a call below gets the number of the process that it changes, only 0 is allowed, which is the caller.
 
 #define _GNU_SOURCE
 

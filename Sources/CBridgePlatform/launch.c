@@ -151,8 +151,8 @@ static bool send_notice(int guard, const struct msghdr *message, int flags) {
 
 /// Tells the guard of this process's group, in which all of its children begin.
 ///
-/// A process that is to die with its parent has asked for that signal, and then checked the parent, before this. If the
-/// parent had gone, and the guard with it, the process does not get here.
+/// Before this, a process that is to die with its parent has asked for the signal that kills it, and then checked that
+/// the parent lives. If the parent had gone, and the guard with it, the process does not get here.
 static void tell_guard(int guard) {
     cbp_guard_notice notice = {.process = (int32_t)getpid()};
     struct iovec piece = {.iov_base = &notice, .iov_len = sizeof notice};

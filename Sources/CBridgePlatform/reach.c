@@ -1,5 +1,5 @@
 // What a worker can reach, by Landlock. Files: a box gives rights to single files and to everything below directories;
-// the kernel refuses to read, list, execute, write, make, move or remove all else. It has no rule for a file's mode,
+// the worker can read, list, execute, write, make, move or remove nothing else. Landlock has no rule for a file's mode,
 // owner and times. What is open already, such as the link and the pipes, stays open. Processes: those of the box can
 // look into, debug and signal each other, and no others. Before Linux 6.12 signals reach all.
 

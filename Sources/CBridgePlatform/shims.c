@@ -60,7 +60,7 @@ const char *cbp_errno_name(int code) {
 
 const char *cbp_errno_text(int code, char *buffer, size_t size) {
 #ifdef __linux__
-    // Unlike strerror's, this text is never translated and never shared between threads.
+    // Unlike strerror's, this text is never translated, and no other thread can overwrite it.
     (void)buffer, (void)size;
     const char *text = strerrordesc_np(code);
     return text ? text : "Unknown error";

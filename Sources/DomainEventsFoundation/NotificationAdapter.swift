@@ -23,8 +23,9 @@ import Synchronization
 ///   of the operation queue that an observer names.) Observers that name no queue run on the adapter's queue.
 /// - The adapter publishes a posted notification as an event on the posting thread, before `post` returns. If a handler
 ///   posts the notification, handlers on the publishing thread get the event after that handler has returned.
-/// - Nothing goes round in circles: no event comes back to a publisher or center where it has been. One that has passed
-///   eight of them goes no further. Give a publisher and a center one adapter only: two would post everything twice.
+/// - Nothing goes round in circles: no event comes back to a publisher or center where it has been. An event that has
+///   passed eight of these goes no further. Give a publisher and a center one adapter only: two would post everything
+///   twice.
 ///
 /// The adapter ends when it is released or cancelled. All members may be used from any thread.
 public final class NotificationAdapter: @unchecked Sendable {
@@ -128,7 +129,7 @@ public final class NotificationAdapter: @unchecked Sendable {
 
     /// Ends the adapter: after this has returned, no further event becomes a notification, or the other way round.
     ///
-    /// What another thread is just posting or publishing may still arrive. Further calls do nothing.
+    /// What another thread is posting or publishing during the call may still arrive. Further calls do nothing.
     public func cancel() {
         let (observers, subscriptions) = lock.withLock {
             isOpen.close()

@@ -3,7 +3,8 @@ import Foundation
 /// Turns an event's fields into a notification's dictionary.
 ///
 /// Fields keep their types: a 64-bit integer stays a 64-bit integer, and dates, data, UUIDs, URLs and decimals stay as
-/// they are. Nested types become dictionaries, arrays become arrays, and a nil field is left out.
+/// they are. Nested types become dictionaries, arrays become arrays, and a nil field is left out, unless its type's own
+/// coding encodes a null.
 enum UserInfoEncoder {
     static func encode<T: Encodable>(_ event: T) throws -> [String: Any] {
         let node = EncodedNode()

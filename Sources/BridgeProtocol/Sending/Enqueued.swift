@@ -11,7 +11,7 @@ package enum Enqueued: Sendable, Hashable {
     case dropped
     /// Events of this name no longer go to the peer.
     case left
-    /// The event finds no room in the outbox, whose limit is so many bytes, or in the memory that the outbox shares.
+    /// The outbox, which takes at most `limit` bytes, or the memory that it shares has no room for the event.
     case full(limit: Int)
     /// The event would have to wait for room, and the caller does not wait.
     case crowded

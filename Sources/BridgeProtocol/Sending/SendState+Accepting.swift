@@ -262,7 +262,7 @@ extension SendState {
         return taken + books + payload.count <= limit ? nil : .full(limit: limit)
     }
 
-    /// Why an event with a payload of so many bytes is too large for the peer; nil if it is not.
+    /// Why an event whose payload has this many bytes is too large for the peer; nil if it is not.
     @inline(__always)
     func sizeProblem(of bytes: Int) -> Enqueued? {
         let limit = maximumFrame - Self.headAllowance

@@ -84,7 +84,7 @@ extension SendState {
         acceptedEvents += 1
     }
 
-    /// Takes out every unsettled event, oldest first: no other link takes this link's place.
+    /// Returns every unsettled event, oldest first, and empties the queue: no other link takes this link's place.
     ///
     /// Gaps are left out.
     package mutating func takeAll() -> [UndeliveredEvent] {

@@ -18,7 +18,7 @@ const char *_Nonnull cbp_errno_text(int code, char *_Nonnull buffer, size_t size
 // Descriptors, all close-on-exec
 
 int cbp_pipe(int descriptors[_Nonnull 2]);
-/// How many bytes can be read from a pipe at once; -1 with errno where the system does not say.
+/// How many bytes wait in a pipe to be read; -1 with errno where the system does not say.
 int cbp_unread_bytes(int descriptor);
 int cbp_unix_socket(void);
 int cbp_unix_socketpair(int descriptors[_Nonnull 2]);
@@ -79,7 +79,7 @@ void cbp_memory_file_populate(void *_Nonnull address, size_t size);
 void cbp_memory_file_give_back(void *_Nonnull address, size_t size);
 
 /// Gives an open file `size` bytes, all 0, for which the file system keeps room from now on. Returns -1 with errno set
-/// where less than 256 MiB of room would be left, and where it cannot keep room, or holds its files in memory only.
+/// where less than 256 MiB would be left, or the file system cannot keep room, or it holds its files in memory only.
 int cbp_file_reserve(int descriptor, size_t size);
 
 /// Makes malloc give back to the system what is freed beyond `bytes` at the end of an arena, and take larger blocks
@@ -226,8 +226,8 @@ typedef struct {
     int guard;
     /// Whether the process is killed when the thread that starts it ends.
     bool dies_with_parent;
-    /// The program's soft limit of open descriptors, from a parent that has raised its own; -1 for that of the box, or
-    /// else the parent's.
+    /// The program's soft limit of open descriptors, where the parent has raised its own; -1 for the limit of the box,
+    /// or, without one, the parent's.
     int64_t descriptors;
     const cbp_box *_Nullable box;
 } cbp_spawn_request;
@@ -297,8 +297,8 @@ typedef struct {
 int cbp_process_wait(int descriptor, int32_t pid, int reap, cbp_exit *_Nonnull exit);
 
 /// Writes the value of a variable in the environment that a process was started with, cut off where `value` has no more
-/// room. Returns the length written, or -1 if there is no such variable. `name` is the beginning of
-/// the variable's text. Waits a little for a process that is just becoming another program.
+/// room. Returns the length written, or -1 if there is no such variable. `name` is the beginning of the variable's
+/// text. Waits a little for a process that is in the middle of becoming another program.
 ptrdiff_t cbp_process_variable(int32_t pid, const char *_Nonnull name, char *_Nonnull value, size_t size);
 
 /// The parent of a process; 0 if it has none, or there is no such process.
