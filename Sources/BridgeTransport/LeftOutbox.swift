@@ -67,8 +67,8 @@ extension Link {
     ///   - recordedName: returns the name that a frame spells or gives by number; nil if its events are not recorded.
     ///     Such events are left out: nothing says whether they had an effect. An error ends the recovery in front of
     ///     the event.
-    ///   - newestRecord: finds which of the events, given in their order, was recorded last; not called if no event
-    ///     that is to be recorded was unsettled.
+    ///   - newestRecord: finds which of the events, given in their order, was recorded last; called only if an event
+    ///     of a recorded name is unsettled.
     package func recover(
         _ left: LeftOutbox,
         of peer: EventSource,
@@ -91,8 +91,8 @@ extension Link {
         do {
             try left.forEach(limits) { sequence, record in
                 guard case .event(let head, _) = record else { return }
-                // The search ends at the record of a settled event, too, and the journal may have removed all before
-                // that record. The name of a settled event need not be known.
+                // Settled events count as well: `newestRecord` may stop at the record of one, and the journal may have
+                // removed older records. The name of a settled event need not be known.
                 let name: String? = try sequence > settled ? recordedName(head.name) : (try? recordedName(head.name))
                 guard name != nil, let context = parties.received(head) else { return }
                 events.append(context)
@@ -110,7 +110,7 @@ extension Link {
                 guard sequence > received, case .event(var head, let payload) = record,
                     let name = try recordedName(head.name)
                 else { return }
-                // A repeat must not come unmarked, and nothing says for sure that this is none.
+                // This event may be a repeat, and every repeat has to be marked.
                 head.attempt = UntrustedNumber(UInt64(head.attempt.clamped(to: 1...Int(UInt32.max))) + 1)
                 // The publisher that waited for a receipt is gone, and this host has numbers of its own for the names.
                 (head.name, head.wantsReceipt, head.isReplay) = (.text(name), false, false)
@@ -128,8 +128,8 @@ extension Link {
         }
         lock.withLock {
             sinks.events = nil
-            // Not before: the sink waits for room at the workers if the stream was read to its end, and they are not
-            // started yet. From now on no handler that returns has a peer to be told, and no timer runs for one.
+            // This comes last: once a link was read to its end, the sink waits for room at the workers, which are not
+            // started yet. From now on nothing is queued for the peer, which is gone, and the link's timer runs out.
             ending.streamWasReadToEnd()
         }
         return found

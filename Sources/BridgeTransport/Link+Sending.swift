@@ -60,8 +60,8 @@ extension Link {
         return .accepted(sequence: sequence, isCrowded: true)
     }
 
-    /// Puts an event that goes to no other link into the outbox and writes it; only for a link whose overflow policies
-    /// are all `wait`.
+    /// Puts an event into the outbox and writes it; only for an event that no other link gets, and for a link whose
+    /// overflow policies are all `wait`.
     ///
     /// - Parameters:
     ///   - number: this process's number for the name.
@@ -125,7 +125,7 @@ extension Link {
         return outcome
     }
 
-    /// Puts an event that a journal replays to this peer alone into the outbox, if there is room; ``pump()`` then
+    /// Puts an event of a journal, replayed to this peer alone, into the outbox, if there is room; ``pump()`` then
     /// writes it.
     ///
     /// The caller has waited for its turn (``waitForRoom(_:)``), so it does not matter whether other publishers wait.

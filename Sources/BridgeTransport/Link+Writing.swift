@@ -42,7 +42,7 @@ extension Link {
 
     /// Does the same as ``flush(at:isGathered:)`` with the lock held, and releases the lock.
     func flushAndUnlock(at now: UInt64, isGathered: Bool = false) {
-        // There is no peer, and its start may wait for this demand.
+        // The peer is down, and its next start may wait for this event.
         if stream == nil { return pumpAndUnlock() }
         if farewell.hasLeft { return lock.unlock() }
         switch writer.enqueued(at: now, isGathered: isGathered, mayLeave: sending.hasWritable) {
@@ -58,7 +58,7 @@ extension Link {
     private func leaveToPoller() {
         // What the poller accepts, it performs, even if it is stopped before that.
         if poller.perform({ self.flushScheduled() }) { return }
-        // A poller that is stopping takes no work: this thread then writes all of it, because no other thread may.
+        // A poller that is stopping takes no work: this thread then writes all of it, because no other thread will.
         lock.lock()
         writer.gatheredBegins()
         pumpAndUnlock(isBounded: false)
@@ -151,8 +151,8 @@ extension Link {
     /// Events are taken until the goodbye is composed. If the outbox is shared with the host, events are taken after
     /// the goodbye too: the host finds them there when this process has ended.
     ///
-    /// - Parameter isClosedNext: whether the caller closes the link right behind this call. This thread then hands
-    ///   nothing over to the poller, which would come too late: it writes all that the stream takes at once.
+    /// - Parameter isClosedNext: whether the caller closes the link right after this call. The poller would then come
+    ///   too late, so this thread itself writes all that the stream takes at once.
     package func finish(reason: Goodbye.Reason, text: String, isClosedNext: Bool = false) {
         lock.lock()
         farewell.said(reason, text: text, behind: sending.outbox.lastSequence)

@@ -9,7 +9,7 @@ struct Departure: HeldEvent {
     private let id: EventID
     private let nanosecondsSinceEpoch: UInt64
     private let router: EventRouter
-    /// The places in outboxes that are kept for the event, or keep it until it is released.
+    /// The event's places in outboxes: each has room for the event, or holds the event until it is released.
     private var places: [Place]
     /// The receivers that the event is owed to, if it is recorded.
     var owed: [OwedReceiver] = []
@@ -23,7 +23,8 @@ struct Departure: HeldEvent {
     var receipts: ReceiptLedger?
     /// Whether one of the links was busy when it got the event; then all count as busy.
     ///
-    /// A thread that writes to many links in turn comes back to the first one long after its last write there.
+    /// A thread that writes to many links in turn comes back to the first one long after its last write there. So the
+    /// first link alone could count as idle even in a flood.
     private var isGathered = false
 
     /// A place in an outbox.

@@ -82,7 +82,7 @@ class ChannelReceiver<Event: DomainEvent>: EventReceiver, @unchecked Sendable {
         preconditionFailure("a receiver knows how its events are decoded")
     }
 
-    /// Makes an event from its payload; only if its own type finds it valid.
+    /// Makes an event from its payload, and has the event's type validate it.
     @inline(__always)
     private func read(
         _ payload: UnsafeRawBufferPointer,

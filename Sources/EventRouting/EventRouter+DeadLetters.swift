@@ -72,10 +72,10 @@ extension EventRouter {
         }
         if head.wantsReceipt {
             let event = makeEvent()
-            // It may become a dead letter when the peer has acknowledged it.
+            // It may become a dead letter later, after the peer has acknowledged it.
             if deadLetters != nil { peer.refusalIsHeld() }
-            // A publisher that waits for the event hears of it at once: the peer's receipt follows the refusal, unless
-            // the peer is killed in between. Whether a caller still waits is known only if it is in this process.
+            // A publisher that waits for the event is told at once: if the peer is killed now, the receipt that should
+            // follow the refusal never comes. Whether a publisher still waits is known only if it is in this process.
             let isHeld = tell(context.id, .refused, at: peer, because: refusal.text) { [self] isClaimed in
                 let isKept = !isClaimed && refusalIsUnheard(name, context, refusal, by: peer) { event }
                 if !isKept, isOwed { settled(context.id, at: peer) }

@@ -26,7 +26,7 @@ package final class EventRouter: @unchecked Sendable {
     private let isIntakeClosed = Atomic<Bool>(false)
     /// Sees each event that comes from a peer or is published here; replayed and redelivered events do not pass it.
     package let tap: (@Sendable (PassingEvent) -> Void)?
-    /// Whether the tap also sees events of this process that no peer wants.
+    /// Whether the tap also sees events of this process that no peer wants, other than the bridge's reports.
     let tapsUnwanted: Bool
     /// Keeps the events that a process could not handle; nil in a worker, whose host keeps them.
     let deadLetters: DeadLetterStore?

@@ -39,7 +39,8 @@ extension Peer {
             }
             // Sequences have no gaps, so the other events get new numbers in another link.
             let retired = current
-            // Before the move: the first event in the other link must not let the peer forget the dead letter's event.
+            // Noted before the move: otherwise the first event in the other link could tell the peer that it may forget
+            // the dead letter's event.
             retired.willOwe()
             let next = makeLink()
             let event = retired.retire(movingTo: next, without: sequence)

@@ -30,10 +30,10 @@ extension Peer {
     /// Whether this is the link of the successor.
     func isSuccessor(_ link: Link) -> Bool { lock.withLock { successor === link } }
 
-    /// Puts the link of a successor that is ready in the place of the present link, whose process has ended, and moves
-    /// the events to the new link.
+    /// Puts the link of a successor that is ready in the place of the present link, and moves the events there.
     ///
-    /// If the new link has just ended too, nothing is moved: no process is left, and the next start gets all events.
+    /// The former process has ended, so the present link was made for its next start. If the successor has just ended,
+    /// too, nothing is moved: no process is left, and the next start gets all events.
     package func succeed(by next: Link) {
         let retired: Link? = lock.withLock {
             guard successor === next, !next.hasEnded else { return nil }

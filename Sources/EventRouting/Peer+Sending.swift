@@ -205,7 +205,7 @@ extension Peer {
         return place.link
     }
 
-    /// Puts an event that goes nowhere else into the outbox, and writes it.
+    /// Puts an event into the outbox and writes it; only for an event that no other peer gets.
     ///
     /// An event that is not taken counts as never offered.
     ///
@@ -245,7 +245,7 @@ extension Peer {
         }
     }
 
-    /// Holds an event that goes nowhere else in the outbox, has it recorded there, and then writes it.
+    /// Holds an event in the outbox until it is recorded, then writes it; only for an event that no other peer gets.
     ///
     /// - Parameters:
     ///   - ifFull: as in ``send(_:name:payload:ifFull:)``.

@@ -6,7 +6,8 @@ import Locks
 
 /// One peer, over all its incarnations: its wishes, and the link of its present or next incarnation.
 package final class Peer: @unchecked Sendable {
-    // Sendable: everything mutable is guarded by `lock`, except the links' interest, which the router's lock guards.
+    // Sendable: everything mutable is guarded by `lock`, except `pool`, `newNames`, and what the router's lock guards:
+    // `isLeaving` and `interest`.
 
     package let peerName: String
     /// This process's role towards the peer.

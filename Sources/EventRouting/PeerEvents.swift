@@ -30,8 +30,8 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
     /// The receivers that the last run's events had, for the next run: if they are still the present ones, they are
     /// found without a lock.
     ///
-    /// Nil during a run, and if other peers were among them: they would be kept until the next run, and may be gone by
-    /// then. Only on the thread that reads the link.
+    /// Nil during a run, and if other peers were among the receivers: this reference would keep such a peer in memory
+    /// until the next run, though it may be gone by then. Only on the thread that reads the link.
     @exclusivity(unchecked) private var kept: Fanout?
 
     /// - Parameters:

@@ -14,7 +14,7 @@ struct PeerInterest {
     /// Notes the record of a link whose peer was told for the first time.
     ///
     /// A process that is no successor starts when no other process is left. So the former process's record is dropped
-    /// as well: it is still there if a successor has ended between ``cutOver()`` and the end of that process.
+    /// as well: it is still there if the successor ended after ``cutOver()``, but before the former process.
     mutating func begins(_ told: LinkInterest, ofSuccessor isSuccessor: Bool) {
         if isSuccessor { next = told } else { (present, former) = (told, nil) }
     }

@@ -72,7 +72,7 @@ final class PooledTargets: Sendable {
         let key: EventKey
         /// The members in the order of their numbers.
         let members: [Peer]
-        /// Each member in an array of its own, so that no array is made for an event.
+        /// Each member in an array of its own: an event with a key needs no new array if only this pool gets it.
         let alone: [[Peer]]
     }
 

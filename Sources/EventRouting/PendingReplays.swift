@@ -34,8 +34,8 @@ final class PendingReplays: @unchecked Sendable {
     /// Notes that the outbox of a worker is about to be offered an event; the caller then says by
     /// ``decided(_:of:at:isTaken:)`` what came of it.
     ///
-    /// - Parameter body: called once with what became of the event at the worker, unless the worker does not take it;
-    ///   called under no lock, on the thread that learns of the outcome; must be short.
+    /// - Parameter body: called once with what became of the event at the worker, unless ``decided(_:of:at:isTaken:)``
+    ///   returns false; called under no lock, on the thread that learns of the outcome; must be short.
     /// - Returns: The number of the wait; nil after ``end(because:)``.
     func offer(_ event: EventID, at worker: String, _ body: @escaping Body) -> UInt64? {
         lock.withLock {
