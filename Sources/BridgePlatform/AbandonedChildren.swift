@@ -18,7 +18,8 @@ final class AbandonedChildren: @unchecked Sendable {
     /// Returns at once; when the child ends, kills what is left of its group if that was asked for, and takes the
     /// child's status.
     ///
-    /// If the system has no thread or descriptor left for it now, the child stays in the process table after its exit.
+    /// If the system has no thread or descriptor left to wait with, the child stays in the process table after its
+    /// exit.
     func add(_ child: ChildProcess) {
         guard let poller = try? begin() else { return }
         do {

@@ -56,7 +56,7 @@ extension CurrentProcess {
         }
     }
 
-    /// Limits the size of files from now on: SIGXFSZ kills the process when it makes a file larger than this.
+    /// Limits the size of files from now on: SIGXFSZ, unless ignored, kills the process when it makes a larger file.
     package static func limitFileSize(to bytes: UInt) {
         var limit = rlimit(rlim_cur: rlim_t(bytes), rlim_max: rlim_t(bytes))
         #if os(Linux)

@@ -11,7 +11,7 @@ package enum CurrentThread {
     /// - Parameter turn: chooses one of the processors that the thread may use.
     package static func stayOnOneProcessor(turn: UInt64) { cbp_thread_stay_on_one_processor(turn) }
 
-    /// The thread's name; where none was set, on Linux that of the thread that started it, or the program's.
+    /// The thread's name; on Linux, a thread that was given none has its starter's name, or the program's.
     package static var name: String {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { buffer in
             guard let start = buffer.baseAddress, cbp_thread_name(start, buffer.count) == 0 else { return "" }

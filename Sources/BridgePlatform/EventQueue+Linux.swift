@@ -6,7 +6,7 @@ import Glibc
 ///
 /// Any thread may add, change, remove and wake; one thread waits and then reads the events that came.
 final class EventQueue: PollerQueue, @unchecked Sendable {
-    // Sendable although `ready` is mutable: only the one thread that waits touches it. The rest never changes.
+    // Sendable although the memory of `ready` changes: only the one waiting thread touches it. The rest never changes.
     private let queue: FileDescriptor
     private let wakeUp: FileDescriptor
     private let timer: FileDescriptor
@@ -67,8 +67,8 @@ final class EventQueue: PollerQueue, @unchecked Sendable {
         if count >= 0 { return Int(count) }
         let error = SystemError.current("waiting at an epoll queue")
         if error.code == EINTR { return 0 }
-        // Other code of this process can lead here, by closing the queue's descriptor, or a sandbox, by refusing all
-        // waits at it. Taken for a wake-up, the error would come back over and over.
+        // This happens if other code of this process has closed the queue's descriptor, or if a sandbox refuses all
+        // waits at it. If the poller took the error for a wake-up, the error would come back over and over.
         fatalError("\(error)")
     }
 

@@ -10,8 +10,8 @@ import Darwin
 /// Reads what another process prints, line by line, at whatever speed it prints.
 ///
 /// Each time the pipe has something, a bounded number of bytes is read and handed to the caller's closure, which
-/// decides what is kept. So the writer waits for long only if the poller's handlers take long, and neither a flood nor
-/// a line without end takes memory beyond one line or keeps the poller from its other work.
+/// decides what is kept. So the writer waits for long only if the poller's handlers take long. A flood, or a line
+/// without end, takes no more memory than one line may have, and does not keep the poller from its other work.
 ///
 /// `@unchecked Sendable` is sound: `registration` and `hasEnded` are touched under `lock`; `assembler` is touched on
 /// the poller's thread only.

@@ -125,7 +125,7 @@ package final class MemoryMapping: @unchecked Sendable {
     }
 
     /// Gives back the memory of these whole pages, whose bytes are 0 afterwards; does nothing if the system cannot, or
-    /// if a ``MemoryFile`` with a name is mapped.
+    /// if this is the mapping of a ``MemoryFile`` with a name.
     package func giveBack(_ range: Range<Int>) {
         guard givesBack, let address = bytes.baseAddress, range.upperBound <= bytes.count else { return }
         cbp_memory_file_give_back(address + range.lowerBound, range.count)

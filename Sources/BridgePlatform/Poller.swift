@@ -29,7 +29,7 @@ package final class Poller: @unchecked Sendable {
         /// The peer has shut down its writing side.
         package static let peerHangUp = Interest(rawValue: 4)
 
-        /// Calls the handler once for each change, and not as long as a condition lasts; `update` counts as a change.
+        /// Calls the handler once for each change, not again and again while a condition lasts; `update` is a change.
         package static let edgeTriggered = Interest(rawValue: 32)
     }
 
@@ -57,8 +57,8 @@ package final class Poller: @unchecked Sendable {
     private let queue: any PollerQueue
     private static let current = ThreadSpecific<Poller>()
 
-    // In ascending order of their tokens. The first dictionary of numbers in a process would take a tenth of a
-    // millisecond: the runtime looks for its key's conformance in all images.
+    // In ascending order of their tokens. This is no dictionary, because a process's first dictionary with numbers as
+    // keys takes a tenth of a millisecond: the runtime looks for the key's conformance in all images.
     private(set) var registrations: [Registration] = []
     private var lastToken: UInt64 = 0
     private var timers = TimerHeap()
@@ -152,8 +152,8 @@ package final class Poller: @unchecked Sendable {
     /// made; a deadline in the past counts as now. A stopped poller calls no timer.
     @discardableResult
     package func schedule(at deadline: UInt64, _ body: @escaping Work) -> Timer {
-        // If a deadline in the past did not count as now, a timer that makes another such timer each time would hold up
-        // all else.
+        // If a deadline in the past did not count as now, a body that schedules its next call in the past each time
+        // would hold up all else.
         let effective = max(deadline, MonotonicClock.now())
         let (timer, wakes) = lock.withLock {
             let timer = Timer(self, effective, body)

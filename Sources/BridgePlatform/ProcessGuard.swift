@@ -6,7 +6,7 @@ import Glibc
 import Darwin
 #endif
 
-/// A process that outlives this one by a moment, to kill what the processes started here have left in their groups.
+/// A process that outlives this one by a moment, to kill what this one's children have left in their process groups.
 ///
 /// The kernel can end a child with its parent, but not a child's children. The guard is the program `bridge-guard`:
 /// each child tells the guard of its process group before the child's program begins. So a guard that runs misses no

@@ -1,6 +1,6 @@
 extension SpawnRequest {
-    /// The largest number that a passed descriptor may have in the child: every number below it costs a step at the
-    /// start of the process.
+    /// The largest number that a passed descriptor may have in the child: each number up to the highest passed one
+    /// costs a step at the start of the process.
     package static let maximumChildDescriptor: CInt = 255
 
     /// Refuses values that would otherwise reach the new process changed, or not at all.

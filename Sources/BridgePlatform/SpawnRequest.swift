@@ -60,9 +60,9 @@ package struct SpawnRequest: Sendable {
 
     /// Whether the processes that the child leaves in its process group are killed when the child's exit is noticed.
     ///
-    /// They are killed before the child is reaped, while its number cannot belong to another process. Not reached are
-    /// processes that have left the group, as by setsid, and, on Darwin and before Linux 6.9, those of a child that
-    /// other code reaped.
+    /// They are killed before the child is reaped, while its number cannot belong to another process. Processes that
+    /// have left the group, as by setsid, are not killed. On Darwin and before Linux 6.9, no process of the group is
+    /// killed if other code has reaped the child.
     package var killsGroupOnExit = true
 
     /// Whether the kernel kills the child when this process dies, however it dies.

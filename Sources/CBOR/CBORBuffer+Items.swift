@@ -124,8 +124,8 @@ extension CBORBuffer.Storage {
         guard address.pointee.isContiguousUTF8 else { return text(address.pointee) }
         withUnsafeTemporaryAllocation(of: String.self, capacity: 1) { place in
             guard let lent = place.baseAddress else { return }
-            // `withUTF8` is mutating, and other threads may read the event, so it gets a bitwise copy. The copy needs
-            // no reference count, unlike `utf8`: the event keeps the text alive, and `lent` is never destroyed.
+            // `withUTF8` is mutating, and other threads may read the event, so it works on a bitwise copy. Unlike
+            // `utf8`, this counts no reference: the event keeps the text alive, and `lent` is never destroyed.
             UnsafeMutableRawPointer(lent).copyMemory(from: address, byteCount: MemoryLayout<String>.size)
             lent.pointee.withUTF8 { text(utf8: UnsafeRawBufferPointer($0)) }
         }

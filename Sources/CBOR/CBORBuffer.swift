@@ -1,6 +1,6 @@
 /// A growable run of raw bytes that an encoder writes into.
 ///
-/// An encoder's caller can keep the buffer from one value to the next, so that encoding in a steady state allocates
+/// An encoder's caller can keep the buffer from one value to the next, so that in a steady state the buffer allocates
 /// nothing.
 ///
 /// Not thread-safe: one writer at a time.

@@ -5,7 +5,7 @@ package struct CBORHead: Sendable, Hashable {
     /// The five low bits of the first byte.
     package let additional: UInt8
 
-    /// The number itself, a length, a count, a tag, a simple value, or the bits of a float.
+    /// The number itself or its complement, a length, a count, a tag, a simple value, or the bits of a float.
     package let argument: UInt64
 
     @inline(__always)

@@ -25,7 +25,7 @@ package enum CBORMajorType: UInt8, Sendable {
     }
 }
 
-/// The tags that this module reads and writes itself (RFC 8949 section 3.4 and the IANA registry).
+/// The tags that this module reads or writes itself (RFC 8949 section 3.4 and the IANA registry).
 package enum CBORTag {
     package static let dateText: UInt64 = 0
     package static let epochTime: UInt64 = 1

@@ -11,13 +11,13 @@ extension CBORReader {
         return skipFlatPairs(count, itemsLeft: &itemsLeft)
     }
 
-    /// The most pairs of such a map: with more, a new key's bit would too often be set in both filters already.
+    /// The most pairs of such a map: with more, a new key's bits would too often be set in both filters already.
     static let flatPairs = 16
 
     /// Passes over the pairs of a map if they are well-formed and of the most frequent forms; returns whether it did.
     ///
-    /// The keys have to be short ASCII text that the filters show to be all different, and `endOfPlainItem` has to know
-    /// the values. Otherwise the position does not move, and the caller checks the map item by item.
+    /// The keys have to be short ASCII texts, the filters have to show that all of them differ, and `endOfPlainItem`
+    /// has to know the values. Otherwise the position does not move, and the caller checks the map item by item.
     mutating func skipFlatPairs(_ count: Int, itemsLeft: inout Int) -> Bool {
         guard let base = bytes.baseAddress, count &* 2 <= itemsLeft else { return false }
         let end = base + bytes.count

@@ -1,6 +1,6 @@
 /// Reading a tree from bytes and writing it back.
 extension CBORValue {
-    /// Reads the bytes as one item; throws if they are not exactly one well-formed item, pass a limit or repeat a key.
+    /// Reads the bytes as one item; throws if they pass a limit, repeat a key, or are not exactly one well-formed item.
     package init(decoding bytes: UnsafeRawBufferPointer, limits: CBORLimits = .standard) throws(CBORError) {
         var reader = CBORReader(bytes, limits: limits)
         do throws(CBORError) {

@@ -1,6 +1,6 @@
 /// Finding the values of keys in maps.
 extension DecodingInput {
-    /// A search that has compared more keys than this one by one builds a table.
+    /// A search builds a table when it has compared more keys than this, one by one.
     private static let linearLimit = 16
 
     @inline(__always)

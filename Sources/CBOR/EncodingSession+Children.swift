@@ -4,7 +4,7 @@ extension EncodingSession {
     /// Opens a level inside the container at `parent`, for a nested container or, with `.undecided`, a super encoder;
     /// the caller has already begun the element, or the entry with its key.
     ///
-    /// An error is kept; the next write throws it, or the encoder does.
+    /// An error is kept: a write to the returned place throws it, or the encoder does when the value has been written.
     private func openChild(of parent: EncodingLevel, as kind: EncodingFrame.Kind) -> EncodingPlace {
         do throws(CBORError) {
             if separatesChildren { return try openSeparateChild(of: parent, as: kind) }

@@ -1,9 +1,10 @@
 /// The working memory of one encoding: a stack of open levels over the buffer that is being written.
 ///
 /// As long as containers are used in order, the session writes everything in place. It reserves one byte for a
-/// container's head, and fills it in when it closes the container, as the parent is written again or ends. A closed
-/// container is known by its old serial number. If it is written to, the encoder starts over with `separatesChildren`:
-/// each nested container and super encoder gets a session of its own, whose bytes are spliced in at the end.
+/// container's head. It closes the container at the next write to the parent, or when the parent ends, and then fills
+/// in the head. A closed container is known by its old serial number. If it is written to, the encoder starts over with
+/// `separatesChildren`: each nested container and super encoder gets a session of its own, whose bytes are spliced in
+/// at the end.
 final class EncodingSession {
     struct Splice {
         var offset: Int

@@ -1,6 +1,6 @@
 /// How the values of one type are written and read as fields of an event.
 struct FieldCodec: @unchecked Sendable {
-    // @unchecked: the functions below capture only types, which functions marked `@Sendable` could not capture.
+    // @unchecked: the functions below capture only types. If they were marked `@Sendable`, they could not do that.
 
     /// Writes the key and the value at an address; returns whether there is a value.
     let write:

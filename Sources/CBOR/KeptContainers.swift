@@ -7,8 +7,8 @@
 /// The containers refer to their session, and the session to this table; `destroy()` breaks the cycle.
 struct KeptContainers {
     private struct Slot {
-        /// The container itself, which is only this reference; the first property, so that the address of a slot is
-        /// also the address of its container.
+        /// The container itself, which consists of this reference; it is the first property, so that the address of a
+        /// slot is also the address of its container.
         var box: AnyObject?
         var key: ObjectIdentifier?
         /// A `ContainerLoader` for the container's type.

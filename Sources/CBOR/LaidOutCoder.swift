@@ -51,7 +51,7 @@ package final class LaidOutCoder<Event: Codable>: Sendable {
     /// Appends the event; the encoder is for fields that only `Codable` can write, and for errors.
     package func encode(_ event: Event, into buffer: CBORBuffer, with encoder: CBOREncoder) throws {
         let isWritten = withUnsafePointer(to: event) { fields.write($0, into: buffer, with: encoder.session) }
-        // Then `Codable` either writes the event or throws the error that says what is wrong.
+        // If the fields were not written, `Codable` writes the event, or throws the error that says what is wrong.
         if !isWritten { try encoder.encode(event, into: buffer) }
     }
 

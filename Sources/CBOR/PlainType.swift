@@ -2,7 +2,8 @@
 ///
 /// They are coded directly, because their own `Codable` conformance asks for an encoder and a container each time.
 enum PlainType {
-    // Each cast is between a type and itself, as the comparison before it proves, or for `UInt8` the call of `isPlain`.
+    // Each cast is between a type and itself: the comparison before it proves that. For `UInt8` no comparison is left,
+    // and the call of `isPlain` proves it.
 
     /// Writes a value; `isPlain` must be true of its type.
     @inline(__always)
