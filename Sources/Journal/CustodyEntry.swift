@@ -9,7 +9,7 @@ struct CustodyEntry: Sendable {
         let receiver: OwedReceiver
         /// How often the event was handed to the receiver, as far as the records say.
         var attempts: Int
-        /// Whether events after this one are missing: see ``CustodyLedger/eventsAreMissing()``.
+        /// Whether later events are missing, and no host has started since: see ``CustodyLedger/eventsAreMissing()``.
         var isDoubtful = false
         /// Nil for nearly every debt, so that a debt is small.
         private var setbacks: Setbacks?

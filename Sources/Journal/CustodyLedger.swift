@@ -102,7 +102,7 @@ struct CustodyLedger: Sendable {
         }
     }
 
-    /// Ends debts of an event that is not in the queue: those that are dead letters, or those that are not.
+    /// Ends debts of an event that is not in the queue: its dead letters if `asLetter` is true, otherwise the others.
     private mutating func end(_ id: EventID, of receiver: NotedReceiver, asLetter: Bool) {
         guard let place = entries.index(forKey: id) else { return }
         let isOver = entries.values[place].end { $0.ends(at: receiver, asLetter: asLetter) }

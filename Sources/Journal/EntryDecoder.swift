@@ -32,7 +32,7 @@ final class EntryDecoder<E: DomainEvent> {
         }
     }
 
-    /// The event itself; the reader's module, which knows the size of the type, makes what is around it.
+    /// The event itself; ``step(_:_:)`` makes the entry around it, inlined into the module that knows the type's size.
     @usableFromInline
     func event(of record: StoredRecord) throws -> E {
         try event(named: record.name, record.payload, isChecked: record.isChecked)

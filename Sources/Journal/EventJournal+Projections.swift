@@ -10,7 +10,7 @@ extension EventJournal {
     /// - Parameters:
     ///   - fresh: the state before the first event, used if there is no file or the file's revision is lower.
     ///   - path: the file; its directory must exist. A file of the same name with `.lock` at the end lies beside it,
-    ///     and for a save one with `.unfinished`. They are made so that only this user may read them.
+    ///     and during a save another with `.unfinished`. All are made so that only this user may read them.
     ///   - saving: how often the state is saved.
     /// - Throws: ``JournalError`` if the file is damaged, in use, of a later revision, or of another projection or
     ///   journal; if it is ahead of the journal, or the journal has another event at the file's position; or if the

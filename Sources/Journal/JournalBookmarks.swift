@@ -10,7 +10,7 @@ enum BookmarkRecovery {
     /// may bring an event again, but leaves none out.
     /// - Parameters:
     ///   - catalog: all segments.
-    ///   - fromSafe: a cursor that has gathered what the segments say, from the catalog's safe one on.
+    ///   - fromSafe: a cursor that has gathered what the segments say, from the one at the catalog's `safeIndex` on.
     static func read(
         _ storage: any JournalStorage,
         at path: String,

@@ -109,7 +109,8 @@ extension JournalCore {
 
     /// Writes an event whose record `PlainRecords` can make.
     ///
-    /// - Returns: False if the event was not written: it is no such event, or the present segment has no room for it.
+    /// - Returns: False if the event was not written: it is no such event, its record takes more than half a segment,
+    ///   or the present segment has no room for it.
     @inline(__always)
     private func writePlain(
         _ payload: UnsafeRawBufferPointer,

@@ -35,8 +35,8 @@ final class JournalCore: @unchecked Sendable {
     /// No body may record an event: the journal's thread calls the bodies, and the event could need a segment that only
     /// this thread makes.
     ///
-    /// Only a body that is called with an error may publish, as the journal takes no events then: it publishes
-    /// `HandlerFailed`, whose plain handlers run on the journal's thread.
+    /// Only a body that is called with an error may publish an event, namely `HandlerFailed`: the journal takes no
+    /// events then. The plain handlers of `HandlerFailed` may run on the journal's thread.
     var waiters: [(position: UInt64, body: @Sendable ((any Error)?) -> Void)] = []
     var hasEnded = false
     /// Called when the thread has ended.

@@ -48,11 +48,11 @@ final class JournalCursor: @unchecked Sendable {
     @exclusivity(unchecked) private var window = SegmentWindow.empty
     /// The bytes before them, which a portion may still keep.
     private var spare = SegmentWindow.empty
-    /// Whether the window is not to be written again, whether a portion keeps it or not.
+    /// Whether the window must not be written again, even if no portion keeps it.
     private var windowIsInUse = false
 
     private static let windowBytes = 256 << 10
-    /// After how many steps a portion ends, at the latest; it also ends where its records end in the window.
+    /// After how many steps a portion ends; it ends earlier if it has records, and the window has no further whole one.
     private static let portion = 1_024
     /// How many bytes the reading of a portion walks over before it stops.
     private static let portionBytes = 512 << 10
@@ -77,9 +77,9 @@ final class JournalCursor: @unchecked Sendable {
 
     /// Reads the next portion; ``isAtEnd`` then says whether the reading reached the end.
     ///
-    /// - Parameter isAhead: whether a thread may still use the last portion. Its window then is not used again, even if
-    ///   the portion is gone before the reading needs room: the thread sanitizer does not see that a count of
-    ///   references orders the two.
+    /// - Parameter isAhead: whether a thread may still use the last portion. This reading then takes another window,
+    ///   even if that portion is gone before the reading needs room: the thread sanitizer does not see that a count of
+    ///   references orders the accesses of the two threads.
     /// - Throws: ``JournalError`` if the system cannot read on; another call tries again from the same place.
     func read(to horizon: Horizon, isAhead: Bool = false) throws(JournalError) -> StoredSteps {
         windowIsInUse = isAhead
@@ -286,7 +286,7 @@ final class JournalCursor: @unchecked Sendable {
         return true
     }
 
-    /// Leaves a window that a portion keeps to that portion, and provides another with room for so many bytes.
+    /// Replaces the window if it must not be written, or if it has no room for this many bytes.
     private func makeRoom(_ byteCount: Int) {
         if !windowIsInUse, isKnownUniquelyReferenced(&window), window.bytes.count >= byteCount { return }
         swap(&window, &spare)
@@ -369,8 +369,8 @@ final class JournalCursor: @unchecked Sendable {
 
     /// Adds a gap if the walk has ended before the records do, and events are among the bytes that it could not read.
     ///
-    /// - Parameter last: the position of the last event before `limit`. A damaged note that was written behind it is
-    ///   told once a record follows.
+    /// - Parameter last: the position of the last event before `limit`. If a note behind that event is damaged, the gap
+    ///   for the note is added once a record follows.
     private func tellUnread(_ here: Current, _ limit: Int, last: UInt64?, _ steps: inout StoredSteps) {
         guard let last, here.walk.offset < limit else { return }
         tell(upTo: last.saturatingSum(1), here.damage(ofBytes: limit - here.walk.offset), &steps)

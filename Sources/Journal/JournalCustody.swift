@@ -9,9 +9,9 @@ enum CustodyRecovery {
     ///
     /// - Parameters:
     ///   - catalog: all segments.
-    ///   - safe: the head of the catalog's safe segment. What a later head says is owed does not count: a power cut may
-    ///     have taken notes before that head.
-    ///   - fromSafe: a cursor that has gathered what the segments say, from the safe one on.
+    ///   - safe: the head of the segment at the catalog's `safeIndex`. What a later head says is owed does not count: a
+    ///     power cut may have taken notes before that head.
+    ///   - fromSafe: a cursor that has gathered what the segments say, from that segment on.
     static func read(
         _ storage: any JournalStorage,
         at path: String,

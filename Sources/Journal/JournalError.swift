@@ -16,7 +16,7 @@ public struct JournalError: Error, Sendable, Hashable, CustomStringConvertible {
         case full
         /// An event or a projection's state is too large or cannot be encoded, or a type is a report about the bridge.
         case notRecordable
-        /// A recorded event has another form than its reader asked for.
+        /// A recorded event has another form than its reader asked for, or an upcaster's value cannot be encoded.
         case undecodable
         /// A reader or a projection's file is at a position that the journal has not reached.
         case positionAhead

@@ -13,7 +13,7 @@ extension JournalCore {
 
     /// Which of the events, given in the order in which they were received, was recorded last.
     ///
-    /// The newest event is looked for where its time says that it should be. Only if it is not there, everything behind
+    /// The newest event is looked for where its time says that it should be. If it is not there, everything behind
     /// `position` is searched, from the end on: the clock may have been set.
     ///
     /// - Throws: ``JournalError``, also if damage behind the record that was found may have taken a newer one, or if

@@ -3,7 +3,8 @@ public import DomainEvents
 /// The events of one type in a journal, for `for try await`: first the recorded events, then new events as they come.
 ///
 /// The sequence ends when the journal is closed or the task is cancelled. Without `follows`, it ends after the newest
-/// event. If a failure has closed the journal, a sequence with `follows` throws the error after the last safe event.
+/// safe event. If a failure has closed the journal, a sequence with `follows` throws the error after the last safe
+/// event.
 public struct JournalEvents<E: DomainEvent>: AsyncSequence, Sendable {
     /// Events and the places where some are missing.
     public typealias Element = JournalStep<JournalEntry<E>>
@@ -41,7 +42,7 @@ public struct JournalEvents<E: DomainEvent>: AsyncSequence, Sendable {
 
         /// The next step of the present portion; nil if no step is left.
         ///
-        /// Not inlined, so that `next()` is small enough to be: an asynchronous call would take memory for each event.
+        /// Not inlined, so that `next()` is small enough to be inlined: each asynchronous call would take memory.
         @inlinable
         @inline(never)
         func takeNext() -> Element? {

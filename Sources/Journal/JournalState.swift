@@ -68,8 +68,8 @@ struct JournalState: Sendable {
     private var failedAt: UInt64 = 0
     /// How many nanoseconds pass at least between a failed try and another one for a record that needs the segment.
     private static let pause: UInt64 = 100_000_000
-    /// How many nanoseconds pass until another try if no record needs the segment: there may be room by the time when
-    /// one does.
+    /// How many nanoseconds pass until another try if no record needs the segment yet: the segment may then be there
+    /// before one does.
     private static let longPause: UInt64 = 5_000_000_000
     /// Whether a synchronization was the last work, so the next segment is not put off for another one.
     private var hasJustSynchronized = false
@@ -104,7 +104,7 @@ struct JournalState: Sendable {
         }
     }
 
-    /// Why the journal takes no more events, or lacks the room for its next segment; nil if neither is known to be so.
+    /// Why the journal takes no more events, or why its last try to make the next segment failed; nil if neither is so.
     func failure(_ path: String) -> JournalError? {
         do throws(JournalError) {
             try check(path)
@@ -178,7 +178,7 @@ struct JournalState: Sendable {
 
     /// Notes that all events and notes up to `mark` were synchronized.
     ///
-    /// - Parameter begin: when the synchronization began; what comes after `mark` came later and is not safe yet.
+    /// - Parameter begin: when the synchronization began. What lies behind `mark` was written later, and is not safe.
     mutating func synchronized(to mark: Mark, since begin: UInt64) {
         safe = mark
         hasJustSynchronized = true

@@ -48,7 +48,7 @@ struct OwedQueue: Sendable {
         return true
     }
 
-    /// The place of an event, until an event leaves; nil if the event is not here.
+    /// The place of an event, which holds only until some event leaves; nil if the event is not here.
     func place(of id: EventID) -> Int? {
         guard !isEmpty, id.source == source else { return nil }
         let place = place(from: id.number)

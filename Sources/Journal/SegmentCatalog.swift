@@ -89,7 +89,7 @@ package struct SegmentCatalog: Sendable {
             self.isZero = isZero
         }
 
-        /// A file whose head the disk cannot read, or a headless file that the disk cannot read as a whole.
+        /// A file whose head the disk cannot read, or a headless file that the disk can read only in part.
         init(_ file: any JournalFile, unreadable error: SystemError) throws(SystemError) {
             byteCount = try file.byteCount()
             reading = .damaged("\(error)")

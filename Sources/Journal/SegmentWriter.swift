@@ -3,12 +3,12 @@ import DomainEvents
 import JournalFormat
 import Synchronization
 
-/// The segment that a journal writes to; callers that write hold the journal's lock, or no other thread can write, so
-/// Swift's check of exclusive access is off (`unchecked`) for what each event needs.
+/// The segment that a journal writes to.
 ///
-/// If the file system writes in place, a record is stored into the mapped file: this needs no system call, and the
-/// record outlives the process once its length is stored. On other file systems, system calls write the records, as a
-/// store into a mapped page could find no room and kill the process.
+/// A caller that writes holds the journal's lock, or no other thread can write. So Swift's check of exclusive access is
+/// off (`unchecked`) for what each event needs. If the file system writes in place, a record is stored into the mapped
+/// file: this needs no system call, and the record outlives the process once its length is stored. On other file
+/// systems, system calls write the records, as a store into a mapped page could find no room and kill the process.
 final class SegmentWriter {
     let file: any JournalFile
     private let segmentBytes: Int

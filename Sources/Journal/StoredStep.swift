@@ -12,7 +12,7 @@ enum StoredStep {
 struct StoredRecord {
     let view: RecordView
     let payload: UnsafeRawBufferPointer
-    /// Whether the payload was checked, and is CBOR of which only the event's type may refuse something.
+    /// Whether the payload was checked and is whole CBOR, so that only the event's type can still refuse it.
     let isChecked: Bool
 
     @usableFromInline var position: UInt64 { view.position }

@@ -1,6 +1,6 @@
 import DomainEvents
 
-/// The name and the origins of the last record; a record that has the same shares them, and none is made anew.
+/// The name and the origins of the last record, which the next record shares where its own are the same.
 package struct RecordTexts {
     private var lastName: String?
     /// The source of the event itself.

@@ -87,7 +87,7 @@ package struct RecordView {
     /// Whether the event was owed to receivers when it was recorded.
     package var isOwed: Bool { flags & RecordLayout.isOwed != 0 }
 
-    /// The event's payload; nil if the record's parts do not fit, as in no record that a writer of this version leaves.
+    /// The event's payload; nil if the record's parts do not fit: no writer of this version leaves such a record.
     package var payload: UnsafeRawBufferPointer? { offsets.map { payload(at: $0) } }
 
     /// The event's context.

@@ -7,8 +7,8 @@ extension SupervisorStateMachine {
 
     /// Tells the environment to stop everything if the end of a significant child ends the others.
     ///
-    /// The environment lets the events on their way arrive, and then requests the stop. A start that is still going on
-    /// is broken off at once.
+    /// The environment lets the events on their way arrive, and then requests the stop. If the supervisor's own start
+    /// is still going on, the stop begins at once.
     mutating func shutDownWithSignificant() {
         guard let index = endedSignificant else { return }
         endedSignificant = nil

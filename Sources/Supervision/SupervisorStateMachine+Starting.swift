@@ -83,7 +83,7 @@ extension SupervisorStateMachine {
         }
     }
 
-    /// Gives a child that is slow to come up or to drain more time, counted from now, and notes what it is doing.
+    /// Gives more time, counted from now, to a child that is slow to come up or to drain, and notes what it is doing.
     mutating func extend(_ index: Int, by more: Duration, because reason: String) {
         children[index].time.askedForTime(more, because: reason, at: now)
         keepPromise(index)
