@@ -84,7 +84,7 @@ final class InMemoryProcess: WorkerProcess, @unchecked Sendable {
     }
 
     func signal(_ signal: ChildSignal) {
-        // As if the process had no handler for the signal: its event handlers get no more, and the link breaks off.
+        // As if the process had no handler for the signal: its subscribers get no more events, and the link breaks off.
         end(.signaled(number: signal.number, coreDumped: false))
     }
 
@@ -107,7 +107,7 @@ final class InMemoryProcess: WorkerProcess, @unchecked Sendable {
             return (self.task, subscriptions, self.handler)
         }
         ended?.cancel()
-        // The session is abandoned before these cancellations: otherwise it would report cancelled events as handled.
+        // Abandoned before the subscriptions end: without them the session would report further events as handled.
         session.abandon()
         for subscription in kept { subscription.cancel() }
         handler?(reason)

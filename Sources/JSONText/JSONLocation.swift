@@ -18,7 +18,7 @@ package struct JSONLocation: Sendable, Hashable, CustomStringConvertible {
 /// Turns byte offsets into locations.
 ///
 /// As long as offsets only grow, all of them together cost one walk over the text. So a tree with a location in every
-/// node is made in linear time. A smaller offset starts the walk anew; only an error asks for a smaller offset, once.
+/// node is made in linear time. A smaller offset would start the walk anew; the parser asks for none.
 struct JSONLocator {
     private let bytes: [UInt8]
     private var line = 1

@@ -1,6 +1,6 @@
 /// Reads numbers: integers exactly, everything with a fraction or an exponent as a correctly rounded double.
 extension JSONParser {
-    /// Numbers in the dialect `json` up to this length go to the standard library as they are.
+    /// The length up to which `json` numbers with a fraction or an exponent go to the standard library as they are.
     private static let shortNumber = 64
 
     /// Reads the number that begins here; refuses `-Infinity` and the like, which JSON5 allows.

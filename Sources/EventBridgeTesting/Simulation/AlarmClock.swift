@@ -3,7 +3,7 @@ struct AlarmClock {
     enum Due {
         /// The end of a thread's wait; `number` says which of the thread's waits it is.
         case wait(WorldThread, number: UInt64)
-        /// A call for a thread of the process to make.
+        /// A call that a thread of the process makes.
         case call(WorldProcess, @Sendable () -> Void)
         /// A call that the world's running thread, which has the baton, makes at once.
         case act(@Sendable () -> Void)

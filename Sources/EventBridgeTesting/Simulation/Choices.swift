@@ -1,8 +1,9 @@
 /// Every choice of a run: which thread runs next, which fault comes when, and how long the fault lasts.
 ///
 /// Each choice belongs to a matter, such as `preemption` or `worker canvas`. Each matter has its own random numbers, so
-/// a choice left out of one matter does not change the others. A choice has an index in its matter, and a value. The
-/// value 0 is the tame choice, where there is one: the thread goes on, no fault, no delay. A list leaves zeros out.
+/// leaving out a choice of one matter does not change the choices of another. A choice has an index in its matter, and
+/// a value. The value 0 is the tame choice, where there is one: the thread goes on, no fault, no delay. A list leaves
+/// zeros out.
 struct Choices: Sendable {
     struct Place: Hashable, Comparable, Sendable {
         let matter: String

@@ -7,8 +7,8 @@ import Locks
 /// the world's choices decide to which thread. When no thread can go on, time jumps to the next deadline. If there is
 /// no deadline, the world has ended or is in a deadlock.
 ///
-/// A thread that holds a lock goes on until it has given all locks back, unless it waits. So, as no code waits with a
-/// lock in the middle of a change, a process that ends holds no lock that others need.
+/// A thread that holds a lock goes on until it has given all locks back, unless it waits. No code waits in the middle
+/// of a change that a lock guards. So a process that ends holds no lock that others need.
 final class Scheduler: @unchecked Sendable {
     // Sendable: everything mutable belongs to the thread that has the baton.
 

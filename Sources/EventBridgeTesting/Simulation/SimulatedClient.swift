@@ -4,7 +4,7 @@ import BridgeTransport
 public import DomainEvents
 import Locks
 
-/// A process of a world that the host has not started, and that attaches to the host as a client.
+/// A client of a world's host: a process that attaches to the host, and that the host has not started.
 public final class SimulatedClient: @unchecked Sendable {
     // Sendable: everything mutable belongs to the thread that has the world's baton.
 

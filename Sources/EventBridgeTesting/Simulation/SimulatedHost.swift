@@ -5,8 +5,8 @@ import Locks
 /// A host's program in a process of its own; a kill can end it at any step.
 ///
 /// The world then starts the program again, as a service manager would. As outside a simulation, nothing that the host
-/// holds outlives its process: its threads never run again, and its streams end. The workers end with the host or
-/// within 800 ms, and the clients attach to the next host.
+/// holds outlives its process: its threads do not go on before the run is over, and its streams end. The workers end
+/// with the host or within 800 ms, and the clients attach to the next host.
 public final class SimulatedHost: @unchecked Sendable {
     // Sendable: everything mutable belongs to the thread that has the world's baton.
 

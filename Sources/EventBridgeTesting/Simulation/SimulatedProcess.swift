@@ -12,7 +12,7 @@ final class SimulatedProcess: @unchecked Sendable {
     var stream: FaultyStream?
     private(set) var exit: SimulatedExit?
     private let world: WorldCore
-    /// The end of the longest stop so far: stops may overlap.
+    /// The latest end of all stops so far: stops may overlap.
     private var standsUntil: UInt64 = 0
     /// Called once when the process ends.
     var whenEnded: (@Sendable () -> Void)?

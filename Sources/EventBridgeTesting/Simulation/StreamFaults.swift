@@ -6,7 +6,7 @@ import Locks
 struct StreamFaults: Sendable {
     /// How many bytes a read or write moves at most; 0 for no limit.
     var pieces: UInt64 = 0
-    /// The longest time until bytes can be read, in nanoseconds.
+    /// How long a read is delayed at most, in nanoseconds; 0 for no delay.
     var delay: UInt64 = 0
     /// How many bytes are read in a second; 0 for no limit.
     var rate: UInt64 = 0

@@ -10,7 +10,7 @@ extension WorldCore {
     /// To send more than the receiver's window allows is a breach of the protocol, too.
     func audit(_ host: Host) -> String? {
         let all = host.bridge.statistics
-        // A window, 1 MiB, for each other worker: events in it are accepted beyond the checked worker's limit.
+        // A window (1 MiB) for each other worker: the host accepts the events in it even beyond this worker's limit.
         let windows = max(0, all.count - 1) << 20
         for worker in all {
             if worker.violations > 0, !mayViolate.contains(worker.worker) {

@@ -139,7 +139,8 @@ enum InProcessWork {
         return (Double(together) / Double(alone), together)
     }
 
-    /// Does as many atomic exchanges as publishing needs, on memory that no other thread uses.
+    /// Does four atomic exchanges for each event, as publishing does where the system has no `membarrier`, on memory
+    /// that no other thread uses.
     private static func exchange(_ posts: Int64) {
         let own = allocateAlone(Atomic<UInt64>.self)
         own.initialize(to: Atomic(0))
