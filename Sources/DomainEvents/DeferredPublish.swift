@@ -1,7 +1,8 @@
 import Synchronization
 
-/// An event that a handler published, with its subscribers at that moment; the inline handlers get it after the event
-/// in hand has reached all its subscribers.
+/// An event that a handler published, with the subscribers that it had at that moment.
+///
+/// Its inline handlers run once the thread has delivered the event in hand.
 final class DeferredPublish {
     private let event: RawEvent
     private var waiting: (context: EventContext, destinations: Destinations)?
@@ -32,14 +33,14 @@ final class DeferredPublish {
     }
 }
 
-/// Unused places for events that handlers publish: `publish` inside a handler takes one of them instead of new memory.
+/// Unused places for events that handlers publish: `publish` in a handler makes a new one only if the pool is empty.
 ///
 /// The pool is a list without a lock. ``take(_:context:destinations:)`` takes the whole list, keeps its first place and
 /// puts the rest back. So no thread acts on a head that another thread has taken and put back meanwhile.
 final class DeferredPublishPool: Sendable {
     private let head = Atomic<UInt>(0)
 
-    /// How many unused places are kept.
+    /// How many unused places are kept at most.
     private static let limit = 64
 
     deinit {

@@ -19,7 +19,7 @@ enum MetricsText {
         .gauge("clients", "Processes that are attached.") { [.count(UInt64($0.clients.count))] },
     ]
 
-    /// These metrics are absent without a journal.
+    /// Without a journal these metrics have no samples.
     private static let ofJournal: [MetricFamily] = [
         .gauge("journal_last_position", "Position of the journal's newest event.") {
             $0.ofJournal { .count($0.lastPosition) }
@@ -77,7 +77,7 @@ enum MetricsText {
         ),
     ]
 
-    /// Counts of the events to each worker and from each worker.
+    /// Counts of the events, and of their bytes, to each worker and from each worker.
     private static let ofEvents: [MetricFamily] = [
         .events("offered", "Events that were to be sent.", \.offered),
         .events("rejected", "Events that were not taken.", \.rejected),
