@@ -10,13 +10,13 @@ import Darwin
 /// Reads what another process prints, line by line, at whatever speed it prints.
 ///
 /// Each time the pipe has something, a bounded number of bytes is read and handed to the caller's closure, which
-/// decides what is kept. So the writer waits for long only if the poller's handlers take long. A flood, or a line
-/// without end, takes no more memory than one line may have, and does not keep the poller from its other work.
+/// decides what is kept. So the writer waits for long only if the poller's handlers take long. Of a flood, or of a
+/// line without end, the capture keeps no more bytes than one line may have, and the poller gets to its other work.
 ///
 /// `@unchecked Sendable` is sound: `registration` and `hasEnded` are touched under `lock`; `assembler` is touched on
 /// the poller's thread only.
 package final class LinePipe: @unchecked Sendable {
-    /// A line without its newline, or a piece of a line that was too long.
+    /// A line without the `\n` or `\r\n` at its end, or a piece of a line that was too long.
     package struct Line: Equatable, Sendable {
         package let bytes: [UInt8]
 
@@ -36,7 +36,7 @@ package final class LinePipe: @unchecked Sendable {
         /// How many bytes a line may have; the rest of a longer line comes in further pieces.
         package var lineLength = 16 * 1024
 
-        /// How many bytes are read before other handlers of the poller have their turn.
+        /// How many bytes at most are read before the poller's other handlers have a turn; `finish()` may read more.
         package var bytesPerRound = 64 * 1024
 
         package init() {}
@@ -52,10 +52,10 @@ package final class LinePipe: @unchecked Sendable {
     private var registration: Poller.Registration?
     private var hasEnded = false
 
-    /// Reads from `readingEnd` until all writers have closed their ends, then calls `onEnd`.
+    /// Reads from `readingEnd` until all writers have closed their ends or `finish()` is called, then calls `onEnd`.
     ///
-    /// Both closures are called on the poller's thread. The capture lives until its end even if the caller does not
-    /// keep it.
+    /// Both closures are called on the poller's thread. The capture lives until its end, or the poller's, even if the
+    /// caller does not keep it.
     package static func capture(
         _ readingEnd: consuming FileDescriptor,
         on poller: Poller,
@@ -91,25 +91,26 @@ package final class LinePipe: @unchecked Sendable {
     /// Reads what lies in the pipe, hands over an unfinished line, calls `onEnd` and stops.
     ///
     /// This is for the time after the writer's death, when one of the writer's children may hold the pipe open for
-    /// ever. The reading happens soon, on the poller's thread, and what comes during it is left in the pipe; after the
-    /// end of the pipe this does nothing.
+    /// ever. The reading happens soon, on the poller's thread, and what comes during it is left in the pipe. After the
+    /// end of the capture, or of the poller, this does nothing.
     package func finish() {
         poller.perform { [self] in
-            // More than a round: a writer may have enlarged its pipe.
+            // This can be more than a round, because a writer may have enlarged its pipe.
             read(upTo: unread)
             end()
         }
     }
 
-    /// How many bytes lie in the pipe.
+    /// How many bytes lie in the pipe; a round's worth if the system does not say.
     private var unread: Int {
         let count = descriptor.withRawValue { cbp_unread_bytes($0) }
         return count < 0 ? limits.bytesPerRound : Int(count)
     }
 
-    /// Stops without a further call of either closure.
+    /// Stops reading, and waits as `Poller.Registration.cancel()` does.
     ///
-    /// The terms are those of `Poller.Registration.cancel()`.
+    /// Then neither closure is called any more, with two exceptions. A call in `onLine` does not keep back the lines
+    /// that were read before. While the end or `finish()` is under way, both closures may still be called.
     package func cancel() {
         takeEnd().registration?.cancel()
     }

@@ -15,7 +15,7 @@ enum SupervisionWork {
     /// How long the workers are idle, in seconds; with only a few workers, a run just shows that the work can be done.
     private static func idleSeconds(_ workers: Int) -> Int { workers < 10 ? 1 : 5 }
 
-    /// Kills a worker `kills` times; kills each replacement as soon as it is ready.
+    /// Kills `kills` processes of one worker in a row, each as soon as it is ready.
     ///
     /// The time to the replacement includes the back-off, which is a millisecond.
     static func run(kills: Int) async throws {
@@ -68,7 +68,7 @@ enum SupervisionWork {
 
     /// The times of the bridge's reports.
     private final class Reports: @unchecked Sendable {
-        // Sendable: everything mutable is guarded by `lock`.
+        // Sendable: `lock` guards everything mutable but `subscriptions`, which only `init` sets.
         private let lock = Lock()
         private var exited: UInt64 = 0
         private var starts = 0
