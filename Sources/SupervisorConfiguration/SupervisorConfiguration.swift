@@ -2,8 +2,8 @@ package import DomainEvents
 
 /// The content of a configuration file: the workers, and how they are supervised.
 ///
-/// A plain value with the defaults filled in. It has the settings in the words of the file, and does not depend on the
-/// types that carry them out.
+/// A plain value with the defaults filled in. It uses no types of `EventBridge` and `Supervision`, which carry the
+/// settings out.
 package struct SupervisorConfiguration: Sendable, Hashable {
     /// Which workers are restarted with a worker that ended.
     package enum Strategy: String, Sendable, Hashable, CaseIterable {
@@ -12,7 +12,7 @@ package struct SupervisorConfiguration: Sendable, Hashable {
         case restForOne = "rest-for-one"
     }
 
-    /// How many restarts within how much time the supervisor allows before it gives up.
+    /// How many restarts within how much time the supervisor allows before it gives a worker up.
     package struct Intensity: Sendable, Hashable {
         package var restarts = 5
         package var within: Duration = .seconds(10)
@@ -20,7 +20,7 @@ package struct SupervisorConfiguration: Sendable, Hashable {
 
     /// How many dead letters are kept.
     package struct DeadLetters: Sendable, Hashable {
-        /// What happens when no more letters can be kept.
+        /// What happens when the letters have reached a limit.
         package enum WhenFull: String, Sendable, Hashable, CaseIterable {
             /// A worker that could not handle an event gets no more events until there is room.
             case stop
@@ -29,7 +29,7 @@ package struct SupervisorConfiguration: Sendable, Hashable {
         }
 
         package var letters = 1_000
-        /// The most bytes that the letters may take.
+        /// The limit on the letters' bytes; an event that a worker could not handle is kept even beyond it.
         package var bytes = 16 << 20
         package var whenFull = WhenFull.stop
     }
@@ -50,13 +50,13 @@ package struct SupervisorConfiguration: Sendable, Hashable {
 extension SupervisorConfiguration {
     /// One worker process.
     package struct Worker: Sendable, Hashable {
-        /// When the worker is started again after its end.
+        /// After which ends of its own the worker is started again, unless it is given up.
         package enum Restart: String, Sendable, Hashable, CaseIterable {
-            /// Always.
+            /// After every end.
             case permanent
-            /// Only after a crash or a failure.
+            /// Only after a crash or a failure, unless the worker is on demand.
             case transient
-            /// Never.
+            /// After no end.
             case temporary
         }
 
@@ -75,25 +75,25 @@ extension SupervisorConfiguration {
 
         /// How the worker is stopped.
         package struct Shutdown: Sendable, Hashable {
-            /// The time from the request to stop until the worker is killed.
+            /// The time from the drain request until SIGTERM, which the worker may extend; SIGKILL follows 1 s later.
             package var grace: Duration = .seconds(5)
         }
 
         /// Limits on the worker's use of the bridge.
         package struct Limits: Sendable, Hashable {
-            /// How many bytes of events for the worker may wait to be sent or acknowledged.
+            /// How many bytes of events wait for the worker or its acknowledgement when `send` begins to wait.
             package var outbox = 4 << 20
             /// What becomes of events for which there is no room, by event name.
             package var overflow: [String: OverflowPolicy] = [:]
             /// How many bytes a single frame may have.
             package var frame = 16 << 20
-            /// How many crashes, hangs or protocol errors over one event make it a dead letter; nil if no number does.
+            /// How many crashes, missed deadlines or protocol errors make their event a dead letter; nil for never.
             package var strikes: Int? = 3
             /// How long the worker's handlers may take for one event; nil for no limit.
             package var handlerDeadline: Duration?
             /// How many bytes of the worker's output are shown per second.
             package var output = 1 << 20
-            /// How many event names the worker may want.
+            /// How many event names each process of the worker may want.
             package var interestNames = 4_096
             /// How many event names the worker may bring that neither the host nor another worker knows.
             package var eventNames = 4_096
@@ -105,7 +105,7 @@ extension SupervisorConfiguration {
 
         /// Workers that share the events of one specification.
         package struct Pool: Sendable, Hashable {
-            /// The part of an event that chooses the member.
+            /// How the pool finds the members that get an event.
             package enum Key: Sendable, Hashable {
                 case field(String)
                 case anyMember
@@ -118,10 +118,10 @@ extension SupervisorConfiguration {
         }
 
         package var name: String
-        /// The program's path, as a `ProgramSearch` found it; as written if the file was parsed without one.
+        /// The program's path from a `ProgramSearch`, even if missing; as written if the file was parsed without one.
         package var executable: String
         package var arguments: [String] = []
-        /// Variables that are added to the small clean environment of every worker.
+        /// Variables that are added to the small clean environment that every worker gets.
         package var environment: [String: String] = [:]
         /// The working directory; nil for the supervisor's own.
         package var directory: String?
@@ -134,8 +134,7 @@ extension SupervisorConfiguration {
         package var restart = Restart.permanent
         /// Whether the worker's end may end all workers.
         package var isSignificant = false
-        /// How long an on-demand worker may have nothing to do before it is stopped; nil if the worker runs all the
-        /// time.
+        /// How long an on-demand worker may have nothing to do before it is stopped; nil if it is not on demand.
         package var idleTime: Duration?
         package var backoff = Backoff()
         /// The time from the start of the process until the worker has to be ready.

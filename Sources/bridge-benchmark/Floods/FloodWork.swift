@@ -6,7 +6,7 @@ enum FloodWork {
     struct Outcome {
         let count: Int64
         let nanoseconds: UInt64
-        /// The host's processor time in a second in which nothing happens, and its memory after the flood.
+        /// The host's processor time in the second before the flood, 0 if not measured; and its memory after the flood.
         var idleNanoseconds: UInt64 = 0
         var residentBytes = 0
     }
