@@ -18,7 +18,7 @@ extension Link {
         act(on: urgency)
     }
 
-    /// Refuses an event, which settles it; its sender learns why.
+    /// Refuses an event, which settles it; tells the sender why, unless the stream was read to its end.
     package func refuse(_ sequence: UInt64, _ reason: Refusal.Reason, text: String) {
         let urgency = lock.withLock {
             let refusal = Refusal(sequence: sequence, reason: reason.rawValue, text: text.shortened())
@@ -49,7 +49,7 @@ extension Link {
         }
     }
 
-    /// Acknowledges all that is handled, without waiting for a batch that leaves anyway.
+    /// Acknowledges what is handled, without waiting for a batch that leaves anyway.
     package func acknowledgeNow() {
         lock.withLock { receiving.acknowledgementIsDue() }
         pump()
@@ -64,7 +64,7 @@ extension Link {
     ) throws(LinkViolation) {
         let (woken, mayWrite) = try lock.withLock { () throws(LinkViolation) -> ([@Sendable () -> Void], Bool) in
             try receiving.messageReceived(.acknowledge, eventsSent: sending.outbox.lastComposed, now: now)
-            // A dead incarnation sent this acknowledgement: it says nothing about the present incarnation.
+            // An acknowledgement of another incarnation says nothing about the present incarnation.
             guard incarnation == parties.peerIncarnation else { return ([], false) }
             let checked = try sending.credit(acknowledgement, at: now)
             trace?.acknowledged(checked, at: now)
@@ -117,7 +117,8 @@ extension Link {
             )
         }
         let woken = lock.withLock {
-            // A dead letter has its own note. A second note might follow after the event was put back, and settle it.
+            // A sink that sees to the note itself, as for a dead letter, gets no second note here. That note could come
+            // after an operator has put the letter's event back, and would then settle the event.
             sending.refusalWasTold(settled: isNoted == true ? nil : owed)
             noteSettled()
             return takeWoken()

@@ -5,7 +5,7 @@ package import DomainEvents
 
 /// Takes the events of one peer, and what the peer says of events, from the peer's link to the receivers.
 ///
-/// From the handshake on, each link has such an object, which takes only what the peer's identity and rights allow.
+/// From the welcome on, each link has such an object, which takes only what the peer's identity and rights allow.
 package final class PeerEvents: LinkEventSink, @unchecked Sendable {
     // Sendable: `last`, `kept` and `foreignSources` belong to the thread that reads the link; the rest is constant.
     let router: EventRouter
@@ -30,8 +30,8 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
     /// The receivers that the last run's events had, for the next run: if they are still the present ones, they are
     /// found without a lock.
     ///
-    /// Nil during a run, and if other peers were among the receivers: this reference would keep such a peer in memory
-    /// until the next run, though it may be gone by then. Only on the thread that reads the link.
+    /// Nil while a run is delivered, and if other peers or a pool were among the receivers: this reference would keep
+    /// such a peer in memory until the next run, though it may be gone by then. Only on the thread that reads the link.
     @exclusivity(unchecked) private var kept: Fanout?
 
     /// - Parameters:
@@ -202,7 +202,8 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
         }
     }
 
-    /// Hands events to the inline handlers here if nothing else gets them, sees them or waits for them.
+    /// Hands events to a journal that records at once and to the inline handlers here, if nothing else gets them, sees
+    /// them or waits for them.
     ///
     /// - Returns: What became of the event in hand; nil if no subscriber has got it: the caller then dispatches it.
     private func receiveHere(_ run: inout EventRun, of topic: Topic, to fanout: Fanout) -> LocalOutcome? {
@@ -284,7 +285,7 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
         )
     }
 
-    /// What the link is told of an event after all receivers have got the event.
+    /// What the link is told of an event that was offered to all receivers.
     private func settled(
         _ outcome: LocalOutcome,
         _ topic: Topic,
