@@ -57,7 +57,8 @@ extension EventJournal {
 
     /// Checks that a saved state follows from this journal as it is now.
     private func check(_ head: ProjectionFile.Head, _ file: ProjectionFile) throws(JournalError) {
-        let reached = core.status.lastPosition
+        // A reader gets only safe events, so no state is ahead of them.
+        let reached = core.status.safePosition
         guard head.position <= reached else {
             throw file.error(
                 .positionAhead,

@@ -156,6 +156,33 @@ struct ProjectionFileTests {
         await journal.close()
     }
 
+    @Test(
+        "J13: a file ahead of its journal is refused, too, if the journal has grown by events that are not safe yet",
+        .timeLimit(.minutes(1))
+    )
+    func aheadOfSafeEvents() async throws {
+        let scratch = try ScratchJournal()
+        var journal = try scratch.open()
+        let copy = try scratch.copied()
+        var publisher = try ProjectionTests.publisher(journal)
+        for number in 1...3 { publisher.publish(Counted(number: number)) }
+        let running = try journal.project(Account(), keptIn: "\(scratch.path)/account")
+        try await running.reach(3)
+        try await running.close()
+        await journal.close()
+
+        let bytes = try scratch.bytes(of: "account")
+        try bytes.withUnsafeBytes { try copy.files.create("account").write($0, at: 0) }
+        journal = try copy.open(.machine(within: .seconds(3_600)))
+        publisher = try ProjectionTests.publisher(journal)
+        for number in 1...3 { publisher.publish(Counted(number: number)) }
+        #expect(journal.status.safePosition == 0)
+        #expect { _ = try journal.project(Account(), keptIn: "\(copy.path)/account") } throws: { error in
+            (error as? JournalError)?.code == .positionAhead
+        }
+        await journal.close()
+    }
+
     /// A journal with an event of ``Account`` at position 80 alone, up to a position, and how to publish into it.
     private static func foreignEvents(upTo position: Int) throws -> (ScratchJournal, EventJournal, EventPublisher) {
         let scratch = try ScratchJournal()
