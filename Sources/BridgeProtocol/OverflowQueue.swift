@@ -155,6 +155,13 @@ package struct OverflowQueue: Sendable {
     /// How many bytes the evictable events of a name are charged.
     package func chargedBytes(of name: String) -> Int { lines[EventName(name)]?.chargedBytes ?? 0 }
 
+    /// How many bytes the event with this key is charged; nil if no event has the key.
+    package func charge(ofEventNamed name: String, key: [UInt8]) -> Int? {
+        guard let index = keys[Key(name: EventName(name), value: key)], case .event(let event) = nodes[index]?.entry
+        else { return nil }
+        return event.charge
+    }
+
     /// Takes out the oldest evictable event of a name, and leaves a gap; nil if there is none.
     package mutating func dropOldest(of name: String) -> Waiting? {
         guard let index = oldest(of: name), let event = leave(index) else { return nil }

@@ -287,12 +287,15 @@ extension SendState {
             if !makeRoom(for: event, &evicted) { return drop(event, &evicted) }
         case .latest(let field):
             key = event.payload.withUnsafeBytes { PayloadField.value(of: field, in: $0) }
+            // An event takes the room of the one that it replaces; only a larger one needs more.
+            let known = key.flatMap { queue.charge(ofEventNamed: event.name, key: $0) } ?? 0
+            if event.charge > known, !canMakeRoom(for: event) { return drop(event, &evicted) }
             if let key, let older = queue.supersede(name: event.name, key: key) {
                 coalescedEvents += 1
                 steps?.append(.dropped(older.context.id))
                 evicted.append(Evicted(older, isCoalesced: true))
             }
-            if !makeRoom(for: event, &evicted) { return drop(event, &evicted) }
+            if event.charge > known, !makeRoom(for: event, &evicted) { return drop(event, &evicted) }
         }
         let ticket = queue.append(event, key: key, isHeld: isHeld)
         note(event.name, .waits(event.context.id))
@@ -312,10 +315,15 @@ extension SendState {
             && keptBytes - freed + event.charge <= limits.outboxHardBytes
     }
 
+    /// Whether the event would find room if all older events of the same name were dropped.
+    private func canMakeRoom(for event: OverflowQueue.Waiting) -> Bool {
+        hasRoom(for: event, without: queue.chargedBytes(of: event.name))
+    }
+
     /// Drops older events of the same name, as many as the event needs; false, with none dropped, if dropping all of
     /// them would not make room.
     private mutating func makeRoom(for event: OverflowQueue.Waiting, _ evicted: inout [Evicted]) -> Bool {
-        guard hasRoom(for: event, without: queue.chargedBytes(of: event.name)) else { return false }
+        guard canMakeRoom(for: event) else { return false }
         while !hasRoom(for: event) {
             guard let oldest = queue.dropOldest(of: event.name) else { return false }
             droppedEvents += 1

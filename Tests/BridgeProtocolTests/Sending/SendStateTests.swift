@@ -254,6 +254,30 @@ struct SendStateTests {
         #expect(side.books.accepted == side.books.others)
     }
 
+    @Test("the latest takes the room of the one that it replaces; a larger one that finds no more room replaces none")
+    func latestBeyondTheLimit() throws {
+        func payload(_ key: UInt8, _ bytes: Int = 0) -> [UInt8] {
+            [0xA2, 0x61, 0x6B, key, 0x61, 0x7A, 0x59, UInt8(bytes >> 8), UInt8(bytes & 0xFF)]
+                + [UInt8](repeating: 0, count: bytes)
+        }
+        let side = SendingSide(Self.policies, windowEvents: nil)
+        side.put(1, "Last", payload: payload(1))
+        side.put(2, "Last", payload: payload(2))
+        // Other processes have accepted more events than have room.
+        for number in UInt64(10)...29 { side.put(number, isAccepted: true) }
+        guard case .accepted = side.put(3, "Last", payload: payload(1)) else { return #expect(Bool(false)) }
+        #expect(side.evicted == [1])
+        #expect(side.put(4, "Last", payload: payload(2, 2_000)) == .dropped)
+        #expect(side.put(5, "Last", payload: payload(3)) == .dropped)
+        #expect(side.evicted == [1, 4, 5])
+        #expect(side.books.accepted == side.books.others)
+        side.establish(windowEvents: 64)
+        #expect(side.becomeReady() == nil)
+        var left: [String] = []
+        while side.hasWritable { left += try side.write() }
+        #expect(left == ["2"] + (10...29).map { "\($0)" } + ["3", "gap of 2"])
+    }
+
     @Test("what is missing is said before what comes after it, where every event waits for room")
     func notedGap() throws {
         let side = SendingSide()
