@@ -292,8 +292,8 @@ public final class BridgeHost: Sendable {
         for index in core.indices(of: worker).reversed() { core.stopWorker(index) }
     }
 
-    /// Whether a caller or a client has stopped a worker that a request may start again; false once the bridge ends.
-    package var hasStoppedWorkers: Bool { core.hasStoppedOnRequest }
+    /// The workers that a caller or a client has stopped and a request may start again; none once the bridge ends.
+    package var stoppedWorkers: [String] { core.stoppedOnRequest }
 
     /// Returns when nothing is on its way.
     ///

@@ -341,9 +341,9 @@ final class HostCore: @unchecked Sendable {
         supervisor?.stopChildRequested(index: index)
     }
 
-    /// Whether a worker was stopped on request and may be started again; false once the bridge itself ends.
-    var hasStoppedOnRequest: Bool {
-        !router.hasClosedIntake && lock.withLock { workers.contains(where: \.wasStoppedOnRequest) }
+    /// The workers that were stopped on request and may be started again; none once the bridge itself ends.
+    var stoppedOnRequest: [String] {
+        router.hasClosedIntake ? [] : lock.withLock { workers.filter(\.wasStoppedOnRequest).map(\.peer.peerName) }
     }
 
     /// Ends everything at once; afterwards nothing keeps the bridge alive.

@@ -66,8 +66,11 @@ struct DashboardOptionTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: directory).isEmpty)
     }
 
-    @Test("uses the control socket that there is, and ends with the last other worker")
-    func endsWithTheOthers() async throws {
+    @Test(
+        "uses the control socket that there is, and ends with the last other worker, even after `supervisor stop`",
+        arguments: [false, true]
+    )
+    func endsWithTheOthers(isStopped: Bool) async throws {
         let workspace = try Workspace()
         try write("worker", in: workspace)
         let supervisor = workspace.start("run", "bridge.json5", "--control", "run/s", "--dashboard=0")
@@ -82,6 +85,10 @@ struct DashboardOptionTests {
         )
         supervisor.hangUp()
         _ = try #require(await supervisor.line(with: "replaced \"worker\""), "\(supervisor.lines)")
+        if isStopped {
+            let stopped = try await workspace.run("stop", "dashboard", "--control", "run/s")
+            #expect(stopped.status == .exited(code: 0), "\(stopped.errors)")
+        }
         #expect(
             try await workspace.run("signal", "worker", "TERM", "--control", "run/s").status == .exited(code: 0)
         )

@@ -148,9 +148,9 @@ struct ControlServiceTests {
         home.publisher.publish(CrateSealed(number: 2))
         bridge.stop("store")
         for await update in bridge.statusUpdates where update.workers[0].state == .stopped { break }
-        #expect(bridge.hasStoppedWorkers)
+        #expect(bridge.stoppedWorkers == ["store"])
         bridge.restart("store")
-        #expect(!bridge.hasStoppedWorkers)
+        #expect(bridge.stoppedWorkers.isEmpty)
         #expect(await seen.wait { $0.count == 2 } == [1, 2])
         released.add(())
         await bridge.shutdown()
