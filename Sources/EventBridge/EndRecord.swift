@@ -14,6 +14,8 @@ struct EndRecord {
     /// Whether the host has requested the end, or brought it about.
     private(set) var isEndedByHost = false
     private var isSignalled = false
+    /// The last signal that a caller has sent.
+    private var sent: SignalNumber?
     private(set) var fault: Fault?
 
     /// Whether the incarnation ended, or is ending, without an orderly goodbye: by itself, or for a fault that the host
@@ -22,9 +24,11 @@ struct EndRecord {
 
     /// The reason for the end of the process, with the limit of its box that the process had reached.
     ///
-    /// If the host has signalled the process, that is reason enough, and this names no such limit.
+    /// If the host has signalled the process, or a caller has sent the very signal that killed it, that is reason
+    /// enough, and this names no such limit.
     func explanation(of reason: ExitReason, in box: WorkerBox?, _ usage: ResourceUsage?) -> ExitReason {
         guard let box, !isSignalled else { return reason }
+        if case .signaled(let number, _) = reason, number == sent?.rawValue { return reason }
         return box.explanation(of: reason, usage)
     }
 
@@ -36,6 +40,9 @@ struct EndRecord {
         isEndedByHost = true
         isSignalled = true
     }
+
+    /// A caller has sent a signal; an end by it is a crash, as the supervisor has not asked for it.
+    mutating func signalWasSent(byRequest signal: SignalNumber) { sent = signal }
 
     /// The host has requested the end: a fault that was found just before does not count.
     mutating func endWasRequested() {

@@ -97,8 +97,10 @@ extension HostCore {
         case .notStarted, .starting, .draining, .stopping, .backingOff:
             if let culprit = culprit(before: name, in: update) {
                 why = "it waits for \"\(culprit)\", which is down"
+            } else if let exit = status.lastExit {
+                why = "it \(exit); it is started again"
             } else {
-                why = "it \(status.lastExit ?? .requested); it is started again"
+                why = "it is still starting"
             }
         }
         return AppliedChanges.Failure(worker: name, description: "worker \"\(name)\" did not become ready: \(why)")

@@ -142,7 +142,12 @@ final class WorkerIncarnation: HostSession, @unchecked Sendable {
     ///
     /// - Returns: The process that the signal went to; nil if there is none any more.
     func signal(_ signal: SignalNumber) -> Int32? {
-        guard let process = lock.withLock({ started?.process }), process.signal(signal) else { return nil }
+        let process = lock.withLock {
+            // Noted before: the process may be gone as soon as it has the signal.
+            end.signalWasSent(byRequest: signal)
+            return started?.process
+        }
+        guard let process, process.signal(signal) else { return nil }
         return process.processIdentifier
     }
 

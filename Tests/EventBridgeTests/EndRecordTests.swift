@@ -71,7 +71,7 @@ struct EndRecordTests {
     }
 
     @Test("the limit of a box is named for a process that the host has not signalled")
-    func limit() {
+    func limit() throws {
         let killed = ExitReason.signaled(number: 9, coreDumped: false)
         let box = WorkerBox(memory: 1 << 30, processorTime: .seconds(1))
         for (limit, usage) in [
@@ -82,6 +82,12 @@ struct EndRecordTests {
             record.endWasRequested()
             #expect(record.explanation(of: killed, in: box, usage).exceededLimit == limit)
             #expect(record.explanation(of: killed, in: nil, usage) == killed)
+            // A caller's signal explains an end by that signal, and no other end.
+            record.signalWasSent(byRequest: try #require(SignalNumber("USR1")))
+            #expect(record.explanation(of: killed, in: box, usage).exceededLimit == limit)
+            var asked = record
+            asked.signalWasSent(byRequest: try #require(SignalNumber("KILL")))
+            #expect(asked.explanation(of: killed, in: box, usage) == killed)
             record.signalWasSent()
             #expect(record.explanation(of: killed, in: box, usage) == killed)
         }
