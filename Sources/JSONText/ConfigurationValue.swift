@@ -110,15 +110,21 @@ package struct ConfigurationValue {
         }
     }
 
-    /// The members of an object with any keys, in order.
+    /// The members of an object with any keys, in order; keys that equal an earlier key are reported and left out.
+    ///
+    /// Two spellings of a text in Unicode are equal in Swift, and would be one key of a dictionary.
     package func members(of what: String) -> [(key: String, value: ConfigurationValue)]? {
         guard case .object(let members) = node.value else {
             reportType(expected: "an object of \(what)")
             return nil
         }
-        return members.map { member in
+        var keys: Set<String> = []
+        return members.compactMap { member in
             let path = ConfigurationPath.appending(member.key, to: path)
-            return (member.key, ConfigurationValue(member.node, path: path, mistakes: mistakes))
+            let value = ConfigurationValue(member.node, path: path, mistakes: mistakes)
+            if keys.insert(member.key).inserted { return (member.key, value) }
+            value.report("found the key \(ShownValue.text(member.key)), which stands above in another Unicode spelling")
+            return nil
         }
     }
 
@@ -126,13 +132,7 @@ package struct ConfigurationValue {
     package func stringMap(example: String) -> [String: String]? {
         guard let members = members(of: "strings such as \(example)") else { return nil }
         var map: [String: String] = [:]
-        for (key, value) in members {
-            guard map[key] == nil else {
-                value.report("found the key \(ShownValue.text(key)), which stands above in another Unicode spelling")
-                continue
-            }
-            map[key] = value.string(example: "info")
-        }
+        for (key, value) in members { map[key] = value.string(example: "info") }
         return map
     }
 

@@ -1,3 +1,4 @@
+import DomainEvents
 import JSONText
 
 /// Reads how many workers share the events of one specification: a count, or an object with the count and with the
@@ -44,7 +45,8 @@ extension SupervisorConfiguration {
         guard let members = value.members(of: "event names, such as \(example)") else { return nil }
         var keys: [String: Worker.Pool.Key] = [:]
         for (name, value) in members {
-            guard name == "*" || worker.subscribes.contains(name) || worker.subscribes.contains("*") else {
+            let isSubscribed = worker.subscribes.contains { $0 == "*" || $0.hasBytes(of: name) }
+            guard name == "*" || isSubscribed else {
                 value.report(
                     "found a key for \(ShownValue.text(name)), expected one of the events that the worker subscribes to, or \"*\""
                 )

@@ -250,6 +250,26 @@ struct SupervisorConfigurationTests {
         )
     }
 
+    @Test("keys that are two Unicode spellings of one text are refused; a key has the very bytes of a name")
+    func spellings() {
+        // "é" as one scalar, and as a letter with an accent.
+        let (one, other) = ("\u{E9}", "e\u{301}")
+        let again = "found the key \"\(other)\", which stands above in another Unicode spelling"
+        for (worker, path) in [
+            ("limits: {overflow: {\(one): 'drop-oldest', \(other): 'wait'}}", "limits.overflow"),
+            (
+                "pool: {members: 2, keys: {\(one): 'any-member', \(other): 'every-member'}}, "
+                    + "subscribes: ['\(one)', '\(other)']", "pool.keys"
+            ),
+        ] {
+            let mistakes = workerMistakes(worker)
+            #expect(mistakes.count == 1 && mistakes[0].hasPrefix("workers[0].\(path)"), "\(mistakes)")
+            #expect(mistakes.first?.hasSuffix(again) == true, "\(mistakes)")
+        }
+        let unsubscribed = workerMistakes("pool: {members: 2, keys: {\(one): 'any-member'}}, subscribes: ['\(other)']")
+        #expect(unsubscribed.count == 1 && unsubscribed[0].contains("expected one of the events"), "\(unsubscribed)")
+    }
+
     @Test("names the mistakes of a pool")
     func poolMistakes() {
         #expect(!workerMistakes("pool: 0").isEmpty)
