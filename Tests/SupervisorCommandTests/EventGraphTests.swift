@@ -31,6 +31,27 @@ struct EventGraphTests {
         )
     }
 
+    @Test("a worker that subscribes to all events gets those of each other worker that names its events")
+    func allEvents() throws {
+        let graph = try graph(
+            """
+            { name: "a", executable: "x", publishes: ["Out", "In"] },
+            { name: "log", executable: "x", subscribes: ["*"], publishes: ["Logged"] },
+            { name: "b", executable: "x", subscribes: ["In"], publishes: [] },
+            { name: "c", executable: "x" },
+            """
+        )
+        #expect(
+            graph.edges == [
+                EventGraph.Edge(from: 0, to: 2, events: ["*"]),
+                EventGraph.Edge(from: 1, to: 0, events: ["Out"]),
+                EventGraph.Edge(from: 1, to: 2, events: ["In", "Out"]),
+                EventGraph.Edge(from: 1, to: 3, events: ["In"]),
+                EventGraph.Edge(from: 2, to: 0, events: ["Logged"]),
+            ]
+        )
+    }
+
     @Test("is written in Mermaid and in Graphviz's language, whatever the names are")
     func drawing() throws {
         let graph = try graph(

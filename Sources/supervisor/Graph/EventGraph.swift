@@ -40,6 +40,13 @@ struct EventGraph: Sendable, Hashable {
                     events[Pair(from: Self.supervisor, to: node), default: []].insert(event)
                 }
             }
+            if worker.subscribes.contains("*") {
+                for (source, other) in workers.enumerated() where source != index {
+                    if let names = other.publishes, !names.isEmpty {
+                        events[Pair(from: source + 1, to: node), default: []].formUnion(names)
+                    }
+                }
+            }
             for event in worker.publishes ?? [] where !subscribed.contains(event) {
                 events[Pair(from: node, to: Self.supervisor), default: []].insert(event)
             }
