@@ -208,6 +208,30 @@ struct BrokenOutputTests {
         _ = try await bridge.result()
     }
 
+    @Test("a tail that cannot write its output says so, and ends with status 74")
+    func tailWithoutOutput() async throws {
+        let workspace = try Workspace()
+        try workspace.write("bridge.json5", Workspace.bridge())
+        let bridge = workspace.start("run", "bridge.json5")
+        _ = try #require(await bridge.line(with: "is ready"), "\(bridge.lines)")
+        let program = try SupervisorProgram.products() + "/supervisor"
+        // A descriptor that is open for reading only.
+        async let tail = SupervisorProgram.run(
+            ["-c", "exec '\(program)' tail --control run/s 1</dev/null"],
+            of: "/bin/sh",
+            in: workspace.path
+        )
+        _ = try #require(await bridge.line(with: "has attached"), "\(bridge.lines)")
+        let event = #"{"number": 1, "text": "t"}"#
+        let published = try await workspace.run("publish", "--control", "run/s", "WorkRequested", event)
+        #expect(published.status == .exited(code: 0), "\(published.errors)")
+        let ended = try await tail
+        #expect(ended.status == .exited(code: 74), "\(ended.errors)")
+        #expect(ended.errors.contains { $0.contains("events are not printed: standard output: ") }, "\(ended.errors)")
+        bridge.terminate()
+        #expect(try await bridge.result().status == .exited(code: 0), "\(bridge.lines)")
+    }
+
     @Test("N15: the disk under the control socket is full: the run goes on, and clients attach")
     func fullControlDirectory() async throws {
         let workspace = try Workspace()

@@ -51,7 +51,8 @@ extension Subcommand {
                 .workerUnavailable,
                 ["no supervisor answers at the control socket, or it does not accept this client any more"]
             ),
-            (.system, ["the system refused a resource that the command needs, or events cannot be printed"]),
+            (.system, ["the system refused a resource that the command needs"]),
+            (.output, ["events cannot be printed"]),
             (.notPermitted, ["another user serves the control socket"]),
         ]
     )

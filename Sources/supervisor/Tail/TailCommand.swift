@@ -42,7 +42,7 @@ struct TailCommand {
             turns: .standardOutput
         ) { failure in
             if !failure.hasNoReader { diagnostics.say("events are not printed: standard output: \(failure)", .error) }
-            if !failure.hasNoRoom { endings.continuation.yield(failure.hasNoReader ? .success : .system) }
+            if !failure.hasNoRoom { endings.continuation.yield(failure.hasNoReader ? .success : .output) }
         }
         let poller = try Poller(name: "signals")
         let isAttached = Flag()
