@@ -99,8 +99,8 @@ extension EventRouter {
             return .failure(error)
         }
         let context = context ?? publisher.makeContext(causedBy: nil)
-        tap?(PassingEvent(name: name, context: context, payload: payload, sender: nil))
         if let refusal = context.withBorrowed({ refusal(of: topic, $0) }) { return .failure(refusal) }
+        tap?(PassingEvent(name: name, context: context, payload: payload, sender: nil))
         let start = trace.start(of: topic)
         defer { if start != 0 { trace.recorder.note(.publish, of: name, context, from: start) } }
         let fanout = topic.fanout
