@@ -165,7 +165,7 @@ package final class ChildProcess: @unchecked Sendable {
     /// Calls `handler` once, on the poller's thread, when the child has exited, even if it exited before this call.
     ///
     /// A grandchild that keeps pipes or sockets open does not delay `handler`. A child has one handler; a second call
-    /// throws EBUSY. If the poller is stopped first, the handler is never called.
+    /// throws EBUSY, unless the first one threw. If the poller is stopped first, the handler is never called.
     package func onExit(
         on poller: Poller,
         _ handler: @escaping @Sendable (ChildExit) -> Void
@@ -176,6 +176,19 @@ package final class ChildProcess: @unchecked Sendable {
         }
         let operation = "watching the exit of process \(processIdentifier)"
         if isSecond { throw SystemError(code: EBUSY, operation: operation) }
+        do throws(SystemError) {
+            try watchExit(on: poller, handler, operation)
+        } catch {
+            lock.withLock { isObserved = false }
+            throw error
+        }
+    }
+
+    private func watchExit(
+        on poller: Poller,
+        _ handler: @escaping @Sendable (ChildExit) -> Void,
+        _ operation: String
+    ) throws(SystemError) {
         guard let handle else {
             let exit = collectExit() ?? ChildExit(status: .reapedElsewhere, resourceUse: nil)
             if !poller.perform({ handler(exit) }) { throw SystemError(code: ECANCELED, operation: operation) }

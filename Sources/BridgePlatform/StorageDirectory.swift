@@ -58,7 +58,9 @@ package final class StorageDirectory: Sendable {
                 openat(descriptor.rawValue, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
             }
         )
-        try SystemError.check("synchronizing the directory above the new one") { fsync(parent.rawValue) }
+        try SystemError.check("synchronizing the directory above the new one") {
+            cbp_directory_synchronize(parent.rawValue)
+        }
     }
 
     package var fileSystem: FileSystem { FileSystem(cbp_file_system_of(descriptor.rawValue)) }
@@ -105,9 +107,7 @@ package final class StorageDirectory: Sendable {
     package func create(_ name: String) throws(SystemError) -> StorageFile {
         let made = try file(name, O_RDWR | O_CREAT | O_EXCL)
         // The umask may have taken the owner's own permissions away.
-        try SystemError.check("setting the permissions of \(name)") {
-            fchmodat(descriptor.rawValue, name, 0o600, 0)
-        }
+        try made.setPermissions(0o600)
         return made
     }
 
@@ -166,7 +166,7 @@ package final class StorageDirectory: Sendable {
 
     /// Returns when the names lie on the medium; on Darwin they may still lie in the drive's memory.
     package func synchronize() throws(SystemError) {
-        try SystemError.check("synchronizing the directory") { fsync(descriptor.rawValue) }
+        try SystemError.check("synchronizing the directory") { cbp_directory_synchronize(descriptor.rawValue) }
     }
 
     /// Opens a file to lock it.

@@ -25,6 +25,10 @@ package final class StorageFile: Sendable {
         FileStatus(try systemStatus())
     }
 
+    func setPermissions(_ permissions: mode_t) throws(SystemError) {
+        try SystemError.check("setting the permissions of \(name)") { fchmod(descriptor.rawValue, permissions) }
+    }
+
     package func byteCount() throws(SystemError) -> Int {
         Int(try systemStatus().st_size)
     }

@@ -74,6 +74,14 @@ int cbp_file_synchronize(int descriptor) {
 #endif
 }
 
+int cbp_directory_synchronize(int descriptor) {
+#ifdef __linux__
+    return fsync(descriptor);
+#else
+    return fcntl(descriptor, F_FULLFSYNC);
+#endif
+}
+
 // MARK: Zeros
 
 size_t cbp_leading_zeros(const void *bytes, size_t count) {

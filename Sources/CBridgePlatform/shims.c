@@ -30,6 +30,7 @@
 #include <elf.h>
 #include <malloc.h>
 #include <sched.h>
+#include <sys/auxv.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
@@ -977,6 +978,12 @@ static const char *own_function(uintptr_t offset) {
     }
     return NULL;
 }
+
+/// Whether what `dladdr` has found lies in the running program, and not in a library, which has a table of its own.
+static int is_in_own_program(const Dl_info *found) {
+    Dl_info own;
+    return dladdr((void *)getauxval(AT_PHDR), &own) != 0 && own.dli_fbase == found->dli_fbase;
+}
 #endif
 
 int cbp_function_name(void *address, char *buffer, size_t size) {
@@ -986,7 +993,7 @@ int cbp_function_name(void *address, char *buffer, size_t size) {
     if (size == 0 || dladdr(address, &info) == 0) return 1;
     const char *name = info.dli_sname;
 #ifdef __linux__
-    if (name == NULL) name = own_function((uintptr_t)address - (uintptr_t)info.dli_fbase);
+    if (name == NULL && is_in_own_program(&info)) name = own_function((uintptr_t)address - (uintptr_t)info.dli_fbase);
 #endif
     if (name == NULL) return 1;
     demangler demangle = (demangler)dlsym(RTLD_DEFAULT, "swift_demangle");

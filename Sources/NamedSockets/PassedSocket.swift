@@ -27,18 +27,16 @@ package final class PassedSocket: ListeningSocket {
         return try take(from: passed, user: user)
     }
 
-    /// Takes the one descriptor that was passed; several stay open, and this process passes them to no other program.
+    /// Takes the one descriptor that was passed; several stay open, but this process passes them to no other program.
     package static func take(
         from passed: PassedDescriptors,
         user: UInt32 = CurrentProcess.user
     ) throws(PassedSocketError) -> PassedSocket {
         guard passed.numbers.count == 1 else {
             // Not closed: other code of this program may have taken some of them. The count comes from outside and may
-            // be huge, so the first number that is not open ends the loop.
-            for number in passed.numbers {
-                guard FileDescriptor.isOpen(number) else { break }
-                try? FileDescriptor.setCloseOnExec(number)
-            }
+            // be huge, so the loop is over the open descriptors.
+            let open = (try? CurrentProcess.openDescriptors()) ?? []
+            for number in open where passed.numbers.contains(number) { try? FileDescriptor.setCloseOnExec(number) }
             throw .several(passed.numbers.count, names: passed.names)
         }
         return try PassedSocket(owning: passed.numbers.lowerBound, named: passed.names.first, user: user)

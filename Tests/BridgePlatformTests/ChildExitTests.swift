@@ -129,6 +129,19 @@ extension PlatformTests {
         }
 
         @Test
+        func anObserverIsTakenAfterOneThatCouldNotBe() throws {
+            let stopped = try Poller(name: "stopped")
+            stopped.stop()
+            try withPoller { poller in
+                let child = try ChildProcess.spawn(shell("exit 0"))
+                let exits = Mailbox<ChildExit>()
+                #expect(throws: SystemError.self) { try child.onExit(on: stopped) { exits.put($0) } }
+                try child.onExit(on: poller) { exits.put($0) }
+                #expect(try exits.wait().count == 1)
+            }
+        }
+
+        @Test
         func whatTheChildLeavesBehindInItsGroupIsKilled() async {
             await #expect(processExitsWith: .success) {
                 try leavingNothingBehind {

@@ -108,6 +108,8 @@ enum cbp_file_system cbp_file_system_of(int descriptor);
 enum cbp_file_system cbp_file_system_of_type(uint64_t type);
 /// Returns when what was written to the file lies on the medium.
 int cbp_file_synchronize(int descriptor);
+/// Returns when the names in the directory lie on the medium.
+int cbp_directory_synchronize(int descriptor);
 
 /// How many of the bytes are zero before the first that is not.
 size_t cbp_leading_zeros(const void *_Nonnull bytes, size_t count);
