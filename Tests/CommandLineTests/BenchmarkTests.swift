@@ -55,7 +55,7 @@ struct BenchmarkTests {
             ("journal-durable-1", ["event-bridge", "event-bridge-send", "sqlite", "jetstream"]),
             ("journal-durable-64", ["event-bridge", "event-bridge-send", "sqlite", "jetstream"]),
             ("journal-burst", ["event-bridge", "event-bridge-publish", "sqlite", "sqlite-full"]),
-            ("journal-replay", ["event-bridge", "event-bridge-cbor", "sqlite"]),
+            ("journal-replay", ["event-bridge", "event-bridge-layout", "event-bridge-cbor", "sqlite"]),
             ("journal-open", ["event-bridge", "one-segment"]),
         ] {
             for peer in peers {

@@ -3,7 +3,9 @@ import CBOR
 import DomainEvents
 import Journal
 
-/// Reads a history from its beginning, events as values or as CBOR; the comparison is SQLite, with the same decoder.
+/// Reads a history from its beginning: events as values, by `Codable` or by their layout, and records in CBOR.
+///
+/// The comparison is SQLite with `Codable`'s decoder.
 enum ReadingWork {
     /// - Parameter count: how many events the history has.
     static func run(count: Int64) async throws {
@@ -14,15 +16,10 @@ enum ReadingWork {
             for number in 0..<count { publisher.publish(BenchmarkRecord(number)) }
             var rounds = JournalRounds("journal-replay")
             rounds.add("event-bridge") { _ in
-                try await measure(count) {
-                    var number: Int64 = 0
-                    for try await step in journal.events(of: BenchmarkRecord.self, after: 0, follows: false) {
-                        guard case .event(let entry) = step else { Report.fail("found \(step), expected an event") }
-                        entry.event.check(number)
-                        number += 1
-                    }
-                    return number
-                }
+                try await measure(count) { try await readValues(BenchmarkRecord.self, in: journal) }
+            }
+            rounds.add("event-bridge-layout") { _ in
+                try await measure(count) { try await readValues(BenchmarkLaidOutRecord.self, in: journal) }
             }
             rounds.add("event-bridge-cbor") { _ in
                 try await measure(count) {
@@ -51,6 +48,16 @@ enum ReadingWork {
             try await rounds.run(counts: [("n", Int(count))])
             await journal.close()
         }
+    }
+
+    private static func readValues<E: FilledEvent>(_ type: E.Type, in journal: EventJournal) async throws -> Int64 {
+        var number: Int64 = 0
+        for try await step in journal.events(of: type, after: 0, follows: false) {
+            guard case .event(let entry) = step else { Report.fail("found \(step), expected an event") }
+            entry.event.check(number)
+            number += 1
+        }
+        return number
     }
 
     private static func filled(_ path: String, _ count: Int64) throws -> SQLiteStore {
