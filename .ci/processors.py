@@ -1,7 +1,8 @@
 """Chooses the processors for builds that run beside tests.
 
-Usage: processors.py half COMMAND...   runs a command on half of the processors that it may use
-       processors.py all PROCESS       lets a process's descendants use all processors that this command may use
+Usage: processors.py first COMMAND...    runs a command on the first half of the processors that it may use
+       processors.py second COMMAND...   runs a command on the other half
+       processors.py all PROCESS         lets a process's descendants use all processors that this command may use
 """
 
 import os
@@ -30,9 +31,12 @@ def main():
         processors = None
     else:
         processors = sorted(os.sched_getaffinity(0))
-    if sys.argv[1] == "half":
+    if sys.argv[1] != "all":
         if processors is not None:
-            os.sched_setaffinity(0, processors[len(processors) // 2 :])
+            # A single processor is in both halves.
+            middle = len(processors) // 2
+            first, second = processors[: max(1, middle)], processors[middle:]
+            os.sched_setaffinity(0, first if sys.argv[1] == "first" else second)
         os.execvp(sys.argv[2], sys.argv[2:])
     if processors is None:
         return
