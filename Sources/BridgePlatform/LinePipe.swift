@@ -109,8 +109,9 @@ package final class LinePipe: @unchecked Sendable {
 
     /// Stops reading, and waits as `Poller.Registration.cancel()` does.
     ///
-    /// Then neither closure is called any more, with two exceptions. A call in `onLine` does not keep back the lines
-    /// that were read before. While the end or `finish()` is under way, both closures may still be called.
+    /// Then neither closure is called any more, with two exceptions. If `onLine` itself calls this, it still gets the
+    /// lines that were read before. And this does not wait for the end, a `finish()` or another `cancel()` that is
+    /// under way: until that is over, the closures may still be called.
     package func cancel() {
         takeEnd().registration?.cancel()
     }

@@ -30,8 +30,9 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
     /// The receivers that the last run's events had, for the next run: if they are still the present ones, they are
     /// found without a lock.
     ///
-    /// Nil while a run is delivered, and if other peers or a pool were among the receivers: this reference would keep
-    /// such a peer in memory until the next run, though it may be gone by then. Only on the thread that reads the link.
+    /// Nil while the thread that reads the link delivers a run, and if other peers or a pool were among the receivers:
+    /// this reference would keep such a peer in memory until the next run, though it may be gone by then. Only on the
+    /// thread that reads the link.
     @exclusivity(unchecked) private var kept: Fanout?
 
     /// - Parameters:
@@ -187,7 +188,7 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
         link.tookInHand(name: topic.number)
         var fanout: Fanout
         if let former = kept.take(), topic.isCurrent(former) { fanout = former } else { fanout = topic.fanout }
-        // If the handlers were slow, another thread reads by now.
+        // If a handler was slow, another thread may read by now, and `kept` belongs to that thread.
         defer { if run.isMine, fanout.pooled == nil, !fanout.isWanted(otherThan: peer) { kept = fanout } }
         while true {
             if let outcome = receiveHere(&run, of: topic, to: fanout) {
