@@ -6,9 +6,9 @@ import Synchronization
 final class DeferredPublish {
     private let event: RawEvent
     private var waiting: (context: EventContext, destinations: Destinations)?
-    /// The next unused place of the pool.
+    /// The object behind this one in the pool's list.
     fileprivate var next: DeferredPublish?
-    /// How many unused places follow.
+    /// How many objects are behind this one in the pool's list.
     fileprivate var followers = 0
 
     fileprivate init(_ eventType: any DomainEvent.Type) {
