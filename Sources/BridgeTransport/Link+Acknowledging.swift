@@ -18,7 +18,7 @@ extension Link {
         act(on: urgency)
     }
 
-    /// Refuses an event, which settles it; tells the sender why, unless the stream was read to its end.
+    /// Refuses an event, which settles it; tells the sender why as long as this side can still write to it.
     package func refuse(_ sequence: UInt64, _ reason: Refusal.Reason, text: String) {
         let urgency = lock.withLock {
             let refusal = Refusal(sequence: sequence, reason: reason.rawValue, text: text.shortened())
@@ -30,7 +30,7 @@ extension Link {
         pump()
     }
 
-    /// Marks an event as closed on the shared page, with the lock held; `urgency` says how soon to tell the peer.
+    /// With the lock held, notes on the shared page that no handler has the event any more; returns ``watched(_:)``.
     func noted(_ sequence: UInt64, _ urgency: ReceiveWindow.Urgency) -> ReceiveWindow.Urgency {
         sharedHead?.closed(sequence)
         return watched(urgency)
@@ -78,7 +78,7 @@ extension Link {
         if mayWrite { pump() }
     }
 
-    /// Applies the acknowledgements that waited for an event of the peer, if that event has arrived by now.
+    /// Applies the waiting acknowledgements whose named event has arrived, or lies in memory that outlives the peer.
     ///
     /// With the lock held.
     func settlePending() -> [@Sendable () -> Void] {
@@ -117,8 +117,8 @@ extension Link {
             )
         }
         let woken = lock.withLock {
-            // A sink that sees to the note itself, as for a dead letter, gets no second note here. That note could come
-            // after an operator has put the letter's event back, and would then settle the event.
+            // If the sink itself sees to the note, as for a dead letter, no second note follows here. A second one
+            // could come after an operator has put the letter's event back, and would then settle the event.
             sending.refusalWasTold(settled: isNoted == true ? nil : owed)
             noteSettled()
             return takeWoken()
@@ -136,12 +136,12 @@ extension Link {
         if !sending.outbox.untold.isEmpty { mustTellJournal.store(true, ordering: .relaxed) }
     }
 
-    /// Tells the sink which events the peer has settled, if a journal has to hear of any, and if the sink has got all
-    /// that their handlers have published.
+    /// Tells the sink which settled events a journal has to hear of by now.
     ///
-    /// Called without the lock by the thread whose turn it is to read, when the sink has got all that has arrived. A
-    /// call by another thread could come between an event's arrival and its record in the journal. A kill just then
-    /// would lose that event, and the note would keep its cause from being delivered again.
+    /// A journal hears of an acknowledged event only when the sink has got all that the event's handlers have
+    /// published. Called without the lock by the thread whose turn it is to read, when the sink has got all that has
+    /// arrived. A call by another thread could come between an event's arrival and its record in the journal. A kill
+    /// just then would lose that event, and the note would keep its cause from being delivered again.
     @inline(__always)
     func tellJournal() {
         if mustTellJournal.load(ordering: .relaxed) { tellSettled() }
@@ -160,9 +160,9 @@ extension Link {
                 // What arrives during a call of the sink may not be recorded yet, so it does not count here.
                 let recorded = arrived ?? receiving.lastArrived
                 arrived = recorded
-                // An event that has not come by the link's end never comes: this side has closed the link, or the peer
-                // has broken the protocol, or its memory is damaged. The event's cause stays owed: the next host
-                // delivers it.
+                // If the event that an acknowledgement names has not come by the link's end, it never comes: this side
+                // has closed the link, or the peer has broken the protocol, or its memory is damaged. The acknowledged
+                // events stay owed: the next host delivers them.
                 let source = sending.takeUntold(recordedThrough: recorded, into: &numbers)
                 mustTellJournal.store(!sending.outbox.untold.isEmpty, ordering: .relaxed)
                 if source == nil { swap(&numbers, &sinks.numbers) }

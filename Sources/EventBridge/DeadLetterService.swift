@@ -5,8 +5,9 @@ import EventRouting
 
 /// Answers the commands about dead letters: lists, shows, redelivers and discards them.
 ///
-/// The thread that reads the sender's link carries out each command and answers it. A command may look through all
-/// letters, but its answer has 100 of them at most. The letters are not locked while an event is offered again.
+/// Plain handlers carry out the commands and answer them, as a rule on the thread that reads the sender's link. A
+/// command may look through all letters, but its answer has 100 of them at most. The letters are not locked while an
+/// event is offered again.
 final class DeadLetterService: Sendable {
     private let core: HostCore
 
