@@ -50,11 +50,11 @@ package struct SupervisorConfiguration: Sendable, Hashable {
 extension SupervisorConfiguration {
     /// One worker process.
     package struct Worker: Sendable, Hashable {
-        /// After which ends of its own the worker is started again, unless it is given up.
+        /// After which ends the worker is started again, unless the end was requested or the worker is given up.
         package enum Restart: String, Sendable, Hashable, CaseIterable {
             /// After every end.
             case permanent
-            /// Only after a crash or a failure, unless the worker is on demand.
+            /// After a crash or a failure; if the worker is on demand, after every end.
             case transient
             /// After no end.
             case temporary
@@ -95,7 +95,7 @@ extension SupervisorConfiguration {
             package var output = 1 << 20
             /// How many event names each process of the worker may want.
             package var interestNames = 4_096
-            /// How many event names the worker may bring that neither the host nor another worker knows.
+            /// How many event names the worker may bring that no other process of the bridge knows.
             package var eventNames = 4_096
             /// How many control messages the worker may send per second, not counting answers to events.
             package var controlMessages = 1_000

@@ -1,7 +1,8 @@
 import BridgePlatform
 import DomainEvents
 
-/// W2: workers send events to the host as fast as they can; all events are acknowledged, and none is lost.
+/// W2 and the works that build on it: workers send events to the host as fast as they can, and ``Flood`` checks that
+/// none is lost.
 enum FloodWork {
     struct Outcome {
         let count: Int64
