@@ -4,13 +4,11 @@
 /// needs no string, and an error needs the place.
 @usableFromInline
 package func firstInvalidUTF8(in bytes: UnsafeRawBufferPointer) -> Int? {
-    let nonASCII: UInt64 = 0x8080_8080_8080_8080
     let count = bytes.count
     var index = 0
     while index < count {
-        while count &- index >= 8, bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self) & nonASCII == 0 {
-            index &+= 8
-        }
+        while count &- index >= 32, isASCII(in: bytes, at: index, words: 4) { index &+= 32 }
+        while count &- index >= 8, isASCII(in: bytes, at: index, words: 1) { index &+= 8 }
         guard index < count else { return nil }
         let lead = bytes[index]
         if lead < 0x80 {
@@ -34,4 +32,12 @@ package func firstInvalidUTF8(in bytes: UnsafeRawBufferPointer) -> Int? {
         index &+= length
     }
     return nil
+}
+
+/// Whether so many words of eight bytes, from a place on, have ASCII characters only.
+@inline(__always)
+private func isASCII(in bytes: UnsafeRawBufferPointer, at index: Int, words: Int) -> Bool {
+    var all: UInt64 = 0
+    for word in 0..<words { all |= bytes.loadUnaligned(fromByteOffset: index &+ word &* 8, as: UInt64.self) }
+    return all & 0x8080_8080_8080_8080 == 0
 }

@@ -21,21 +21,39 @@ final class EntryDecoder<E: DomainEvent> {
         EventName.set([E.eventName] + upcasters.map(\.name))
     }
 
-    /// The entry, or a gap if the record does not become an event of the type.
+    /// The entry of the record that a reader took last, or a gap if the record does not become an event of the type.
     @inlinable
-    func step(_ record: StoredRecord, _ context: @autoclosure () -> EventContext) -> JournalStep<JournalEntry<E>> {
+    func step(_ reading: JournalReading) -> JournalStep<JournalEntry<E>> {
         do {
-            let event = try self.event(of: record)
-            return .event(JournalEntry(position: record.position, event: event, context: context()))
+            let event = try self.event(in: reading)
+            return .event(JournalEntry(position: reading.position, event: event, context: reading.makeContext()))
+        } catch {
+            return .gap(gap(in: reading, error))
+        }
+    }
+
+    /// The event itself; `step` makes the entry around it, inlined into the module that knows the type's size.
+    @usableFromInline
+    func event(in reading: JournalReading) throws -> E { try event(of: reading.record) }
+
+    @usableFromInline
+    func gap(in reading: JournalReading, _ error: any Error) -> JournalGap { gap(in: reading.record, error) }
+
+    /// The entry of a record, or a gap if the record does not become an event of the type.
+    func step(_ record: StoredRecord, _ context: EventContext) -> JournalStep<JournalEntry<E>> {
+        do {
+            return .event(JournalEntry(position: record.position, event: try event(of: record), context: context))
         } catch {
             return .gap(gap(in: record, error))
         }
     }
 
-    /// The event itself; ``step(_:_:)`` makes the entry around it, inlined into the module that knows the type's size.
-    @usableFromInline
-    func event(of record: StoredRecord) throws -> E {
+    private func event(of record: StoredRecord) throws -> E {
         try event(named: record.name, record.payload, isChecked: record.isChecked)
+    }
+
+    private func gap(in record: StoredRecord, _ error: any Error) -> JournalGap {
+        gap(at: record.position, named: record.name, error)
     }
 
     func event(
@@ -51,11 +69,6 @@ final class EntryDecoder<E: DomainEvent> {
             }
         try event.validate()
         return event
-    }
-
-    @usableFromInline
-    func gap(in record: StoredRecord, _ error: any Error) -> JournalGap {
-        gap(at: record.position, named: record.name, error)
     }
 
     func gap(at position: UInt64, named name: String, _ error: any Error) -> JournalGap {

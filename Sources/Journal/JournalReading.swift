@@ -29,6 +29,8 @@ final class JournalReading: @unchecked Sendable {
     private let follows: Bool
     /// The present portion.
     @exclusivity(unchecked) private var steps = StoredSteps()
+    /// The record that was taken last; nil if none was taken from the present portion, or a gap came after it.
+    @exclusivity(unchecked) private var taken: StoredRecord?
     /// The reading of the next portion, if it was begun ahead.
     private var ahead: PendingPortion?
     private var isChecked = false
@@ -55,17 +57,35 @@ final class JournalReading: @unchecked Sendable {
         )
     }
 
-    /// The next step of the present portion; nil if no step is left.
-    @usableFromInline
-    func takeNext() -> StoredStep? { steps.next() }
+    /// The record that was taken last; its bytes lie in the present portion.
+    var record: StoredRecord {
+        guard let taken else { preconditionFailure("no record was taken from this portion") }
+        return taken
+    }
 
-    /// The context of the record that was taken last.
+    /// Takes the next step of the present portion if it is a record.
+    ///
+    /// The record itself stays here: code in another module would copy it by calls of the Swift runtime.
     @usableFromInline
-    func context(of record: StoredRecord) -> EventContext { steps.context(of: record) }
+    func takeRecord() -> Bool {
+        taken = steps.takeRecord()
+        return taken != nil
+    }
 
-    /// The same as ``takeNext()``, for a reader of records.
+    /// Takes the next step of the present portion if it is a gap.
     @usableFromInline
-    func takeRecord() -> JournalStep<JournalRecord>? {
+    func takeGap() -> JournalGap? { steps.takeGap() }
+
+    /// The position of the record that was taken last.
+    @usableFromInline var position: UInt64 { record.position }
+
+    /// Makes the context of the record that was taken last.
+    @usableFromInline
+    func makeContext() -> EventContext { steps.context(of: record) }
+
+    /// The next step of the present portion, for a reader of records; nil if no step is left.
+    @usableFromInline
+    func takeStep() -> JournalStep<JournalRecord>? {
         switch steps.next() {
         case nil: nil
         case .gap(let gap): .gap(gap)
@@ -79,6 +99,7 @@ final class JournalReading: @unchecked Sendable {
     @usableFromInline
     func readOn() async throws -> Bool {
         // A reader that waits for the next event keeps no earlier ones in memory, and no room for as many.
+        taken = nil
         steps = StoredSteps()
         while steps.isEmpty {
             guard let portion = try await nextPortion() else { return false }

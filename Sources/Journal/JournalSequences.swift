@@ -46,11 +46,8 @@ public struct JournalEvents<E: DomainEvent>: AsyncSequence, Sendable {
         @inlinable
         @inline(never)
         func takeNext() -> Element? {
-            switch reading.takeNext() {
-            case .record(let record)?: decoder.step(record, reading.context(of: record))
-            case .gap(let gap)?: .gap(gap)
-            case nil: nil
-            }
+            if reading.takeRecord() { return decoder.step(reading) }
+            return reading.takeGap().map { .gap($0) }
         }
 
         /// The next event, or the place where some are missing; nil at the end.
@@ -99,7 +96,7 @@ public struct JournalRecords: AsyncSequence, Sendable {
         @inlinable
         public mutating func next() async throws -> Element? {
             while true {
-                if let step = reading.takeRecord() { return step }
+                if let step = reading.takeStep() { return step }
                 guard try await reading.readOn() else { return nil }
             }
         }
@@ -109,7 +106,7 @@ public struct JournalRecords: AsyncSequence, Sendable {
         @inlinable
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(any Error) -> Element? {
             while true {
-                if let step = reading.takeRecord() { return step }
+                if let step = reading.takeStep() { return step }
                 guard try await reading.readOn() else { return nil }
             }
         }

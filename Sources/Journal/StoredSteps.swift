@@ -8,26 +8,31 @@ import JournalFormat
 /// from the record's bytes. So the two threads count no references to the same objects, which would slow both down.
 struct StoredSteps: Sequence, IteratorProtocol, @unchecked Sendable {
     // Sendable: what the records refer to is the window, in which no cursor writes while a portion keeps it.
-    private var steps: [StoredStep] = []
-    /// How many steps were taken.
-    private var taken = 0
+    private var records: [StoredRecord] = []
+    /// The gaps, each with the number of the portion's records that come before it.
+    private var gaps: [(gap: JournalGap, recordsBefore: Int)] = []
+    private var takenRecords = 0
+    private var takenGaps = 0
+    /// How many records come before the next gap; more than there are if no gap is left.
+    private var nextGap = Int.max
     /// The bytes of the records; nil if no cursor has read any.
     private var window: SegmentWindow?
     /// The texts that the records share.
     private var texts = RecordTexts()
+
     /// Whether a record is among the steps.
-    private(set) var hasRecords = false
+    var hasRecords: Bool { !records.isEmpty }
 
     /// How many steps the portion has, taken or not.
-    var count: Int { steps.count }
+    var count: Int { records.count + gaps.count }
 
     /// Whether the portion has no steps.
-    var isEmpty: Bool { steps.isEmpty }
+    var isEmpty: Bool { records.isEmpty && gaps.isEmpty }
 
     init() {}
 
-    /// - Parameter count: for how many steps there is to be room.
-    init(reserving count: Int) { steps.reserveCapacity(count) }
+    /// - Parameter count: for how many records there is to be room.
+    init(reserving count: Int) { records.reserveCapacity(count) }
 
     /// - Parameter checksPayload: whether the payload will be decoded as an event's type. The thread that reads checks
     ///   it, as that thread has its bytes at hand and less to do than the thread that decodes.
@@ -35,12 +40,14 @@ struct StoredSteps: Sequence, IteratorProtocol, @unchecked Sendable {
         guard let payload = record.payload else {
             return append(JournalGap(at: record.position, .undecodable(why: "its parts do not fit")))
         }
-        hasRecords = true
         let isChecked = checksPayload && CBORDecoder.isWhole(payload)
-        steps.append(.record(StoredRecord(view: record, payload: payload, isChecked: isChecked)))
+        records.append(StoredRecord(view: record, payload: payload, isChecked: isChecked))
     }
 
-    mutating func append(_ gap: JournalGap) { steps.append(.gap(gap)) }
+    mutating func append(_ gap: JournalGap) {
+        if takenGaps == gaps.count { nextGap = records.count }
+        gaps.append((gap, records.count))
+    }
 
     /// Keeps the bytes of the records; called once all steps are there.
     mutating func keep(_ window: SegmentWindow) {
@@ -49,9 +56,25 @@ struct StoredSteps: Sequence, IteratorProtocol, @unchecked Sendable {
 
     /// Takes the next step; nil if none is left.
     mutating func next() -> StoredStep? {
-        guard taken < steps.count else { return nil }
-        defer { taken += 1 }
-        return steps[taken]
+        if let record = takeRecord() { return .record(record) }
+        return takeGap().map { .gap($0) }
+    }
+
+    /// Takes the next step if it is a record; copies no gap, whose texts would be counted.
+    mutating func takeRecord() -> StoredRecord? {
+        guard takenRecords < records.count, takenRecords < nextGap else { return nil }
+        defer { takenRecords += 1 }
+        return records[takenRecords]
+    }
+
+    /// Takes the next step if it is a gap.
+    mutating func takeGap() -> JournalGap? {
+        guard takenRecords == nextGap else { return nil }
+        defer {
+            takenGaps += 1
+            nextGap = takenGaps < gaps.count ? gaps[takenGaps].recordsBefore : .max
+        }
+        return gaps[takenGaps].gap
     }
 
     /// The name of one of these records.

@@ -230,7 +230,7 @@ struct ReadingAheadTests {
         let first = Task {
             var count = 0
             while try await reading.readOn() {
-                while reading.takeNext() != nil { count += 1 }
+                while reading.takeStep() != nil { count += 1 }
                 await isCancelled.wait()
             }
             return count
@@ -243,7 +243,7 @@ struct ReadingAheadTests {
         held.baton.handOver()
         var rest = 0
         while try await reading.readOn() {
-            while reading.takeNext() != nil { rest += 1 }
+            while reading.takeStep() != nil { rest += 1 }
         }
         #expect(rest == Self.count - portion)
         await journal.close()
