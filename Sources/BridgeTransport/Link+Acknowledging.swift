@@ -117,8 +117,9 @@ extension Link {
             )
         }
         let woken = lock.withLock {
-            // If the sink itself sees to the note, as for a dead letter, no second note follows here. A second one
-            // could come after an operator has put the letter's event back, and would then settle the event.
+            // For some events, such as dead letters, the sink itself gives the journal a note. Then no second note
+            // follows here: it could come after an operator has put the letter's event back, and the journal would take
+            // the event for settled, though it is owed again.
             sending.refusalWasTold(settled: isNoted == true ? nil : owed)
             noteSettled()
             return takeWoken()
@@ -212,8 +213,8 @@ extension Link {
         let now = strand.blockingNow
         let (isSlow, starts) = lock.withLock {
             receiving.acknowledgementIsDue()
-            // The reading thread stores 0 here before it notes, under this lock, that an event has arrived. So it never
-            // seems to wait while it acts on a noted event.
+            // The reading thread stores 0 in `lastRead` before it notes, under this lock, that an event has arrived. So
+            // as long as that thread acts on a noted event, this finds 0.
             let isBusy = !ending.isReadToEnd && times.lastRead.load(ordering: .relaxed) == 0
             return watch.look(at: now, isBusy: isBusy)
         }
