@@ -5,7 +5,8 @@ package import DomainEvents
 
 /// Takes the events of one peer, and what the peer says of events, from the peer's link to the receivers.
 ///
-/// From the welcome on, each link has such an object, which takes only what the peer's identity and rights allow.
+/// A link gets such an object when this side sends the welcome or accepts it, and for the recovery of a left outbox.
+/// The object takes only what the peer's identity and rights allow.
 package final class PeerEvents: LinkEventSink, @unchecked Sendable {
     // Sendable: `last`, `kept` and `foreignSources` belong to the thread that reads the link; the rest is constant.
     let router: EventRouter
@@ -71,7 +72,7 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
         if run.hasBookmark, !takesBookmarks {
             throw LinkViolation("event \(run.sequence) has a bookmark, but the host has not said that it keeps any")
         }
-        // The names keep each topic for good, so no reference to a topic is counted here.
+        // The names keep each topic for good, so a reference to a topic need not be counted.
         let topic: Unmanaged<Topic>
         switch run.name {
         case .number(let number):
@@ -263,8 +264,8 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
         if beginning != 0, outcome.isOver {
             trace.recorder.note(.handling, of: topic.name, context, from: beginning, peer: peer.peerName)
         }
-        // A window slows only a living peer, so the recovery of a dead peer's events waits here. Their settlement does
-        // not wait.
+        // A window slows only a living peer. So once the link was read to its end, the recovery of the peer's events
+        // waits here, and their settlement does not wait for room again.
         for target in crowded { router.recoveryGate.wait(peer, for: target) }
         return settled(outcome, topic, run, context, sent, over: link)
     }
