@@ -9,9 +9,10 @@ import Darwin
 
 /// Reads what another process prints, line by line, at whatever speed it prints.
 ///
-/// Each time the pipe has something, a bounded number of bytes is read and handed to the caller's closure, which
-/// decides what is kept. So the writer waits for long only if the poller's handlers take long. Of a flood, or of a
-/// line without end, the capture keeps no more bytes than one line may have, and the poller gets to its other work.
+/// Each time the pipe has something, the capture reads a bounded number of bytes. It hands each line to the caller's
+/// closure, which decides what is kept. So while the capture reads, the writer waits for long only if something holds
+/// up the poller's thread. Of a flood, or of a line without end, the capture keeps no more bytes than one line may
+/// have, and the poller gets to its other work.
 ///
 /// `@unchecked Sendable` is sound: `registration` and `hasEnded` are touched under `lock`; `assembler` is touched on
 /// the poller's thread only.
@@ -54,8 +55,8 @@ package final class LinePipe: @unchecked Sendable {
 
     /// Reads from `readingEnd` until all writers have closed their ends or `finish()` is called, then calls `onEnd`.
     ///
-    /// Both closures are called on the poller's thread. The capture lives until its end, or the poller's, even if the
-    /// caller does not keep it.
+    /// If `cancel()` or the poller's end comes first, `onEnd` is not called. Both closures are called on the poller's
+    /// thread. The capture lives until its end, or the poller's, even if the caller does not keep it.
     package static func capture(
         _ readingEnd: consuming FileDescriptor,
         on poller: Poller,

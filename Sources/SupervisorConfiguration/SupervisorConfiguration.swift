@@ -24,7 +24,7 @@ package struct SupervisorConfiguration: Sendable, Hashable {
         package enum WhenFull: String, Sendable, Hashable, CaseIterable {
             /// A worker that could not handle an event gets no more events until there is room.
             case stop
-            /// The oldest letter is evicted.
+            /// The oldest letters are evicted until the new one has room, or none of them is left.
             case evictOldest = "evict-oldest"
         }
 
@@ -43,7 +43,7 @@ package struct SupervisorConfiguration: Sendable, Hashable {
     package var journal: KeptEvents?
     /// The control socket's path as written, relative to the configuration's directory unless absolute; nil for none.
     package var control: String?
-    /// The workers in the order of the file, in which they start; never empty.
+    /// The workers, never empty, in the order of the file: a new supervisor starts them in this order.
     package var workers: [Worker]
 }
 
@@ -91,9 +91,9 @@ extension SupervisorConfiguration {
             package var strikes: Int? = 3
             /// How long the worker's handlers may take for one event; nil for no limit.
             package var handlerDeadline: Duration?
-            /// How many bytes of the worker's output are shown per second.
+            /// How many bytes of the worker's output are passed on per second; four times as many may come at once.
             package var output = 1 << 20
-            /// How many event names each process of the worker may want.
+            /// How many event names each process of the worker may want in its life.
             package var interestNames = 4_096
             /// How many event names the worker may bring that no other process of the bridge knows.
             package var eventNames = 4_096
@@ -127,7 +127,7 @@ extension SupervisorConfiguration {
         package var directory: String?
         /// The names of the events that the worker wants.
         package var subscribes: [String] = []
-        /// The names of the events that the worker may publish; nil for all.
+        /// The names of the events that the worker may publish; nil if the file does not limit them.
         package var publishes: [String]?
         /// Whether the worker may import events of other machines.
         package var mayImport = false
@@ -137,7 +137,7 @@ extension SupervisorConfiguration {
         /// How long an on-demand worker may have nothing to do before it is stopped; nil if it is not on demand.
         package var idleTime: Duration?
         package var backoff = Backoff()
-        /// The time from the start of the process until the worker has to be ready.
+        /// The time from the start of the process until the worker has to be ready, unless it asks for more time.
         package var handshake: Duration = .seconds(10)
         package var heartbeat = HeartbeatSetting()
         package var shutdown = Shutdown()
