@@ -289,7 +289,9 @@ extension SendState {
             key = event.payload.withUnsafeBytes { PayloadField.value(of: field, in: $0) }
             // An event takes the room of the one that it replaces; only a larger one needs more.
             let known = key.flatMap { queue.charge(ofEventNamed: event.name, key: $0) } ?? 0
-            if event.charge > known, !canMakeRoom(for: event) { return drop(event, &evicted) }
+            // An outbox that has only the replaced event is as good as empty, and an empty one takes any event.
+            let isAlone = known > 0 && keptEvents == 1
+            if event.charge > known, !isAlone, !canMakeRoom(for: event) { return drop(event, &evicted) }
             if let key, let older = queue.supersede(name: event.name, key: key) {
                 coalescedEvents += 1
                 steps?.append(.dropped(older.context.id))

@@ -278,6 +278,33 @@ struct SendStateTests {
         #expect(left == ["2"] + (10...29).map { "\($0)" } + ["3", "gap of 2"])
     }
 
+    @Test("a larger value replaces the older one, and drops others for the rest of its room; alone it needs none")
+    func largerLatest() {
+        func payload(_ key: UInt8, _ bytes: Int) -> [UInt8] {
+            [0xA2, 0x61, 0x6B, key, 0x61, 0x7A, 0x59, UInt8(bytes >> 8), UInt8(bytes & 0xFF)]
+                + [UInt8](repeating: 0, count: bytes)
+        }
+        let side = SendingSide(Self.policies, windowEvents: nil)
+        // As many as have room; the third is replaced, and the first two make room for the larger value.
+        for key in UInt8(1)...16 { side.put(UInt64(key), "Last", payload: payload(key, 0)) }
+        guard case .accepted = side.put(17, "Last", payload: payload(3, 600)) else {
+            Issue.record("the larger value was not taken")
+            return
+        }
+        #expect(side.evicted.first == 3 && side.evicted.dropFirst().elementsEqual([1, 2]), "\(side.evicted)")
+        #expect(side.books.accepted == side.books.others)
+
+        let alone = SendingSide(Self.policies, windowEvents: nil, frameBytes: 1 << 20)
+        for (number, bytes) in [(1, 5_000), (2, 5_100), (3, 5_200)] {
+            guard case .accepted = alone.put(UInt64(number), "Last", payload: payload(1, bytes)) else {
+                Issue.record("\(number) was not taken")
+                return
+            }
+        }
+        #expect(alone.evicted == [1, 2])
+        #expect(alone.put(4, "Last", payload: payload(2, 5_000)) == .dropped)
+    }
+
     @Test("what is missing is said before what comes after it, where every event waits for room")
     func notedGap() throws {
         let side = SendingSide()

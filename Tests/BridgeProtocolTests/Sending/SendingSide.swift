@@ -19,12 +19,13 @@ final class SendingSide {
         _ policies: [String: OverflowPolicy] = [:],
         role: LinkPhaseMachine.Role = .host,
         windowEvents: UInt64? = 4,
-        features: LinkFeatures = []
+        features: LinkFeatures = [],
+        frameBytes: Int = 4_096
     ) {
         var limits = LinkLimits()
         limits.outboxBytes = 16 * LinkLimits.minimumCharge
         limits.outboxHardBytes = 64 * LinkLimits.minimumCharge
-        limits.frameBytes = 4_096
+        limits.frameBytes = frameBytes
         limits.overflow = OverflowPolicies(policies)
         self.limits = limits
         state = SendState(own: source, role: role, limits: limits, memory: .heap)
