@@ -14,8 +14,8 @@ struct EndRecord {
     /// Whether the host has requested the end, or brought it about.
     private(set) var isEndedByHost = false
     private var isSignalled = false
-    /// The last signal that a caller has sent.
-    private var sent: SignalNumber?
+    /// The signals that callers have sent.
+    private var sent: Set<Int32> = []
     private(set) var fault: Fault?
 
     /// Whether the incarnation ended, or is ending, without an orderly goodbye: by itself, or for a fault that the host
@@ -28,7 +28,7 @@ struct EndRecord {
     /// enough, and this names no such limit.
     func explanation(of reason: ExitReason, in box: WorkerBox?, _ usage: ResourceUsage?) -> ExitReason {
         guard let box, !isSignalled else { return reason }
-        if case .signaled(let number, _) = reason, number == sent?.rawValue { return reason }
+        if case .signaled(let number, _) = reason, sent.contains(number) { return reason }
         return box.explanation(of: reason, usage)
     }
 
@@ -42,7 +42,7 @@ struct EndRecord {
     }
 
     /// A caller has sent a signal; an end by it is a crash, as the supervisor has not asked for it.
-    mutating func signalWasSent(byRequest signal: SignalNumber) { sent = signal }
+    mutating func signalWasSent(byRequest signal: SignalNumber) { sent.insert(signal.rawValue) }
 
     /// The host has requested the end: a fault that was found just before does not count.
     mutating func endWasRequested() {

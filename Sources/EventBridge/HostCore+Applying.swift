@@ -100,7 +100,8 @@ extension HostCore {
             } else if let exit = status.lastExit {
                 why = "it \(exit); it is started again"
             } else {
-                why = "it is still starting"
+                let isEnding = status.state == .draining || status.state == .stopping
+                why = isEnding ? "it is being stopped" : "it is still starting"
             }
         }
         return AppliedChanges.Failure(worker: name, description: "worker \"\(name)\" did not become ready: \(why)")

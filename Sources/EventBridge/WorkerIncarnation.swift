@@ -144,7 +144,7 @@ final class WorkerIncarnation: HostSession, @unchecked Sendable {
     func signal(_ signal: SignalNumber) -> Int32? {
         let process = lock.withLock {
             // Noted before: the process may be gone as soon as it has the signal.
-            end.signalWasSent(byRequest: signal)
+            if started?.process != nil { end.signalWasSent(byRequest: signal) }
             return started?.process
         }
         guard let process, process.signal(signal) else { return nil }

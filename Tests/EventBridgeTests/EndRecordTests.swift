@@ -87,6 +87,7 @@ struct EndRecordTests {
             #expect(record.explanation(of: killed, in: box, usage).exceededLimit == limit)
             var asked = record
             asked.signalWasSent(byRequest: try #require(SignalNumber("KILL")))
+            asked.signalWasSent(byRequest: try #require(SignalNumber("CONT")))
             #expect(asked.explanation(of: killed, in: box, usage) == killed)
             record.signalWasSent()
             #expect(record.explanation(of: killed, in: box, usage) == killed)
