@@ -165,7 +165,8 @@ package final class ChildProcess: @unchecked Sendable {
     /// Calls `handler` once, on the poller's thread, when the child has exited, even if it exited before this call.
     ///
     /// A grandchild that keeps pipes or sockets open does not delay `handler`. A child has one handler; a second call
-    /// throws EBUSY, unless the first one threw. If the poller is stopped first, the handler is never called.
+    /// throws EBUSY, unless the first one has thrown before. If the poller is stopped first, the handler is never
+    /// called.
     package func onExit(
         on poller: Poller,
         _ handler: @escaping @Sendable (ChildExit) -> Void

@@ -164,7 +164,7 @@ package final class StorageDirectory: Sendable {
         if error.code != ENOENT { throw error }
     }
 
-    /// Returns when the names lie on the medium; on Darwin they may still lie in the drive's memory.
+    /// Returns when the names lie on the medium.
     package func synchronize() throws(SystemError) {
         try SystemError.check("synchronizing the directory") { cbp_directory_synchronize(descriptor.rawValue) }
     }
