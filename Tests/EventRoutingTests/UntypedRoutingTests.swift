@@ -57,6 +57,24 @@ struct UntypedRoutingTests {
         subscription.cancel()
     }
 
+    @Test("that are refused after the end has begun do not pass the tap")
+    func refusedBehindTap() throws {
+        let seen = Collected<String>()
+        let bench = try RoutingBench(tap: { seen.add($0.name) })
+        bench.router.start()
+        func publish() -> Result<Int, DeliveryError> {
+            [UInt8(0xA0)].withUnsafeBytes { bench.router.publish(name: "ParcelSaved", payload: $0) }
+        }
+        _ = try publish().get()
+        #expect(seen.all == ["ParcelSaved"])
+        bench.router.closeIntake()
+        guard case .failure(let error) = publish() else {
+            Issue.record("the event was taken")
+            return
+        }
+        #expect(error.code == .shuttingDown && seen.count == 1)
+    }
+
     @Test("on which handlers here throw: each error that the caller is not told is reported")
     func throwingHandlers() async throws {
         let (publisher, failures) = (bench.publisher, Collected<String>())

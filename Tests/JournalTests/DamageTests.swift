@@ -164,6 +164,39 @@ struct DamageTests {
         await journal.close()
     }
 
+    @Test("J3, J4: damage between records is told in its place, each time, to readers of values and of records")
+    func severalGaps() async throws {
+        let scratch = try ScratchJournal()
+        let journal = try scratch.open()
+        let publisher = EventPublisher()
+        try journal.record(Counted.self, of: publisher)
+        for number in 1...300 { publisher.publish(Counted(number: number, text: "<\(number)>\(FaultTests.text)")) }
+        let name = SegmentCatalog.fileName(of: 1)
+        let bytes = try scratch.bytes(of: name)
+        for number in [1, 4, 9] {
+            let text = Array("<\(number)>".utf8)
+            let place = try #require(bytes.indices.first { bytes[$0...].starts(with: text) })
+            try scratch.overwrite(name, at: place, with: [0x2A])
+        }
+        let expected = ["1..<2", "2", "3", "4..<5", "5", "6", "7", "8", "9..<10", "10", "11"]
+        func text<Event>(_ step: JournalStep<Event>, _ position: (Event) -> UInt64) -> String {
+            switch step {
+            case .event(let event): "\(position(event))"
+            case .gap(let gap): gap.positions.map { "\($0)" } ?? "unknown"
+            }
+        }
+        var values: [String] = []
+        for try await step in journal.events(of: Counted.self, after: 0, follows: false) {
+            values.append(text(step) { $0.position })
+        }
+        #expect(Array(values.prefix(expected.count)) == expected)
+        #expect(values.count == 300)
+        var records: [String] = []
+        for try await step in journal.records(after: 0, follows: false) { records.append(text(step) { $0.position }) }
+        #expect(records == values)
+        await journal.close()
+    }
+
     @Test(
         "A damaged head behind the oldest segment keeps no segment from being removed",
         .timeLimit(.minutes(1)),
