@@ -192,8 +192,8 @@ extension Link {
     /// Whether so many of the peer's own events pile up in its outbox that publishers of events for it have to wait.
     ///
     /// The peer's handlers publish without waiting for room. If the receivers of those events are slow, the events pile
-    /// up in the peer's own outbox. So the publishers whose events cause that are slowed down. A peer that itself waits
-    /// for room stays below this limit.
+    /// up in the peer's own outbox. So the publishers whose events cause that are slowed down. A peer of which a
+    /// single thread publishes, and waits for room, stays below this limit while both sides have the default limits.
     ///
     /// With the lock held.
     var isBackedUp: Bool { backlogBytes >= 2 * limits.outboxBytes }

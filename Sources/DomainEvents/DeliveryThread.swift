@@ -33,8 +33,7 @@ package final class DeliveryThread {
 
     @usableFromInline let slot = DeliverySlots.make()
 
-    /// Inline deliveries of events that handlers published; they run when the event in hand has reached all its
-    /// subscribers.
+    /// Inline deliveries of events that handlers published; they run once this thread has delivered the event in hand.
     private var deferred: [DeferredPublish] = []
     /// Empty memory for the next round of `deferred`.
     private var spare: [DeferredPublish] = []

@@ -8,8 +8,8 @@ import Supervision
 
 /// Carries out the commands of attached clients: to report on the host, and to start, stop, restart or signal a worker.
 ///
-/// A command is an event like any other, handled on the thread that reads its sender's link. That thread begins a
-/// command about a worker at once. A task waits for the outcome, so that one command never holds up another.
+/// A command is an event like any other, handled as a rule on the thread that reads its sender's link. That thread
+/// begins a command about a worker at once. A task waits for the outcome, so that the wait holds up no other command.
 final class ControlService: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let core: HostCore

@@ -6,7 +6,7 @@ public struct DeadLetterLimits: Sendable, Hashable {
     public enum Overflow: Sendable, Hashable {
         /// A worker that could not handle an event gets no more events until there is room; `DeadLettersFull` says so.
         case stop
-        /// The oldest letter is thrown away, and its event is gone; `DeadLetterEvicted` says so.
+        /// The oldest letters are thrown away, and their events are gone; `DeadLetterEvicted` says so.
         case evictOldest
     }
 
