@@ -28,6 +28,8 @@ final class AttachedClients: @unchecked Sendable {
     private var clients: [AttachedClient] = []
     /// All clients that have begun to speak, including the accepted ones.
     private var guests: [AttachedClient] = []
+    /// The processes that came before routing began; nil once it has begun.
+    private var early: [Arrival]? = []
     private var lastNumber = 0
     private var isClosed = false
     /// Makes the host's report; nil before the socket is open.
@@ -67,7 +69,7 @@ final class AttachedClients: @unchecked Sendable {
 
     // MARK: - Life
 
-    /// Makes the socket and lets clients in.
+    /// Makes the socket, so that processes can connect; they become clients when routing has begun.
     ///
     /// - Parameter report: makes the host's report; returns nil once the host has gone.
     func open(describing report: @escaping @Sendable () -> BridgeReport?) throws(BridgeError) {
@@ -92,6 +94,15 @@ final class AttachedClients: @unchecked Sendable {
         )
     }
 
+    /// Lets in all clients, those first that came before: from now on, their events reach the workers.
+    func routingBegan() {
+        let early = lock.withLock {
+            defer { self.early = nil }
+            return self.early ?? []
+        }
+        for arrival in early { arrived(arrival) }
+    }
+
     /// Lets no client in any more; attached clients stay.
     func stopAccepting() {
         lock.withLock { entrance.take() }?.stop()
@@ -108,6 +119,12 @@ final class AttachedClients: @unchecked Sendable {
     }
 
     private func arrived(_ arrival: Arrival) {
+        let isEarly = lock.withLock {
+            early?.append(arrival)
+            return early != nil
+        }
+        // The entrance limits how many such processes wait, and for how long.
+        if isEarly { return }
         let client: AttachedClient? = lock.withLock {
             guard !isClosed else { return nil }
             repeat { lastNumber += 1 } while taken.contains("client-\(lastNumber)")

@@ -189,6 +189,7 @@ public final class BridgeHost: Sendable {
             throw error
         }
         core.startRouting()
+        attached?.routingBegan()
         lifecycle.beganRunning()
         if let left {
             lifecycle.recoveryBegan()
