@@ -84,8 +84,9 @@ package struct Outbox: ~Copyable {
 
     /// Charged bytes of all that is kept.
     package private(set) var chargedBytes = 0
-    /// Charged bytes of the handled events that are kept: until what their handlers published has arrived, or lies in
-    /// shared memory, and until all events before them are freed.
+    /// Charged bytes of the handled events that are kept.
+    ///
+    /// Each stays until all before it are freed, and until what its handlers published is here or in shared memory.
     package private(set) var creditedBytes = 0
     private var inFlightBytes = 0
     private var inFlightEvents = 0

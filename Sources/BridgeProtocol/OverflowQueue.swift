@@ -111,7 +111,7 @@ package struct OverflowQueue: Sendable {
     /// Puts an event at the end.
     ///
     /// - Parameters:
-    ///   - key: the encoded value of the field by which a later event with the same value replaces this event.
+    ///   - key: the encoded value of a field: a later event with the same name and value replaces this event.
     ///   - isHeld: whether the event stays until ``release(_:)``.
     /// - Returns: The ticket of the event, for ``release(_:)``.
     package mutating func append(_ event: Waiting, key: [UInt8]? = nil, isHeld: Bool = false) -> UInt64 {

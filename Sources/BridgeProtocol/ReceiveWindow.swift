@@ -206,8 +206,8 @@ package struct ReceiveWindow: Sendable {
         }
         unsaidEvents = left
         unsaidBytes = leftBytes
-        // All 64 ranges were announced before, and what is new lies after them: it waits until one of the unhandled
-        // events before it is handled.
+        // All 64 ranges were announced before, and what is new lies after them. It waits at least until an older event
+        // is handled.
         if left == unannouncedEvents, mark == announcedMark, !isRepeated { return nil }
         openEvents -= unannouncedEvents - left
         openBytes -= unannouncedBytes - leftBytes

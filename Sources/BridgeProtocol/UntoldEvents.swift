@@ -60,14 +60,15 @@ package struct UntoldEvents: Sendable {
     /// An event is refused, and may become a dead letter until ``refusalIsDecided()``.
     mutating func refusalIsHeld() { undecided += 1 }
 
-    /// It is decided what becomes of a refused event; if an outbox before this one has held it, nothing changes.
+    /// It is decided what becomes of a refused event; nothing changes if the refusal came to an earlier outbox.
     mutating func refusalIsDecided() { undecided = max(0, undecided - 1) }
 
     /// Takes out events that the journal may hear of, now that it has the receiver's events up to `sequence`: those of
     /// one source, as many as one note has room for.
     ///
-    /// An event whose turn has not come keeps back those behind it. For an acknowledged event that is no loss: its own
-    /// turn comes no earlier, as the receiver's events arrive in order. A refused event waits longer than it has to.
+    /// An event whose turn has not come keeps back those behind it. An acknowledged event behind it loses nothing: its
+    /// own turn comes no earlier, as the receiver's events arrive in order. A refused event behind it waits longer than
+    /// it has to.
     ///
     /// - Parameter numbers: gets the numbers of the events in ascending order, in place of what it has.
     /// - Returns: The source of the events; nil if the journal may hear of no further event.

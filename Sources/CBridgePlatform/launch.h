@@ -21,7 +21,7 @@ cbp_spawn_report cbp_succeeded(void);
 
 cbp_spawn_report cbp_failed(int32_t stage, int error, int detail);
 
-/// Reports what the system lacks and returns success, if the program is to begin all the same; else the failure.
+/// If the program begins all the same, reports what the system lacks and returns success; else returns the failure.
 cbp_spawn_report cbp_lacking(const struct launch *launch, int32_t stage, int error, int detail);
 
 /// Reports to the process that has started this one; may be called several times.

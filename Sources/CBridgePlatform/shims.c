@@ -393,7 +393,7 @@ int cbp_file_reserve(int descriptor, size_t size) {
         return -1;
     }
     // A call that finds too little room takes all of it for a moment, and writes of others fail meanwhile. So it is not
-    // made if less than 256 MiB would be left for them. This counts in blocks, whose number cannot overflow.
+    // made if less than 256 MiB would be left for them. The sum counts blocks, so it cannot overflow.
     uint64_t block = status.f_bsize > 0 ? (uint64_t)status.f_bsize : 512;
     uint64_t wanted = (uint64_t)size / block + ((uint64_t)256 << 20) / block + 2;
     if ((uint64_t)status.f_bavail < wanted) {

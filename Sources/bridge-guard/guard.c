@@ -32,7 +32,7 @@ static bool signal_group(struct group group, int signal) {
     if (group.handle >= 0) {
         if (cbp_process_signal_group(group.handle, signal) == 0) return true;
         if (errno != EINVAL) return errno != ESRCH;
-        // An older kernel signals by number. The number stays the group's until the leader's parent has waited for it.
+        // An older kernel signals by number. The number stays the group's until the parent has waited for the leader.
         if (cbp_process_signal(group.handle, group.leader, 0) != 0) return false;
     }
     return kill(-group.leader, signal) == 0 || errno != ESRCH;
@@ -139,7 +139,7 @@ static void wait_for_end(pid_t parent, int socket) {
         if (ready == 0) forget_empty_groups();
         if (ready <= 0) continue;
         take_notices(socket);
-        // The connection has ended, or the bridge's process has, which starts no worker any more.
+        // The connection or the bridge's process has ended: the bridge starts no worker any more.
         if ((watched[0].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0 || watched[1].revents != 0) return;
     }
 }

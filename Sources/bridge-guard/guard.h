@@ -22,7 +22,7 @@ bool parse_command_line(int count, char **words, struct order *order);
 /// Waits for the end of the parent or of the connection, then kills what the parent's children have left.
 int guard(const struct order *order);
 
-/// Kills all processes whose environment this user may read and has a variable that begins with `mark`.
+/// Kills all processes that have a variable beginning with `mark` in an environment that this user may read.
 void kill_marked(const char *mark);
 
 #endif

@@ -17,7 +17,7 @@ package struct LinkWaiters: ~Copyable, Sendable {
     private var senders: [Sender] = []
     /// The callers that bring other processes' events for a crowded peer.
     private var crowd: [Wake] = []
-    /// The callers that have events for a peer whose own events pile up in its outbox.
+    /// The callers that have events for a peer whose published events pile up in the peer's own outbox.
     private var backlog: [Wake] = []
     private var quiet: [Wake] = []
     /// The caller that starts the peer once something lies here for it.

@@ -127,8 +127,8 @@ extension SendState {
 
     // MARK: - Suspects
 
-    /// The events that have left for the peer and are not settled; if none leaves because one is too large for the
-    /// peer, that one.
+    /// The events that have left for the peer and are not settled; if an event that is too large for the peer keeps all
+    /// events from leaving, only that event.
     package var unfinished: [EventID] {
         if let oversized { return [oversized] }
         var left: [EventID] = []

@@ -52,7 +52,7 @@ package struct SendState: ~Copyable {
     package internal(set) var settling = SettlingTimer()
     /// The events of a replay in the outbox, until the peer has settled them.
     var replays: [SentReplay] = []
-    /// The steps of events since they were last taken; nil while the link is not traced.
+    /// The steps that ``takeSteps()`` has not taken yet; nil while the link is not traced.
     var steps: [Step]?
 
     /// The buffer in which heads are encoded.

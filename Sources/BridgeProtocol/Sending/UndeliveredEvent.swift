@@ -6,7 +6,7 @@ package struct UndeliveredEvent: Sendable {
     package let context: EventContext
     /// How often the event was handed to the process.
     package let attempts: Int
-    /// For each strike against the event, why that incarnation ended; oldest first.
+    /// For each strike against the event, oldest first: why the incarnation that had the event ended.
     package let strikes: [String]
     /// Whether the event lies in a journal, which has to hear what becomes of it.
     package let isOwed: Bool
