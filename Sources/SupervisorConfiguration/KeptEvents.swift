@@ -22,7 +22,7 @@ package struct KeptEvents: Sendable, Hashable {
     /// The names of the events.
     package var events: [String]
     package var durability = Durability.process
-    /// How long after an event its synchronization begins at the latest, if no caller waits for it.
+    /// The longest time from an event to the start of its synchronization, if no caller waits for the synchronization.
     package var within: Duration = .milliseconds(10)
     /// How many bytes the files may take; nil for no limit.
     package var bytes: Int?

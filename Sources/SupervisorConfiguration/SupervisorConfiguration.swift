@@ -75,13 +75,13 @@ extension SupervisorConfiguration {
 
         /// How the worker is stopped.
         package struct Shutdown: Sendable, Hashable {
-            /// The time from the drain request until SIGTERM, which the worker may extend; SIGKILL follows 1 s later.
+            /// The time from the drain request until SIGTERM; the worker may extend it, and SIGKILL follows 1 s later.
             package var grace: Duration = .seconds(5)
         }
 
         /// Limits on the worker's use of the bridge.
         package struct Limits: Sendable, Hashable {
-            /// How many bytes of events wait for the worker or its acknowledgement when `send` begins to wait.
+            /// `send` begins to wait when the worker has not acknowledged events of this many bytes, sent to it or not.
             package var outbox = 4 << 20
             /// What becomes of events for which there is no room, by event name.
             package var overflow: [String: OverflowPolicy] = [:]
@@ -95,7 +95,7 @@ extension SupervisorConfiguration {
             package var output = 1 << 20
             /// How many event names each process of the worker may want in its life.
             package var interestNames = 4_096
-            /// How many event names the worker may bring that no other process of the bridge knows.
+            /// How many new event names the worker may bring: names that no other process of the bridge knows.
             package var eventNames = 4_096
             /// How many control messages the worker may send per second, not counting answers to events.
             package var controlMessages = 1_000

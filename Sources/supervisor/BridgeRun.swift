@@ -21,7 +21,7 @@ struct BridgeRun {
     private let reloads = ReloadRequests()
     /// A stream without elements, whose end lets reloads begin.
     ///
-    /// It ends at the first report about a worker's state, or at the end of the start if that comes first.
+    /// It ends at the first report about a worker's state, and at the latest at the end of the start.
     private let begun = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
 
     init(

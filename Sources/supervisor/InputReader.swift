@@ -37,8 +37,9 @@ final class InputReader: Sendable {
         self.goesOnAfterMistake = goesOnAfterMistake
     }
 
-    /// Starts the reading thread, which may wait for the file and for the workers; the thread calls `ended` at the end
-    /// of the file or after a failed read, but not if the reading was stopped before that.
+    /// Starts the reading thread, which may wait for the file and for the workers.
+    ///
+    /// The thread calls `ended` at the end of the file or after a failed read, but not if reading is stopped earlier.
     func start(ended: @escaping @Sendable () -> Void) throws(SystemError) {
         try PlatformThread.start(name: "input") { [self] in
             if readAll() { ended() }

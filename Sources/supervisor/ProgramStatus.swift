@@ -13,7 +13,7 @@ enum ProgramStatus: Int32, Sendable {
     /// journal open.
     case workerUnavailable = 69
     /// The operating system refused something that the program needs; or `run` cannot open its journal, make its
-    /// control socket, or read what a killed supervisor has left; or `tail` cannot print events.
+    /// control socket, or read what a killed supervisor has left.
     case system = 71
     /// Output cannot be written, for example because the disk is full; or a journal's last events are not safe.
     case output = 74

@@ -64,7 +64,7 @@ struct RunCommand {
         return status == .success && !isSafe ? .output : status
     }
 
-    /// Makes safe what the journal has recorded; says why and returns false if that fails.
+    /// Makes safe what the journal has recorded; if that fails, says why and returns false.
     private func makeSafe(_ journal: EventJournal, _ diagnostics: Diagnostics) async -> Bool {
         do {
             try await journal.synchronize()

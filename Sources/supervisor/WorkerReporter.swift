@@ -295,7 +295,7 @@ struct WorkerReporter: Sendable {
         if reporter == nil, event.link == host { missed(event.event) }
     }
 
-    /// Makes up for dropped reports of the bridge if the run's end would wait for such reports.
+    /// Makes up for a dropped report of the bridge, so that the run's end does not wait for that report.
     private func missed(_ report: String) {
         if report == WorkerGaveUp.eventName {
             for worker in states() where !outcome.isToldGivenUp(worker.name) {

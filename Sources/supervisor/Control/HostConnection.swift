@@ -7,7 +7,7 @@ import EventRouting
 
 /// Attaches a subcommand to a running supervisor, and reports why an attempt has failed.
 enum HostConnection {
-    /// Attaches; as long as the supervisor may accept the client later, tries again for 15 seconds.
+    /// Attaches; if the supervisor may accept the client later, tries again for up to 15 seconds.
     ///
     /// - Parameters:
     ///   - path: the control socket's path.

@@ -3,10 +3,10 @@ import BridgeControl
 import BridgePlatform
 import DomainEvents
 
-/// `supervisor stop`: returns when the supervisor's process has ended, if its end can be seen and comes in time.
+/// `supervisor stop`: waits for the supervisor's goodbye and then, as far as possible, for the end of its process.
 ///
 /// A supervisor says goodbye to its clients before it prints its last lines and closes its journal. Another supervisor
-/// can open the journal only when it is closed.
+/// can open the journal only when the journal is closed.
 struct StopCommand {
     /// How long the process may take to end after its goodbye, in milliseconds.
     ///
@@ -51,7 +51,7 @@ struct StopCommand {
                     continuation.resume()
                 }
             } catch {
-                // No thread is available: the host has ended, and this does not wait for the rest of its process.
+                // No thread is available. The host has ended, so the command returns without waiting for its process.
                 continuation.resume()
             }
         }

@@ -12,7 +12,7 @@ struct DeadLettersCommand {
     /// If the action fails for one letter, it is still carried out for the others.
     ///
     /// - Parameter printing: prints lines.
-    /// - Returns: The status of the first letter that failed, or line that could not be printed; success if none has.
+    /// - Returns: The status of the first failure, of an action or of printing a line; success if nothing has failed.
     func run(printing: (String) -> ProgramStatus) async throws(RunFailure) -> ProgramStatus {
         try await HostConnection.ask(options.control, as: .deadLetters) { try await answer($0, printing) }
     }
