@@ -16,7 +16,8 @@ bool cl_has_heavy_fences(void) { return has_heavy_fences; }
 
 bool cl_heavy_fence(void) {
     if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0) { return true; }
-    // The call fails if memory was short, or if the process was saved and restored, and then has to register again.
+    // The call fails if memory was short. It also fails once the process was saved and restored: that takes away the
+    // registration.
     return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0
         && syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
 }

@@ -6,7 +6,7 @@ public import Synchronization
 /// A publishing thread reads `current` without a lock, and writes the list that it uses into its ``DeliverySlot``. A
 /// change puts a new list in the place of the old one, and keeps the old one until no slot names it. A thread that
 /// leaves a replaced list releases the lists that no slot names any more. So a removed handler's captures are released
-/// as soon as no call and no link's run of events uses the old list.
+/// as soon as no call uses the old list, and no link uses it for a run (events that the link brings together).
 @usableFromInline
 package class AnyEventChannel: @unchecked Sendable {
     // Sendable: `current` is atomic, `subscribers` and `retired` are guarded by `lock`; a list itself never changes.
@@ -62,7 +62,7 @@ package class AnyEventChannel: @unchecked Sendable {
     /// its memory.
     func callInline(_ event: RawEvent, at destinations: Destinations, on thread: DeliveryThread) {}
 
-    /// Reports to consumers of sequences, at the place of the loss, events that did not arrive from another process.
+    /// Tells the consumers of sequences, at the place of the loss, how many events of another process did not arrive.
     ///
     /// The loss keeps its order among the events that the calling thread hands over.
     package func eventsWereMissed(_ count: Int) {

@@ -9,8 +9,8 @@ public import Synchronization
 /// processor between the note and the handler's first instruction. A flag that a thread checks before it calls the
 /// handler would leave a longer gap.
 ///
-/// A call on the publishing thread keeps its state in the thread's ``DeliverySlot``, which costs no traffic between
-/// threads, unless the slot names an outer call. All other calls are counted here.
+/// Unless the publishing thread's ``DeliverySlot`` names an outer call, a call on that thread keeps its state in the
+/// slot, which costs no traffic between threads. All other calls are counted here.
 ///
 /// A subscription holds the gate and not the subscriber, so a cancelled subscription keeps nothing that the handler has
 /// captured.

@@ -11,7 +11,7 @@ package final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
     /// Also guards the delivery's ledger, tracker and unfinished handlers: each further lock would cost an allocation.
     let lock = Lock()
     private var outcome: Result<Value, any Error>?
-    /// The failure of the event's ledger that is the outcome; nil if none is, or as long as the wait goes on.
+    /// The outcome's number in the event's ledger; nil if the ledger does not hold it, or as long as the wait goes on.
     private var claim: Int?
     private var waiter: CheckedContinuation<Value, any Error>?
     /// Whether the event is being put into the outboxes and strands at this moment.

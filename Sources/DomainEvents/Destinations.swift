@@ -39,7 +39,8 @@ struct Destinations {
         return all.flatMap { $0.subscribers.deferred.map { $0.site } }
     }
 
-    /// Whether the event has one publisher, whose own journal records it with the receivers that it is owed to.
+    /// Whether only one publisher delivers the event, and that publisher's own journal records the event with the
+    /// receivers that it is owed to.
     var isRecorded: Bool { others.isEmpty && first.subscribers.isRecorded }
 
     var forwarders: [any EventForwarder] {

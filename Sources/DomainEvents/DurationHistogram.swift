@@ -39,9 +39,9 @@ public struct DurationHistogram: Sendable, Hashable {
 
     /// The quantile at `fraction`: 0.5 asks for the median, 0.99 for the duration that only one of a hundred exceeds.
     ///
-    /// The result is the upper bound of the bucket in which that duration lies, or the longest duration if that is less
-    /// or the bucket is the last. So the result is never too short. Between the first and the last bucket it is too
-    /// long by a sixteenth at most; in the first bucket it is 1,023 ns at most.
+    /// The result is the upper bound of the bucket in which that duration lies. If the longest duration is less, or the
+    /// bucket is the last, the result is the longest duration. So the result is never too short. Between the first and
+    /// the last bucket it is too long by a sixteenth at most; in the first bucket it is 1,023 ns at most.
     /// - Parameter fraction: a number from 0 to 1; a smaller number counts as 0, a greater number as 1.
     /// - Returns: Nil if nothing was counted.
     public func quantile(_ fraction: Double) -> Duration? {

@@ -172,7 +172,7 @@ extension EventChannel {
     ///
     /// This counts no reference to the list of receivers: the thread's slot names the list during the call.
     ///
-    /// - Parameter cause: the event's cause; nil for the event that the calling code handles, if it does.
+    /// - Parameter cause: the event's cause; if nil, the cause is the event that the calling code handles, if any.
     /// - Returns: The outcome and the event's number; nil if the event was not published: it has other receivers or
     ///   none, or this thread is using another list. Then the caller uses ``currentSubscribers()``.
     func forwardAlone(

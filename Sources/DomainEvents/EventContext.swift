@@ -44,7 +44,7 @@ public struct EventContext: Sendable {
     /// its own.
     public let traceparent: Traceparent?
 
-    /// The number below which no event of the same origin and incarnation comes again by itself; nil if none was sent.
+    /// The number below which no event of the same origin and incarnation comes again by itself; nil if it is unknown.
     ///
     /// A store that keeps the identifiers of handled events may forget those below it. An operator can still replay
     /// such an event from a journal (``isReplay`` is then true), or put back a dead letter of the host's own handlers.

@@ -144,8 +144,8 @@ package protocol HandlingCompletion: AnyObject, Sendable {
     /// handlers has returned.
     func handlersThrew(_ failure: ThrownError)
 
-    /// Called once, when the last handler is done: on that handler's thread, a journal's, or one that settles a
-    /// delivery or cancels a subscription.
+    /// Called once, when the last handler is done: on that handler's thread, on a journal's thread, or on the thread
+    /// that settles a delivery or cancels a subscription.
     func handlersReturned(failure: ThrownError?)
 }
 

@@ -8,7 +8,7 @@ public struct EventsDropped: DomainEvent, SelfReport {
     /// The name of the events.
     public let event: String
 
-    /// The peer that did not get the events; `every link` if no peer did; this process if its own handlers did not.
+    /// The peer that missed the events; `every link` if all peers missed them; this process if its own handlers did.
     public let link: String
 
     /// How many events were dropped.

@@ -65,8 +65,8 @@ public struct TracedSpan: Codable, Sendable, Hashable {
         /// From the call that publishes the event until it lies in the outboxes of all other processes that want it;
         /// mostly it is written to idle links by then, too.
         case publish
-        /// From entering the outbox of a peer until the event leaves for that peer; waiting in the queue before the
-        /// outbox counts, too.
+        /// From entering the outbox of a peer until the event leaves for that peer; includes any wait in the queue
+        /// before the outbox.
         case outbox
         /// From leaving for a peer until the sender knows that the peer has settled the event: the way there, the
         /// handling and the way back.

@@ -29,7 +29,7 @@ struct PendingDelivery {
     }
 }
 
-/// The place of a ``PendingDelivery``; it does not move while the event waits and is being handled.
+/// The place of a ``PendingDelivery``; it does not move while the event waits or is being handled.
 typealias DeliveryPlace = UnsafeMutablePointer<PendingDelivery>
 
 extension DeliveryPlace {

@@ -46,7 +46,7 @@ package final class ReceiptLedger: @unchecked Sendable {
 
     // MARK: - Other processes
 
-    /// Notes that the event goes to this process, which will send a receipt, unless its bridge has ended.
+    /// Notes that the event goes to a process, which will send a receipt, unless the process's bridge has ended.
     package func expect(_ process: AwaitedProcess) { end(lock.withLock { state.expected(process) }) }
 
     /// Notes the receipt of a process, or its refusal, which says the same; the first receipt of each process counts.

@@ -33,7 +33,7 @@ struct ReceiptState {
 
     private enum Phase {
         case running
-        /// The call has ended. `claimed` sent the refusal that the caller was told; nil if it was told anything else.
+        /// The call has ended; the caller was told the refusal of `claimed`, or anything else if `claimed` is nil.
         case over(claimed: AwaitedProcess?)
     }
 
@@ -58,7 +58,7 @@ struct ReceiptState {
         self.endsAtFirstFailure = endsAtFirstFailure
     }
 
-    /// The event goes to this process, which will send a receipt, unless its bridge has ended.
+    /// The event goes to a process, which will send a receipt, unless the process's bridge has ended.
     mutating func expected(_ process: AwaitedProcess) -> Outcome? {
         guard let bridge = process.bridge else {
             awaitsOwn = own == nil

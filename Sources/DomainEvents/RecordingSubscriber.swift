@@ -5,8 +5,8 @@ import Locks
 ///
 /// A thread puts an event into all strands in one step, under their locks, and only then lets it leave for other
 /// processes. The recorder takes the event in that step, so its record is older than every effect of the event. The
-/// event is encoded before that step, without a lock, just as the keys for other subscribers are. An event of another
-/// process is recorded in the bytes in which it came.
+/// event is encoded before that step, without a lock; the keys for other subscribers are made then, too. An event of
+/// another process is recorded in the bytes in which it came.
 ///
 /// If the recorder is the only strand and makes events safe at once, it mostly records without the strand's lock. An
 /// event that stays in this process is then recorded before its handlers are called, and an event for one peer while

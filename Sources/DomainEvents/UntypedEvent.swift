@@ -10,8 +10,9 @@ package import CBOR
 /// ```
 ///
 /// In one publisher a name belongs to a type or to untyped events, whichever was first. If a type has the name, the
-/// calls for untyped events throw. If a type with the name is used later, the process ends with a message, as it does
-/// if two types have one name. Other processes, and other publishers of this process, may use the same name either way.
+/// calls for untyped events throw. If untyped events have the name and a type of that name is used, the process ends
+/// with a message, as it does if two types have one name. Other processes, and other publishers of this process, may
+/// use the same name either way.
 public struct UntypedEvent: DomainEvent, Hashable {
     /// The name under which the event travels.
     public let name: String

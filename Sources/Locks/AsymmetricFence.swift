@@ -3,8 +3,8 @@ public import CLocks
 /// A memory fence for which only one of two sides pays.
 ///
 /// Suppose that two threads each write a word and then read the word that the other writes. Each may miss what the
-/// other has written, unless both make a full fence in between. If one thread does this for each event, and the other
-/// seldom, the first takes ``light()``, which only keeps the compiler from moving anything. The other takes
+/// other has written, unless both make a full fence in between. If one thread writes and reads for each event, and the
+/// other seldom, the first takes ``light()``, which only keeps the compiler from moving anything. The other takes
 /// ``heavy()``, in which the kernel has every running thread of the process pass a full fence (`membarrier(2)`,
 /// `MEMBARRIER_CMD_PRIVATE_EXPEDITED`): a few microseconds.
 @usableFromInline

@@ -1,9 +1,9 @@
-/// Objects that a table does not keep alive, each with a value, by the identity of the object or of what it stands for.
+/// A table of objects, each with a value; the key is the object's identity, or that of what the object stands for.
 ///
-/// An object's death leaves its entry behind until ``removeDead()``. A lock usually guards the table, and no deinit may
-/// run while that lock is held. But to see whether an object lives, the table has to take a reference for a moment.
-/// Meanwhile another thread may release all other references. So the table hands out the objects that it has found
-/// alive, and the caller releases them without the lock.
+/// The table keeps no object alive; a dead object's entry stays until ``removeDead()``. A lock usually guards the
+/// table, and no deinit may run while that lock is held. But to see whether an object lives, the table has to take a
+/// reference for a moment. Meanwhile another thread may release all other references. So the table hands out the
+/// objects that it has found alive, and the caller releases them without the lock.
 package struct WeakTable<Object: AnyObject, Value> {
     private struct Entry {
         weak var object: Object?

@@ -1,5 +1,5 @@
-// Counts how often a program asks for memory. Only programs that measure link this library: on Linux with glibc it
-// stands between them and malloc.
+// Counts how often a program asks for memory. Only measuring programs link this library: on Linux with glibc it stands
+// between such a program and malloc.
 
 #ifndef C_ALLOCATION_COUNTER_H
 #define C_ALLOCATION_COUNTER_H
