@@ -15,11 +15,11 @@ final class AbandonedChildren: @unchecked Sendable {
 
     private init() {}
 
-    /// Returns at once; when the child ends, kills what is left of its group if that was asked for, and takes the
-    /// child's status.
+    /// Takes a child over, and returns at once.
     ///
-    /// If the system has no thread or descriptor left to wait with, the child stays in the process table after its
-    /// exit.
+    /// When the child ends, the waiting thread kills what is left of the child's group, if that was asked for, and
+    /// takes the child's status. If the system has no thread or descriptor left to wait with, the child stays in the
+    /// process table after its exit.
     func add(_ child: ChildProcess) {
         guard let poller = try? begin() else { return }
         do {

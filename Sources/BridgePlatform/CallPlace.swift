@@ -28,7 +28,7 @@ package enum CallPlace {
         }
     }
 
-    /// Whether to leave the function out: it is not Swift, or is of one of these modules or of those two libraries.
+    /// Whether to leave the function out: it is not Swift, or its module is one of these, `Swift` or `_Concurrency`.
     private static func isForeign(_ name: String, _ modules: [String]) -> Bool {
         guard !name.hasPrefix("swift::"), let module = module(of: name) else { return true }
         return (modules + ["Swift", "_Concurrency"]).contains(module)

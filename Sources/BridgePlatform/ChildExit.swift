@@ -21,8 +21,9 @@ package struct ResourceUse: Equatable, Sendable {
     package let userMicroseconds: UInt64
     package let systemMicroseconds: UInt64
 
-    /// The most bytes in RAM at once, of the child or of a child of its own; nil unless they are clearly more than this
-    /// process's peak at the child's start: until the program begins, Linux counts that peak as the child's.
+    /// The most bytes in RAM at once, of the child or of a child of its own; nil if that may be this process's peak.
+    ///
+    /// Until the child's program begins, Linux counts this process's peak as the child's.
     package let peakResidentBytes: UInt64?
 
     package init(userMicroseconds: UInt64, systemMicroseconds: UInt64, peakResidentBytes: UInt64?) {

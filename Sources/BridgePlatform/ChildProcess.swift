@@ -236,7 +236,7 @@ package final class ChildProcess: @unchecked Sendable {
             if let exit { return exit }
             guard let handle else { return nil }
             guard let first = look(at: handle, reaping: false) else {
-                // The number may be another's by now; the handle still names the group, where the system takes handles.
+                // The number may be another's by now. If the system signals groups by handle, this reaches the group.
                 if killsGroupOnExit { _ = cbp_process_signal_group(handle.rawValue, SIGKILL) }
                 exit = ChildExit(status: .reapedElsewhere, resourceUse: nil)
                 return exit

@@ -116,10 +116,10 @@ package enum CurrentProcess {
         return count > 0 ? Int(clamping: count) : nil
     }
 
-    /// How many descriptors this process has open, timers left out: Dispatch opens one for each clock at the first
-    /// sleep, and keeps it.
+    /// How many descriptors this process has open, timers left out.
     ///
-    /// On Linux each ``Poller`` has such a timer as well, beside two descriptors that are counted.
+    /// Dispatch opens a timer for each clock when code first sleeps by that clock, and keeps the timer open. On Linux
+    /// each ``Poller`` has a timer as well, beside two descriptors that are counted.
     package static func openDescriptorCount() throws(SystemError) -> Int {
         try openDescriptors().count { !isTimer($0) }
     }

@@ -11,8 +11,8 @@ import Darwin
 ///
 /// Each time the pipe has something, the capture reads a bounded number of bytes. It hands each line to the caller's
 /// closure, which decides what is kept. So while the capture reads, the writer waits for long only if something holds
-/// up the poller's thread. Of a flood, or of a line without end, the capture keeps no more bytes than one line may
-/// have, and the poller gets to its other work.
+/// up the poller's thread. In a flood, or in a line without end, the capture keeps no more bytes than one line may
+/// have, and the poller still gets to its other work.
 ///
 /// `@unchecked Sendable` is sound: `registration` and `hasEnded` are touched under `lock`; `assembler` is touched on
 /// the poller's thread only.
@@ -111,8 +111,8 @@ package final class LinePipe: @unchecked Sendable {
     /// Stops reading, and waits as `Poller.Registration.cancel()` does.
     ///
     /// Then neither closure is called any more, with two exceptions. If `onLine` itself calls this, it still gets the
-    /// lines that were read before. And this does not wait for the end, a `finish()` or another `cancel()` that is
-    /// under way: until that is over, the closures may still be called.
+    /// lines that were read before. And if the end of the capture, a `finish()` or another `cancel()` is under way,
+    /// this call does not wait for it: until it is over, the closures may still be called.
     package func cancel() {
         takeEnd().registration?.cancel()
     }

@@ -214,7 +214,7 @@ package final class Poller: @unchecked Sendable {
         ending?.join()
     }
 
-    /// Claims the wake-up, and returns whether the caller must send it: the thread sleeps, and none was sent yet.
+    /// Claims the wake-up if the thread sleeps and no wake-up was sent yet; returns whether the caller must send it.
     private func claimWakeUp() -> Bool {
         if sleepsUntil == nil || isWakeUpSent { return false }
         isWakeUpSent = true

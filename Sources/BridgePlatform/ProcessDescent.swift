@@ -8,7 +8,7 @@ import Darwin
 
 /// Finds whose child a process is, as far as the system says.
 package enum ProcessDescent {
-    /// The most processes of a line; a longer one most likely comes from numbers that were reused during the search.
+    /// The most processes in a line of descent; a longer line most likely has numbers reused during the search.
     private static let longest = 64
 
     /// The process, its parent, the parent's parent, and so on up to the first process of the system.

@@ -74,8 +74,9 @@ package final class ProcessGuard: @unchecked Sendable {
         lock.withLock { isAlive ? connection : nil }
     }
 
-    /// Calls `body` when the guard's program has begun, or with the error if it cannot: at once, or on the thread that
-    /// starts all processes.
+    /// Calls `body` when the guard's program has begun, or with the error if it cannot begin.
+    ///
+    /// If the outcome is known, this call calls `body` itself; otherwise the thread that starts all processes does.
     package func whenBegun(_ body: @escaping @Sendable (SpawnError?) -> Void) {
         let beginning = lock.withLock {
             if case .underWay(let bodies) = self.beginning { self.beginning = .underWay(bodies + [body]) }
@@ -112,8 +113,8 @@ package final class ProcessGuard: @unchecked Sendable {
             } catch {
                 // If the poller was stopped, the bridge is ending: the guard ends with it, and counts as gone.
                 let isStopped = error.code == ECANCELED
-                // Otherwise another guard takes the place of this one, and the end of this one must not kill children.
-                // It knows none yet: they are started on this thread, behind this guard.
+                // Otherwise another guard takes this guard's place, so this guard must end without killing children.
+                // It knows of no child yet: children are started on this thread, after the guard.
                 if !isStopped { _ = try? child.signal(SIGKILL) }
                 ended(nil)
                 begun(isStopped ? nil : .failed(error))

@@ -29,7 +29,7 @@ package final class SignalSource: @unchecked Sendable {
     /// Arrivals so close that the kernel merges them count as one.
     ///
     /// A signal can have one source at a time; a second source is refused with EBUSY. SIGHUP stays ignored if the
-    /// process was started that way, as `nohup` does.
+    /// process was started with SIGHUP ignored, as by `nohup`.
     package static func install(
         _ signals: [CInt],
         on poller: Poller,

@@ -56,7 +56,7 @@ package struct SpawnBox: Equatable, Sendable {
 
     package var refusesNetwork = false
 
-    /// Whether the process cannot connect to sockets of this machine either; possible only without network.
+    /// Whether the process cannot connect to sockets of this machine either; possible only with ``refusesNetwork``.
     package var refusesConnections = false
 
     /// Whether the process begins even where the system lacks a part of the box.

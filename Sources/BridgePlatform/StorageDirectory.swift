@@ -122,7 +122,7 @@ package final class StorageDirectory: Sendable {
     /// Makes a file of `byteCount` bytes, all 0, for which the file system keeps room, and locks it for this process
     /// and all that get its descriptor; an existing file of this name is an error.
     ///
-    /// Fails where the file system cannot keep room, or holds its files in memory only, and if less than 256 MiB would
+    /// Fails if the file system cannot keep room, if it holds its files in memory only, or if less than 256 MiB would
     /// be left for other files.
     package func makeMemory(_ name: String, byteCount: Int) throws(SystemError) -> MemoryFile {
         let number = try SystemError.check("making \(name)") {

@@ -88,7 +88,7 @@ package final class SystemFile: Sendable {
         return (columns, rows)
     }
 
-    /// Calls `body` on the poller's thread, again and again, when no process reads any more what is written to a pipe.
+    /// Calls `body` on the poller's thread, again and again, once this pipe has lost its last reader.
     ///
     /// - Returns: The registration, to be cancelled; nil if the file is no pipe, or cannot be watched.
     package func whenReaderGoes(on poller: Poller, _ body: @escaping @Sendable () -> Void) -> Poller.Registration? {

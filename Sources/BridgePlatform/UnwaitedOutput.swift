@@ -88,7 +88,7 @@ package final class UnwaitedOutput: Sendable {
     }
 }
 
-/// The caller may be a thread in which SIGPIPE is not blocked; Darwin has no such flag for a single call.
+/// MSG_NOSIGNAL is for a caller whose thread does not block SIGPIPE; Darwin has no such flag for a single call.
 #if canImport(Darwin)
 private var sendFlags: CInt { MSG_DONTWAIT }
 #else

@@ -17,7 +17,7 @@ struct EncodingFrame {
     /// Unique in the life of a session; a container with an old serial number is closed.
     var serial: UInt64 = 0
     var kind = Kind.undecided
-    /// Whether the level is that of a value that is being encoded; else of a nested container or super encoder.
+    /// Whether the level belongs to a value being encoded; if not, to a nested container or a super encoder.
     var isValue = false
 }
 

@@ -180,7 +180,7 @@ final class EncodingSession {
         return result
     }
 
-    /// Writes the value of the entry that was begun in the container at `index`; the output before the entry ended at
+    /// Writes the value of the entry that was begun in the container at `index`; in the output, the entry begins at
     /// `start`.
     ///
     /// If the value cannot be written, the entry is removed. So an `encode(to:)` that catches the error goes on with an

@@ -89,7 +89,7 @@ package struct ExtendedTime: Equatable {
     }
 
     /// Whole seconds since 1970, and the nearest count of nanoseconds after them; nil if the exact seconds since 2001
-    /// are beyond 2^62, and if the time is only a double of seconds since 1970.
+    /// are beyond 2^62, or if the time is only a double of seconds since 1970.
     package var secondsAndNanoseconds: (Int64, Int64)? {
         if let since2001 { return EpochTime.split(since2001) }
         if case .seconds(let seconds) = base { return (seconds, nanoseconds ?? 0) }

@@ -91,11 +91,12 @@ package struct ConfigurationValue {
         }
     }
 
-    /// The non-empty names in an array, each once: other elements are reported and left out; a name with a `mistake` is
-    /// reported and kept.
+    /// The non-empty names in an array, each once; other elements are reported and left out.
+    ///
+    /// A name for which `mistake` returns a sentence is reported too, but kept.
     package func uniqueNames(example: String, mistake: (String) -> String? = { _ in nil }) -> [String]? {
         guard let elements = elements(of: "strings such as [\(JSONEscaping.quoted(example))]") else { return nil }
-        // By their bytes, as event names are told apart.
+        // The names are told apart by their bytes, as event names are.
         var firstLines: [[UInt8]: Int] = [:]
         return elements.compactMap { element in
             guard let name = element.nonEmptyString(example: example) else { return nil }

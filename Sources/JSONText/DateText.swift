@@ -8,7 +8,7 @@ package enum DateText {
     /// Seconds since 1970 as RFC 3339 text; nil outside the years 0 to 9999.
     ///
     /// The text has at most six decimals if they read back as exactly this double, and nine otherwise. ``RFC3339``
-    /// reads more than six decimals as the date itself, and up to six as a double.
+    /// reads up to six decimals as a double of seconds, and more than six as nanoseconds.
     package static func rfc3339(seconds: Double) -> String? {
         guard seconds.isFinite, let whole = Int64(exactly: seconds.rounded(.down)), representable.contains(whole) else {
             return nil
@@ -37,7 +37,7 @@ package enum DateText {
 
     /// The time with no, three, six or nine decimals: the fewest that are exact.
     ///
-    /// - Parameter hasAllDecimals: whether to write nine in any case, for a text that is read as the date itself.
+    /// - Parameter hasAllDecimals: whether to write nine in any case, so that ``RFC3339`` reads nanoseconds.
     package static func rfc3339(seconds: Int64, nanoseconds: Int, hasAllDecimals: Bool = false) -> String? {
         guard representable.contains(seconds), (0..<1_000_000_000).contains(nanoseconds) else { return nil }
         let day = Int((Double(seconds) / Double(secondsPerDay)).rounded(.down))
