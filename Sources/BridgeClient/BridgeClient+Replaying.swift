@@ -12,9 +12,9 @@ extension BridgeClient {
     ///   - events: at most `EventsReplayRequested.mostEvents`, with payloads of at most
     ///     `EventsReplayRequested.mostBytes` together, and none of them twice; a single event may be larger.
     ///   - worker: the name of a worker, or of one of a pool's members.
-    ///   - hasMore: whether this client's replay to the worker goes on behind these events. Until a call without it,
-    ///     other clients that replay to this worker get the outcome `busy`, so their events do not come in between.
-    ///     That ends, too, if an outcome is `refused`, or with the client's link. A call may also have no events.
+    ///   - hasMore: whether this client's replay to the worker goes on behind these events. If so, other clients that
+    ///     replay to this worker get the outcome `busy`, so their events do not come in between. That ends with a call
+    ///     whose `hasMore` is false, with the outcome `refused`, or with the client's link. A call may have no events.
     ///   - limit: how long this waits for the answer; the command is not taken back after that.
     /// - Returns: What became of the events; an event that was not handled is no error.
     /// - Throws: ``BridgeClientError``; `CancellationError` if the task is cancelled, which takes nothing back.

@@ -16,8 +16,8 @@ public struct EventsReplayRequested: DomainEvent, SelfReport, Hashable {
     public let events: [ReplayedEvent]
     /// Whether the sender's replay to the worker goes on behind these events; nil for no.
     ///
-    /// If it does, the host takes no replay to this worker from other senders until the sender gives a command that
-    /// says no, the host refuses a command of the sender, or the sender goes away.
+    /// If it does, the host takes no replay to this worker from other senders. That ends when the sender gives a
+    /// command without this, when the host refuses the sender's command, or when the sender goes away.
     public let hasMore: Bool?
 
     /// Makes the command.

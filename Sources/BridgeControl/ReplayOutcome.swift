@@ -17,7 +17,7 @@ public struct ReplayOutcome: Sendable, Hashable, Codable {
         public enum Kind: String, Sendable, Hashable, Codable {
             /// The worker has settled the event, and has not refused it.
             case handled
-            /// The worker does not want events of this name, and has not got it.
+            /// The worker does not want events of this name, and has not got this one.
             case unwanted
             /// The worker has refused the event, or has crashed over it too often.
             case refused

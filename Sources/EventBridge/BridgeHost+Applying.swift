@@ -31,9 +31,9 @@ extension BridgeHost {
     ///     replaced process may take to finish before it is ended by signals.
     /// - Returns: What was done about each worker, and what has failed.
     /// - Throws: ``BridgeError``. `invalidSpecification` names every mistake, and every change that is not possible
-    ///   while the bridge runs: what `replace` cannot change either, such as the number of members of a pool. If the
-    ///   specifications have none of these, it names all new names that present workers still have. If there are none
-    ///   of those either, it names all new names that clients have. `wrongState` is thrown before the bridge's start
+    ///   while the bridge runs: what `replace` cannot change either, such as the number of members of a pool. If there
+    ///   is none of these, it names every new worker whose name a present process still has. If there is none of those
+    ///   either, it names every new worker whose name a client has. `wrongState` is thrown before the bridge's start
     ///   and from the beginning of its shutdown.
     @discardableResult
     public func apply(

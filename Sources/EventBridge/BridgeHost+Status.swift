@@ -12,8 +12,8 @@ extension BridgeHost {
     /// Calls `handler` with the states of all workers now, and then with each change.
     ///
     /// The first call of `handler` comes before this function returns, or soon after if an event's handler calls this
-    /// function. Changes during that call follow on its thread. All further calls come on the thread of the bridge's
-    /// reports: a slow handler holds up other reports and the calls that wait for reports, and nothing else.
+    /// function. Changes during the first call follow on the same thread. All further calls come on the thread of the
+    /// bridge's reports: a slow handler holds up other reports and the calls that wait for reports, and nothing else.
     public func subscribeToStatus(
         _ handler: @escaping @Sendable (WorkerStatusUpdate) -> Void
     ) -> Subscription {

@@ -179,7 +179,7 @@ public final class BridgeHost: Sendable {
         let left: LeftOutboxes?
         do {
             left = try core.findLeftOutboxes()
-            // Clients attach only after this: meanwhile their events would reach no worker.
+            // This may take long, so clients attach only later: before routing begins, their events reach no worker.
             core.takeUpOwed()
             service?.open()
             try attached?.open { [weak service] in service?.report() }

@@ -99,7 +99,7 @@ public struct ControlSocket: Sendable, Hashable {
     var link: LinkLimits {
         var limits = LinkLimits()
         limits.outboxBytes = outbox
-        // A handled event stays until all before it are handled; only such events, or one large one, pass the limit.
+        // A handled event stays until all before it are handled. Beyond `outbox` lie handled events or one large event.
         limits.outboxHardBytes = outbox * 2
         // The defaults of `WorkerLimits`; for clients they cannot be changed.
         limits.interestNames = 4_096

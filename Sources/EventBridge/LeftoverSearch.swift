@@ -53,7 +53,7 @@ final class LeftoverSearch: @unchecked Sendable {
         do {
             try PlatformThread.start(name: "leftovers") { [self] in run() }
         } catch {
-            // Without a thread this search finds no processes; the guard, if any, kills them when the bridge ends.
+            // Without a thread there is no search; the guard, if any, kills the processes when the bridge ends.
             finishSearching(leaving: true)
         }
     }

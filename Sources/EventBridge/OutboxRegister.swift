@@ -23,7 +23,7 @@ struct OutboxRegister {
     /// Which start of the machine the host ran in; empty if that is not known.
     let boot: String
     private(set) var names: [UInt64: String] = [:]
-    /// In the order in which they were made.
+    /// The outboxes, in the order in which the host has made them.
     private(set) var outboxes: [Outbox] = []
 
     private static let title = "outboxes 1"

@@ -198,7 +198,7 @@ final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
     }
 
     private func guardEnded(_ program: String, _ status: ExitStatus) {
-        // A user may kill the guard, and knows it.
+        // SIGKILL is taken for the act of a user, to whom the loss is no news.
         if case .signaled(signal: ChildSignal.kill.number, coreDumped: _) = status { return }
         guardWasLost("the guard \(program) \(status)")
     }

@@ -13,7 +13,7 @@ import Supervision
 ///
 /// In a box with ``files`` or without network, a process also cannot reach into processes outside.
 /// It cannot trace a process outside, read its memory or environment, or set its limits, nice value, scheduler or
-/// affinity. From Linux 6.12 on it cannot send a process outside a signal either; on older systems it can, and
+/// affinity. From Linux 6.12 on it cannot send signals to a process outside either; on older systems it can, and
 /// ``WorkerBoxIncomplete`` says so. The box refuses keys, System V IPC, POSIX queues, user namespaces, and programs of
 /// another architecture. A thread in the box can set only its own scheduling, and only if it names itself by the number
 /// 0: the box refuses all other numbers. Of the superuser's capabilities, those about files and users are left, and

@@ -7,8 +7,8 @@ public import Supervision
 /// kills the processes that are still in a worker's process group, or that have the host's mark in their environment. A
 /// host that ends in good order kills them itself.
 ///
-/// The first time that a guard ends early, other than by SIGKILL, or that ``automatic`` finds a guard and cannot start
-/// it, the bridge says so on standard error. Workers run on without it, and the next start of a worker tries again.
+/// The bridge says on standard error, once, that workers run without their guard: if a guard ends early by anything but
+/// SIGKILL, or if ``automatic`` finds a guard that cannot be started. Each later start of a worker tries again.
 ///
 /// To get the guard, name this package's product `bridge-guard` among the dependencies of the program's target.
 public enum WorkerGuard: Sendable, Hashable {

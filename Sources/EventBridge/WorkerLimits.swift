@@ -27,8 +27,8 @@ public struct WorkerLimits: Sendable, Hashable {
     /// How many crashes of the worker over one event make that event a dead letter; 3 by default.
     ///
     /// If the worker breaks the protocol over the event, that counts as a crash. With nil no crash is blamed on an
-    /// event: after each crash it comes again, together with the others in the window, and each crash counts towards
-    /// the restart intensity. That suits a worker whose crashes say nothing about its events, such as a gateway.
+    /// event: after each crash all events in the window come again, and the crash counts towards the restart
+    /// intensity. That suits a worker whose crashes say nothing about its events, such as a gateway.
     public var strikes: Int?
 
     /// How long the worker may have one event in its handlers; nil, the default, for any time.

@@ -12,7 +12,7 @@ package final class PassedSocket: ListeningSocket {
     /// Takes the one socket that a service manager has passed, and removes from the environment the variables
     /// that announce the socket.
     ///
-    /// Call it at the beginning of `main`, because it changes the environment, and closes a single descriptor that it
+    /// Call this at the beginning of `main`: it changes the environment, and it closes a single descriptor that it
     /// refuses. A second call finds nothing to take.
     /// - Returns: The socket; nil if no manager has passed anything.
     package static func take(user: UInt32 = CurrentProcess.user) throws(PassedSocketError) -> PassedSocket? {

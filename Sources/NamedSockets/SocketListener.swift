@@ -158,7 +158,7 @@ package final class SocketListener: Entrance, @unchecked Sendable {
             return (lastConnection, machine.handle(.connected(lastConnection), at: MonotonicClock.now()))
         }
         guard let (number, cuts) = admitted else { return }
-        // Stays open until its registration is kept or cancelled, even if `stop` ends the connection meanwhile.
+        // The descriptor stays open until its registration is kept or cancelled, even if `stop` ends the connection.
         defer { withExtendedLifetime(accepted) {} }
         act(on: cuts)
         do {
