@@ -77,7 +77,7 @@ final class FrameReader: @unchecked Sendable {
     /// The last event of the run that was taken in hand.
     var inHand: ArrivedEvent { events[taken - 1] }
 
-    /// How many bytes the frames of the events that are not in hand yet have.
+    /// The size in bytes of the frames of those events that are not in hand yet.
     var restBytes: Int { events[count - 1].end - inHand.end }
 
     /// Takes the run's next event in hand, and returns where it lies until the next run; nil if there is none.

@@ -46,8 +46,8 @@ package struct LeftOutbox: Sendable {
                 try body(sequence, record)
             }
         } catch let damage as OutboxDamage {
-            // A worker with an empty outbox writes its next frame over the oldest one. Killed just then, it had
-            // accepted nothing that was not settled.
+            // A worker with an empty outbox writes its next frame over the oldest one. If it was killed just then, all
+            // that it had accepted was settled.
             guard isFirst, state.isTorn, state.settled <= state.accepted else { throw damage }
         }
     }

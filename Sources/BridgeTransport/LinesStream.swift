@@ -76,7 +76,7 @@ final class LinesStream: ByteStream, @unchecked Sendable {
                     continue
                 }
             } catch {
-                // The lines before the error count.
+                // The lines before the error are handed on all the same.
                 fail(.violation(error.description))
                 continue
             }

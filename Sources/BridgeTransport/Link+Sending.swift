@@ -256,7 +256,7 @@ extension Link {
     package func keepEvents() {
         lock.withLock {
             sending.keep()
-            // The last acknowledgement may wait for an event that never leaves now: the next batch repeats it.
+            // The last acknowledgement may wait for an event that will never leave: the next batch acknowledges again.
             receiving.lastAcknowledgementMayNeverStand()
         }
         pump()

@@ -45,8 +45,8 @@ extension Link {
         }
     }
 
-    /// Whether this link, or one whose events it took on, has had an event of which a journal has to hear, or one that
-    /// has become a dead letter or still may become one.
+    /// Whether any event of this link, or of an earlier link whose events it took on, is one of which a journal has to
+    /// hear, has become a dead letter, or still may become one.
     package var hasOwed: Bool { lock.withLock { sending.outbox.untold.isUsed } }
 
     /// Notes that events which the peer has had, over this link or an earlier one, may come again: from now on the peer
@@ -217,7 +217,7 @@ extension Link {
     package struct Loss: Sendable, Hashable {
         /// How many of the peer's events had come; gaps do not count.
         package let arrived: UInt64
-        /// How many events are gone; nil if the number is unknown, and may be 0.
+        /// How many events are gone; nil if the number is unknown: then it may be 0.
         package let count: UInt64?
         /// Why events may be gone, in words.
         package let reason: String

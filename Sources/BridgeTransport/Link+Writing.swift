@@ -161,8 +161,8 @@ extension Link {
 
     // MARK: - The writer
 
-    /// Writes until nothing is left, the stream takes no more, or another thread writes: already, or because this
-    /// thread has written so often that the poller goes on.
+    /// Writes until nothing is left, the stream takes no more, or this thread has written so often that the poller goes
+    /// on; writes nothing if another thread is writing.
     package func pump() {
         lock.lock()
         pumpAndUnlock()

@@ -96,8 +96,8 @@ package final class LinkStrand: InlineStrand, @unchecked Sendable {
         handled.store(sequence, ordering: .releasing)
     }
 
-    /// The newest event that was handled in its turn; the events before it in its run were handled too, unless the link
-    /// was told otherwise.
+    /// The newest event that ``eventHandled(_:)`` has noted; the events before it in its run were handled too, unless
+    /// the link was told otherwise.
     var handledThrough: UInt64 { handled.load(ordering: .acquiring) }
 
     package func touch() {

@@ -128,7 +128,7 @@ package final class DeadLetterStore: @unchecked Sendable {
         }
     }
 
-    /// Puts back a letter whose event its receiver does not take.
+    /// Puts a letter back, because the receiver does not take the event.
     func putBack(_ letter: DeadLetterRecord) {
         lock.withLock {
             queue.putBack(letter)

@@ -19,7 +19,7 @@ struct Departure: HeldEvent {
     var losses: [Topic.Loss] = []
     /// The ledger of a publisher that waits, which gets the first loss as its error; nil if no publisher waits.
     ///
-    /// Every other loss is announced. Neither is done for a loss that is kept as a dead letter.
+    /// Every other loss is announced. A loss that becomes a dead letter is not announced, and not given to the ledger.
     var receipts: ReceiptLedger?
     /// Whether one of the links was busy when it got the event; then all count as busy.
     ///
@@ -100,7 +100,7 @@ struct Departure: HeldEvent {
         SparePlaces.giveBack(&places)
     }
 
-    /// Puts the event into the peers' outboxes and holds it there, up to a peer that has policies or does not take it.
+    /// Holds the event in the peers' outboxes; stops at the first peer that has policies or does not take the event.
     ///
     /// If room was reserved, the event has a place at each peer already, in the same order.
     ///

@@ -34,8 +34,9 @@ package final class PeerPool: @unchecked Sendable {
 
     /// How busy a member is.
     struct Load: Comparable {
-        /// Whether the member's outbox is full, perhaps with a few large events, or the events that it publishes pile
-        /// up, perhaps while its outbox is empty.
+        /// Whether the member's outbox is full, or the events that the member publishes pile up.
+        ///
+        /// The number of events need not show either: a few large events may fill the outbox.
         let isFull: Bool
         let events: Int
 

@@ -83,7 +83,8 @@ final class PendingReplays: @unchecked Sendable {
 
     /// Takes the outcome of an event at a worker.
     ///
-    /// An outcome that comes while the outbox is offered the event is told if the outbox takes the event.
+    /// If an outcome comes while the event is being offered to the outbox, the body gets it once the outbox has taken
+    /// the event.
     func settled(_ event: EventID, at worker: String, _ outcome: ReplayedEventOutcome) {
         let waits = lock.withLock { () -> [Wait] in
             guard !waiting.isEmpty, var waits = waiting[Place(worker: worker, event: event)] else { return [] }
@@ -96,7 +97,7 @@ final class PendingReplays: @unchecked Sendable {
         for wait in waits { _ = wait.body(outcome) }
     }
 
-    /// Takes the refusal of a replayed event, which is told even if another replay of the event has brought it.
+    /// Ends all waits for an event at a worker with this refusal, whichever replay of the event the worker has refused.
     ///
     /// - Returns: Whether an operator who waits for the replay hears of it.
     func refused(_ event: EventID, at worker: String, because reason: String) -> Bool {

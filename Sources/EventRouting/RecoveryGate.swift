@@ -2,7 +2,7 @@ import BridgePlatform
 import BridgeTransport
 import Locks
 
-/// Delays the recovery of the events that a dead worker left while a receiver of these events is overfull.
+/// While a receiver is overfull, delays the recovery of events that a dead worker left for this receiver.
 ///
 /// A window slows a living worker that publishes too much for another. The events that a dead worker left have no
 /// window: the thread that recovers them waits here. It does not wait in a shutdown, or for a receiver that is closed

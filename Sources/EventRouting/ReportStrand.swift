@@ -98,7 +98,7 @@ package final class ReportStrand: @unchecked Sendable {
             }
             let isFirst = overflow.isEmpty
             overflow[E.eventName, default: Overflow(first: context.id, last: context.id)].add(context.id)
-            // The announcement comes after the reports that found room, and stands for all dropped until its turn.
+            // The announcement comes after the reports that found room, and counts all that are dropped until its turn.
             return isFirst ? append(Entry { [self] in announceOverflow() }) : false
         }
         if starts { startThread() }

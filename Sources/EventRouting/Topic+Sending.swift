@@ -153,7 +153,8 @@ extension Topic {
     ///   - origin: the peer that sent the event; it does not get its own events back.
     ///   - attached: the attached peers that also get the event, as far as they keep up.
     ///   - receipts: the ledger of a publisher that waits, which gets the first loss as its error; nil if no publisher
-    ///     waits. All other losses are announced. Neither is done for a loss that becomes a dead letter.
+    ///     waits. All other losses are announced. A loss that becomes a dead letter is not announced, and not given to
+    ///     the ledger.
     ///   - held: as in ``EventForwarder``.
     func send(
         _ payload: UnsafeRawBufferPointer,
