@@ -119,8 +119,8 @@ extension JournalCore {
         _ owed: [OwedReceiver],
         _ position: UInt64
     ) throws(JournalError) -> Bool {
-        // Without a full context, the first condition spares the call. A record that takes more than half a segment is
-        // left to `makeRecord`, which looks whether there is room for it beside the bookmarks.
+        // Without a full context, the first condition spares the call of `isPlain`. A record that takes more than half
+        // a segment is left to `makeRecord`, which looks whether there is room for it beside the bookmarks.
         guard context.full == nil || context.isPlain,
             let (record, records) = line.plainRecord(of: context, owed: owed, payloadBytes: payload.count),
             record.stride <= settings.segmentBytes / 2
@@ -134,7 +134,7 @@ extension JournalCore {
         return true
     }
 
-    /// The longest stride for which every segment has room beside the bookmarks at its beginning, which may grow.
+    /// The longest stride for which every segment has room, however long the bookmarks at its beginning become.
     private func longestStride(besideBookmarkOf worker: String?) -> Int {
         SegmentWriter.longestStride(inSegmentOf: settings.segmentBytes) - bookmarks.longestStride(with: worker)
     }

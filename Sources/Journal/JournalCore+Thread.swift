@@ -157,10 +157,11 @@ extension JournalCore {
         }
     }
 
-    /// Removes the oldest segment, unless it is the last one, or has an event that is owed, a dead letter or not safe.
+    /// Removes the oldest segment, unless it is the last one, or has an event that is owed, kept as a dead letter, or
+    /// not safe yet.
     ///
-    /// Later segments may have events that the removed events have caused. These are made safe first: a power cut could
-    /// otherwise take them after their causes are gone.
+    /// The removed events may have caused events in later segments. All later events are made safe first: a power cut
+    /// could otherwise take the effects after their causes are gone.
     ///
     /// - Returns: Whether a segment was removed.
     private func removeOldest() -> Bool {

@@ -52,7 +52,7 @@ final class JournalCursor: @unchecked Sendable {
     private var windowIsInUse = false
 
     private static let windowBytes = 256 << 10
-    /// After how many steps a portion ends; it ends earlier if it has records, and the window has no further whole one.
+    /// After how many steps a portion ends; a portion with records ends earlier if the window has no further record.
     private static let portion = 1_024
     /// How many bytes the reading of a portion walks over before it stops.
     private static let portionBytes = 512 << 10
@@ -112,8 +112,8 @@ final class JournalCursor: @unchecked Sendable {
     /// Opens the next segment to read.
     ///
     /// - Returns: True if reading goes on; false at the end, and false if the catalog has to be read again.
-    /// - Throws: ``JournalError`` if the system lacks something for the moment, such as a free descriptor: then nothing
-    ///   says that events are missing.
+    /// - Throws: ``JournalError`` if the system lacks something for the moment, such as a free descriptor; the call
+    ///   then adds no gap for the segment.
     private func enterNext(_ horizon: Horizon, _ steps: inout StoredSteps) throws(JournalError) -> Bool {
         let catalog = horizon.catalog
         let index: Int?

@@ -16,8 +16,8 @@ extension JournalCore {
     /// The newest event is looked for where its time says that it should be. If it is not there, everything behind
     /// `position` is searched, from the end on: the clock may have been set.
     ///
-    /// - Throws: ``JournalError``, also if damage behind the record that was found may have taken a newer one, or if
-    ///   none was found and what was recorded behind `position` is damaged or no longer kept.
+    /// - Throws: ``JournalError``. Damage behind the record that was found is an error, as it may have taken a newer
+    ///   record. If no record was found, damaged or removed records behind `position` are an error.
     func lastRecorded(of events: [EventContext], after position: UInt64) throws -> EventID? {
         guard let newest = events.last else { return nil }
         let horizon = horizon.0
@@ -57,8 +57,9 @@ extension JournalCore {
         JournalError(.damaged, "the journal \(path) may lack records of the outbox's events: \(gap)")
     }
 
-    /// The last of the events that has a record in the segment, or behind it up to the next segment with a head; and a
-    /// gap behind that record, or a gap anywhere if no event was found.
+    /// The last of the events with a record between this segment's head and the next head, and a gap if there is one.
+    ///
+    /// The gap lies behind that record; if no event was found, the gap may lie anywhere.
     private func last(
         of events: Set<EventID>,
         inSegmentAt index: Int,

@@ -39,7 +39,7 @@ public struct JournalRetention: Sendable, Hashable {
 
 /// What a journal does if the file system has no room for another segment.
 public enum JournalFullPolicy: Sendable, Hashable {
-    /// The journal takes no more events until there is room: `deliver` throws, and `HandlerFailed` reports a `publish`.
+    /// The journal takes no more events until there is room: `deliver` throws, and `publish` leads to `HandlerFailed`.
     case refuse
     /// The journal removes its oldest segment to make the new one. A reader that had not read the oldest segment yet
     /// gets a gap.

@@ -68,10 +68,10 @@ struct JournalState: Sendable {
     private var failedAt: UInt64 = 0
     /// How many nanoseconds pass at least between a failed try and another one for a record that needs the segment.
     private static let pause: UInt64 = 100_000_000
-    /// How many nanoseconds pass until another try if no record needs the segment yet: the segment may then be there
-    /// before one does.
+    /// How many nanoseconds pass until another try if no record needs the segment yet; this try may make the segment
+    /// before a record needs it.
     private static let longPause: UInt64 = 5_000_000_000
-    /// Whether a synchronization was the last work, so the next segment is not put off for another one.
+    /// Whether the last work was a synchronization; if so, the next segment does not wait for another synchronization.
     private var hasJustSynchronized = false
 
     init(_ durability: JournalDurability, at mark: Mark) {

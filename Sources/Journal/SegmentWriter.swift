@@ -18,7 +18,7 @@ final class SegmentWriter {
     /// Where `mapping` begins, so that no record counts a reference to `mapping`; nil if there is none.
     private let mapped: UnsafeMutableRawPointer?
     private(set) var head: SegmentHead?
-    /// Whether the next segment may have its head: the head states where this segment ends, so no record may follow.
+    /// Whether the next segment may already have a head, which states where this one ends; then no record may follow.
     @exclusivity(unchecked) private var isFollowed = false
     /// The offset of the next record.
     @exclusivity(unchecked) private(set) var offset = SegmentHead.byteCount

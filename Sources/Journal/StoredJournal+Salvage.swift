@@ -81,7 +81,7 @@ extension StoredJournal {
 }
 
 extension JournalGap {
-    /// Whether the gap may lack events, with others behind it; events that the journal no longer keeps do not count.
+    /// Whether events may be missing here, before other events; those that the journal no longer keeps do not count.
     fileprivate var mayLackEvents: Bool {
         switch reason {
         case .removed: false

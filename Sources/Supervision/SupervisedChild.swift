@@ -102,7 +102,7 @@ struct SupervisedChild: Sendable {
         }
     }
 
-    /// Whether the child has or gets a process that does its work or will do it, and that was not asked to end.
+    /// Whether the child has a process, or one is being spawned for it, and that process was not asked to end.
     var isAtWork: Bool {
         switch phase {
         case .spawning(thenStop: nil), .starting, .ready: intent == .run

@@ -3,8 +3,8 @@ import Locks
 /// Keeps children running: owns the state machine, takes inputs from any thread and performs the machine's actions.
 ///
 /// The lock is held for a transition only. Actions are performed outside it, by one thread at a time and in the order
-/// in which they were decided. A thread that brings an input meanwhile leaves the input's actions to that thread. So a
-/// method may return before the actions of its input are done; ``whenPerformed(_:)`` waits for them.
+/// in which they were decided. A thread that brings an input meanwhile leaves the input's actions to the thread that
+/// performs. So a method may return before the actions of its input are done; ``whenPerformed(_:)`` waits for them.
 ///
 /// The environment owns the supervisor, so the supervisor does not keep the environment alive. Once the environment is
 /// gone, the supervisor does nothing any more.

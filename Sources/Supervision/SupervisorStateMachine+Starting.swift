@@ -89,7 +89,7 @@ extension SupervisorStateMachine {
         keepPromise(index)
     }
 
-    /// Moves the deadline of a child's phase to the time that it has asked for, if that is later.
+    /// Moves the deadline of a child's phase to the end of the time that the child has asked for, if that end is later.
     mutating func keepPromise(_ index: Int) {
         switch children[index].phase {
         case .starting:

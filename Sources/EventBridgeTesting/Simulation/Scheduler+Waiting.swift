@@ -75,7 +75,7 @@ extension Scheduler {
     func revive(_ process: WorldProcess) {
         process.isDead = false
         process.isStopped = false
-        // The alarms of a dead process were removed when they came first, so they are set again.
+        // An alarm of a dead process is removed when its turn comes, so the alarms are set again.
         for thread in waiting where thread.process === process {
             if let deadline = thread.deadline { clock.alarms.set(deadline, .wait(thread, number: thread.waits)) }
         }

@@ -104,7 +104,7 @@ final class SimulatedProcess: @unchecked Sendable {
         meet(stop) { [self] in standStill(for: length) }
     }
 
-    /// Chooses the step at which a fault of this kind happens; it is 0, for no fault, in at least one of `tame` cases.
+    /// Chooses the step at which a fault of this kind happens; 0, for no fault, in at least one case in `tame`.
     func point(_ kind: SimulationFaults, _ matter: String, _ index: UInt64, oneIn tame: UInt64) -> UInt64 {
         world.choose(kind, matter, index, below: 1 << 14) { numbers in
             numbers.next(below: tame) == 0 ? 0 : numbers.nextOfAnySize(upTo: (1 << 14) - 1)
