@@ -179,7 +179,7 @@ public final class BridgeHost: Sendable {
         let left: LeftOutboxes?
         do {
             left = try core.findLeftOutboxes()
-            // This may take long, so clients attach only later: before routing begins, their events reach no worker.
+            // This may take long, and a client that came before it would have to wait until routing begins.
             core.takeUpOwed()
             service?.open()
             try attached?.open { [weak service] in service?.report() }
