@@ -4,7 +4,8 @@ struct LineAssembler {
     private var pending: [UInt8] = []
 
     init(maximumLength: Int) {
-        // A piece must have room for a whole character; otherwise cutting between characters would make no progress.
+        // A piece of a long line must have room for a whole character: a cut between characters would otherwise make no
+        // progress.
         self.maximumLength = max(4, maximumLength)
     }
 
@@ -19,7 +20,7 @@ struct LineAssembler {
         append(rest, emit)
     }
 
-    /// Hands over what came after the last newline, if anything did.
+    /// Hands over the bytes that still wait for a newline, if there are any.
     mutating func flush(_ emit: (LinePipe.Line) -> Void) {
         if !pending.isEmpty { hand(over: pending.count, isContinued: false, emit) }
     }
@@ -47,7 +48,7 @@ struct LineAssembler {
         }
     }
 
-    /// Where to cut a full piece: not inside a character, if the bytes are UTF-8.
+    /// Where to cut a full piece of a long line: not inside a character, if the bytes are UTF-8.
     private func cut() -> Int {
         for length in 1...3 {
             let start = pending.count - length

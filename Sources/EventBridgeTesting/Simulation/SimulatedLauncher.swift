@@ -136,7 +136,7 @@ final class SimulatedLauncher: WorkerLauncher, @unchecked Sendable {
 
     /// Notes that a process has got an event, which makes the process the worker's present process.
     ///
-    /// - Returns: The rule that is broken if another present process of the worker lives; otherwise nil.
+    /// - Returns: The broken rule if the worker now has two present processes that live; otherwise nil.
     private func hasTwo(_ life: SimulatedProcess?) -> String? {
         guard let worker = workers.first(where: { $0.life === life }) else { return nil }
         worker.isPresent = true
