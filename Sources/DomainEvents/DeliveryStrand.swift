@@ -46,8 +46,8 @@ package struct StrandExecutor: Sendable {
     static let main = StrandExecutor(mainQueue) { work in DispatchQueue.main.async(execute: work) }
 }
 
-/// The one strand of a publisher's deliveries on one queue; subscribers of different event types see the events in the
-/// order in which they were published.
+/// The one strand of a publisher's deliveries on one queue object; subscribers of different event types see the events
+/// in the order in which they were published.
 ///
 /// The strand is scheduled when it goes from idle to busy. One block on the queue then works until the strand is empty
 /// or a burst of events is handled. The handlers run one at a time, also on a concurrent queue.
@@ -64,7 +64,7 @@ final class DeliveryStrand: @unchecked Sendable {
     /// Subscribers that were removed while a batch was out; they live until its events are handled.
     private var departed: [StrandSubscriber] = []
 
-    /// After this many events the strand gives the queue back, so that others get their turn.
+    /// After the batch that reaches this many events the strand gives the queue back, so that others get their turn.
     private static let burst = 256
     /// How many events are taken out of the strand at once.
     private static let batchLimit = 32

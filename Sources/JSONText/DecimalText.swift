@@ -2,7 +2,8 @@ import CBOR
 
 /// The decimal digits of a CBOR integer, small or big, and numbers made of such digits and a power of ten.
 struct DecimalText {
-    /// Big integers of more bytes than this are not turned into digits: the work grows with the square of the length.
+    /// Big integers of more bytes than this behind the leading zeros are not turned into digits: the work grows with
+    /// the square of the length.
     private static let longestInteger = 64
 
     /// Up to this many decimal places are written out; a number with more places gets an exponent.
