@@ -76,7 +76,7 @@ package struct SystemError: Error, Equatable, Sendable, CustomStringConvertible 
 
 /// Returns when a descriptor is ready for one of these events, or at its end; the call that follows says which.
 ///
-/// - Parameter limit: how many milliseconds this waits; -1 for ever.
+/// - Parameter limit: how many milliseconds this waits, counted anew after each signal; -1 for ever.
 /// - Returns: False if the time was over first.
 @discardableResult
 func waitUntilReady(_ descriptor: CInt, for events: CInt, milliseconds limit: CInt = -1) -> Bool {

@@ -13,7 +13,7 @@ extension SendState {
         var found: UndeliveredEvent?
         if outbox.untold.isUsed { next.outbox.willOwe() }
         outbox.forEachUnsettled { record in
-            // A worker's link has no successor, so the next outbox lies in no shared memory, and has room.
+            // Only a worker's outbox, which has no successor, lies in memory of a fixed size: `next` has room.
             if record.isGap {
                 if let gap = gap(of: record) { _ = next.append(gap) }
             } else if let event = event(of: record) {
@@ -56,8 +56,9 @@ extension SendState {
 
     package mutating func refusalIsDecided() { outbox.refusalIsDecided() }
 
-    /// Takes an event that an earlier host has left, behind all that was restored before it; only before a process of
-    /// the peer has come.
+    /// Takes an event that an earlier host has left; only before a process of the peer has come.
+    ///
+    /// The event goes behind all that was restored before it.
     ///
     /// - Parameter strikes: the reasons of the event's strikes; empty for none.
     package mutating func restore(
@@ -69,7 +70,7 @@ extension SendState {
         payload: UnsafeRawBufferPointer
     ) {
         outbox.willOwe()
-        // A host's outbox lies in memory of its own, and has room.
+        // Only a worker's outbox lies in memory of a fixed size; a host's always has room.
         _ = context.withBorrowed { context in
             append(
                 context,

@@ -1,11 +1,11 @@
 import CBOR
 
-/// What leaves in one write, in this order: announcements, events, control frames.
+/// The frames that leave together, in this order: announcements, events, control frames.
 ///
-/// Announcements are hello, welcome and interest: the answer to an event is lost if the event arrives before the peer
-/// knows that this side wants such answers. Control frames come behind the events: what an event's handlers published
-/// has to leave before the event is acknowledged, and the goodbye comes last. Frames that are queued while a batch is
-/// written leave with the next batch.
+/// Announcements are hello, welcome and interest. They come before the events: if an event arrives before the peer
+/// knows that this side wants answers to it, the answers are lost. Control frames come behind the events: what an
+/// event's handlers published has to leave before the event is acknowledged, and the goodbye comes last. Frames that
+/// are queued while a batch is written leave with the next batch.
 package struct WriteBatch: ~Copyable {
     private var announcements = CBORBuffer(minimumCapacity: 512)
     private var announcementsInFlight = CBORBuffer(minimumCapacity: 512)
@@ -30,7 +30,7 @@ package struct WriteBatch: ~Copyable {
         return control.count + announcements.count
     }
 
-    /// Queues an acknowledgement, which `incarnation` makes, for the next batch.
+    /// Queues an acknowledgement for the next batch; `incarnation` is this side's own.
     package mutating func queue(_ acknowledgement: Acknowledgement, incarnation: UInt64) {
         acknowledgement.encode(incarnation: incarnation, into: control)
     }
@@ -43,7 +43,7 @@ package struct WriteBatch: ~Copyable {
 
     // MARK: - Making a batch
 
-    /// Begins a batch with the announcements that wait; only if none is under way.
+    /// Begins a batch with the announcements that wait; only while no batch is under way.
     package mutating func begin() {
         guard !announcements.isEmpty else { return }
         swap(&announcements, &announcementsInFlight)
