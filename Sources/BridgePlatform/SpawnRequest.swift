@@ -98,7 +98,7 @@ package enum SpawnError: Error, Equatable, Sendable, CustomStringConvertible {
     /// A part of the request that cannot be handed to a process, and why.
     case invalidArgument(name: String, reason: String)
 
-    /// The operating system refused.
+    /// The operating system refused, or the program did not begin in time.
     case failed(SystemError)
 
     /// This system does not have what the box of the process needs; the sentence says what.
@@ -112,7 +112,7 @@ package enum SpawnError: Error, Equatable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// The error number, if the operating system gave one.
+    /// The error number of ``failed(_:)``; `nil` for the other errors.
     package var code: CInt? {
         if case .failed(let error) = self { error.code } else { nil }
     }

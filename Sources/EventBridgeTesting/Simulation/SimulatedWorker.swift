@@ -65,13 +65,13 @@ final class SimulatedWorker: WorkerProcess, @unchecked Sendable {
                 }
                 life.end(.status(0), because: "has finished")
             } catch {
-                // EX_SOFTWARE, the status with which `BridgeWorker.main` ends a process.
+                // EX_SOFTWARE, as `BridgeWorker.main` has it for all failures but `notStartedBySupervisor`.
                 life.end(.status(70), because: "ends: \(error)")
             }
         }
     }
 
-    /// Subscribes before the worker's own code does, so a planned end comes before any handler of the worker begins.
+    /// Subscribes before the worker's own code does, so a planned end comes before any inline handler of the worker.
     private func watch(_ publisher: EventPublisher) {
         for doom in world.doomed.removeValue(forKey: life.name) ?? [] {
             let subscription = doom.subscribe(publisher) { [self] in
