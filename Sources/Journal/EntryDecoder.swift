@@ -39,20 +39,11 @@ final class EntryDecoder<E: DomainEvent> {
     @usableFromInline
     func gap(in reading: JournalReading, _ error: any Error) -> JournalGap { gap(in: reading.record, error) }
 
-    /// The entry of a record, or a gap if the record does not become an event of the type.
-    func step(_ record: StoredRecord, _ context: EventContext) -> JournalStep<JournalEntry<E>> {
-        do {
-            return .event(JournalEntry(position: record.position, event: try event(of: record), context: context))
-        } catch {
-            return .gap(gap(in: record, error))
-        }
-    }
-
-    private func event(of record: StoredRecord) throws -> E {
+    func event(of record: StoredRecord) throws -> E {
         try event(named: record.name, record.payload, isChecked: record.isChecked)
     }
 
-    private func gap(in record: StoredRecord, _ error: any Error) -> JournalGap {
+    func gap(in record: StoredRecord, _ error: any Error) -> JournalGap {
         gap(at: record.position, named: record.name, error)
     }
 

@@ -73,11 +73,12 @@ public struct ProjectedEvent<State: Sendable>: Sendable {
         ProjectedEvent(names: EntryDecoder<E>.names(upcasters)) {
             let decoder = EntryDecoder<E>(upcasters)
             return { state, record, context in
-                switch decoder.step(record, context) {
-                case .gap(let gap): return gap
-                case .event(let entry):
-                    apply(&state, entry)
+                do {
+                    let event = try decoder.event(of: record)
+                    apply(&state, JournalEntry(position: record.position, event: event, context: context))
                     return nil
+                } catch {
+                    return decoder.gap(in: record, error)
                 }
             }
         }

@@ -289,15 +289,16 @@ extension SendState {
             key = event.payload.withUnsafeBytes { PayloadField.value(of: field, in: $0) }
             // An event takes the room of the one that it replaces; only a larger one needs more.
             let known = key.flatMap { queue.charge(ofEventNamed: event.name, key: $0) } ?? 0
+            let isLarger = event.charge > known
             // An outbox that has only the replaced event is as good as empty, and an empty one takes any event.
             let isAlone = known > 0 && keptEvents == 1
-            if event.charge > known, !isAlone, !canMakeRoom(for: event) { return drop(event, &evicted) }
+            if isLarger, !isAlone, !canMakeRoom(for: event) { return drop(event, &evicted) }
             if let key, let older = queue.supersede(name: event.name, key: key) {
                 coalescedEvents += 1
                 steps?.append(.dropped(older.context.id))
                 evicted.append(Evicted(older, isCoalesced: true))
             }
-            if event.charge > known, !makeRoom(for: event, &evicted) { return drop(event, &evicted) }
+            if isLarger, !makeRoom(for: event, &evicted) { return drop(event, &evicted) }
         }
         let ticket = queue.append(event, key: key, isHeld: isHeld)
         note(event.name, .waits(event.context.id))

@@ -113,8 +113,8 @@ extension Subcommand {
             (
                 .success,
                 [
-                    "stopped with every event handled; without --strict also if a worker refused events of the input for their",
-                    "fields, which are reported",
+                    "stopped with every event handled; without --strict also if a worker refused events of the input for",
+                    "their fields, which are reported",
                 ]
             ),
             (.usage, ["the command line is wrong"]),
@@ -124,8 +124,8 @@ extension Subcommand {
             (
                 .system,
                 [
-                    "the system refused a resource that the command needs, the control socket cannot be made, the journal",
-                    "cannot be opened, or what a killed supervisor has left cannot be read",
+                    "the system refused a resource that the command needs, the control socket cannot be made, the",
+                    "journal cannot be opened, or what a killed supervisor has left cannot be read",
                 ]
             ),
             (.output, ["stopped with every event handled, but some were not printed, or are not safe in the journal"]),

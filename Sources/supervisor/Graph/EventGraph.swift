@@ -42,8 +42,8 @@ struct EventGraph: Sendable, Hashable {
             }
             if worker.subscribes.contains("*") {
                 for (source, other) in workers.enumerated() where source != index {
-                    if let names = other.publishes, !names.isEmpty {
-                        events[Pair(from: source + 1, to: node), default: []].formUnion(names)
+                    for event in other.publishes ?? [] {
+                        events[Pair(from: source + 1, to: node), default: []].insert(event)
                     }
                 }
             }
