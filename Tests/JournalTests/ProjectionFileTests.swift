@@ -125,29 +125,33 @@ struct ProjectionFileTests {
         await journal.close()
     }
 
-    @Test(
-        "J13: a file that is ahead of its journal, or knows another event at its position, is refused",
-        .timeLimit(.minutes(1))
-    )
-    func otherEvents() async throws {
+    /// A journal as it was before three events, and beside it the file of a projection that had them.
+    private static func olderCopy() async throws -> ScratchJournal {
         let scratch = try ScratchJournal()
-        var journal = try scratch.open()
+        let journal = try scratch.open()
         let copy = try scratch.copied()
-        var publisher = try ProjectionTests.publisher(journal)
+        let publisher = try ProjectionTests.publisher(journal)
         for number in 1...3 { publisher.publish(Counted(number: number)) }
         let running = try journal.project(Account(), keptIn: "\(scratch.path)/account")
         try await running.reach(3)
         try await running.close()
         await journal.close()
-
-        // The journal as it was before these events, in the place of the later one.
         let bytes = try scratch.bytes(of: "account")
         try bytes.withUnsafeBytes { try copy.files.create("account").write($0, at: 0) }
-        journal = try copy.open()
+        return copy
+    }
+
+    @Test(
+        "J13: a file that is ahead of its journal, or knows another event at its position, is refused",
+        .timeLimit(.minutes(1))
+    )
+    func otherEvents() async throws {
+        let copy = try await Self.olderCopy()
+        let journal = try copy.open()
         #expect { _ = try journal.project(Account(), keptIn: "\(copy.path)/account") } throws: { error in
             (error as? JournalError)?.code == .positionAhead
         }
-        publisher = try ProjectionTests.publisher(journal)
+        let publisher = try ProjectionTests.publisher(journal)
         for number in 1...3 { publisher.publish(Counted(number: number)) }
         #expect { _ = try journal.project(Account(), keptIn: "\(copy.path)/account") } throws: { error in
             guard let error = error as? JournalError else { return false }
@@ -161,20 +165,9 @@ struct ProjectionFileTests {
         .timeLimit(.minutes(1))
     )
     func aheadOfSafeEvents() async throws {
-        let scratch = try ScratchJournal()
-        var journal = try scratch.open()
-        let copy = try scratch.copied()
-        var publisher = try ProjectionTests.publisher(journal)
-        for number in 1...3 { publisher.publish(Counted(number: number)) }
-        let running = try journal.project(Account(), keptIn: "\(scratch.path)/account")
-        try await running.reach(3)
-        try await running.close()
-        await journal.close()
-
-        let bytes = try scratch.bytes(of: "account")
-        try bytes.withUnsafeBytes { try copy.files.create("account").write($0, at: 0) }
-        journal = try copy.open(.machine(within: .seconds(3_600)))
-        publisher = try ProjectionTests.publisher(journal)
+        let copy = try await Self.olderCopy()
+        let journal = try copy.open(.machine(within: .seconds(3_600)))
+        let publisher = try ProjectionTests.publisher(journal)
         for number in 1...3 { publisher.publish(Counted(number: number)) }
         #expect(journal.status.safePosition == 0)
         #expect { _ = try journal.project(Account(), keptIn: "\(copy.path)/account") } throws: { error in

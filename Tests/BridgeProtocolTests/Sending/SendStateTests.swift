@@ -254,21 +254,23 @@ struct SendStateTests {
         #expect(side.books.accepted == side.books.others)
     }
 
+    /// The value of a key in an event whose policy is `latest`, with so many further bytes.
+    private static func value(_ key: UInt8, _ bytes: Int = 0) -> [UInt8] {
+        [0xA2, 0x61, 0x6B, key, 0x61, 0x7A, 0x59, UInt8(bytes >> 8), UInt8(bytes & 0xFF)]
+            + [UInt8](repeating: 0, count: bytes)
+    }
+
     @Test("the latest takes the room of the one that it replaces; a larger one that finds no more room replaces none")
     func latestBeyondTheLimit() throws {
-        func payload(_ key: UInt8, _ bytes: Int = 0) -> [UInt8] {
-            [0xA2, 0x61, 0x6B, key, 0x61, 0x7A, 0x59, UInt8(bytes >> 8), UInt8(bytes & 0xFF)]
-                + [UInt8](repeating: 0, count: bytes)
-        }
         let side = SendingSide(Self.policies, windowEvents: nil)
-        side.put(1, "Last", payload: payload(1))
-        side.put(2, "Last", payload: payload(2))
+        side.put(1, "Last", payload: Self.value(1))
+        side.put(2, "Last", payload: Self.value(2))
         // Other processes have accepted more events than have room.
         for number in UInt64(10)...29 { side.put(number, isAccepted: true) }
-        guard case .accepted = side.put(3, "Last", payload: payload(1)) else { return #expect(Bool(false)) }
+        guard case .accepted = side.put(3, "Last", payload: Self.value(1)) else { return #expect(Bool(false)) }
         #expect(side.evicted == [1])
-        #expect(side.put(4, "Last", payload: payload(2, 2_000)) == .dropped)
-        #expect(side.put(5, "Last", payload: payload(3)) == .dropped)
+        #expect(side.put(4, "Last", payload: Self.value(2, 2_000)) == .dropped)
+        #expect(side.put(5, "Last", payload: Self.value(3)) == .dropped)
         #expect(side.evicted == [1, 4, 5])
         #expect(side.books.accepted == side.books.others)
         side.establish(windowEvents: 64)
@@ -280,14 +282,10 @@ struct SendStateTests {
 
     @Test("a larger value replaces the older one, and drops others for the rest of its room; alone it needs none")
     func largerLatest() {
-        func payload(_ key: UInt8, _ bytes: Int) -> [UInt8] {
-            [0xA2, 0x61, 0x6B, key, 0x61, 0x7A, 0x59, UInt8(bytes >> 8), UInt8(bytes & 0xFF)]
-                + [UInt8](repeating: 0, count: bytes)
-        }
         let side = SendingSide(Self.policies, windowEvents: nil)
         // As many as have room; the third is replaced, and the first two make room for the larger value.
-        for key in UInt8(1)...16 { side.put(UInt64(key), "Last", payload: payload(key, 0)) }
-        guard case .accepted = side.put(17, "Last", payload: payload(3, 600)) else {
+        for key in UInt8(1)...16 { side.put(UInt64(key), "Last", payload: Self.value(key)) }
+        guard case .accepted = side.put(17, "Last", payload: Self.value(3, 600)) else {
             Issue.record("the larger value was not taken")
             return
         }
@@ -296,13 +294,13 @@ struct SendStateTests {
 
         let alone = SendingSide(Self.policies, windowEvents: nil, frameBytes: 1 << 20)
         for (number, bytes) in [(1, 5_000), (2, 5_100), (3, 5_200)] {
-            guard case .accepted = alone.put(UInt64(number), "Last", payload: payload(1, bytes)) else {
+            guard case .accepted = alone.put(UInt64(number), "Last", payload: Self.value(1, bytes)) else {
                 Issue.record("\(number) was not taken")
                 return
             }
         }
         #expect(alone.evicted == [1, 2])
-        #expect(alone.put(4, "Last", payload: payload(2, 5_000)) == .dropped)
+        #expect(alone.put(4, "Last", payload: Self.value(2, 5_000)) == .dropped)
     }
 
     @Test("what is missing is said before what comes after it, where every event waits for room")
