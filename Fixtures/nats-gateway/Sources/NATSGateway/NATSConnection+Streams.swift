@@ -95,7 +95,7 @@ extension NATSConnection {
         var info: UnsafeMutablePointer<jsStreamInfo>?
         var code = jsErrCode(rawValue: 0)
         try NATSError.check(js_GetStreamInfo(&info, jetStream, node.stream, nil, &code), code)
-        return StreamInfo(taking: info)
+        return try StreamInfo(taking: info)
     }
 
     private func makeStream(of node: Node, _ limits: StreamLimits) throws(NATSError) -> StreamInfo {
@@ -116,7 +116,7 @@ extension NATSConnection {
                 return js_AddStream(&info, jetStream, &configuration, nil, &code)
             }
             try NATSError.check(status, code)
-            return StreamInfo(taking: info)
+            return try StreamInfo(taking: info)
         }
     }
 
@@ -209,11 +209,17 @@ private struct StreamInfo {
     let last: UInt64
 
     /// Reads and releases the client's description.
-    init(taking info: UnsafeMutablePointer<jsStreamInfo>?) {
+    ///
+    /// - Throws: If the broker is still making the stream. `addStreamWithAssignment` of nats-server lists a stream
+    ///   before it sets the stream's time. Until then a description has Go's zero time, for which the client has 0.
+    init(taking info: UnsafeMutablePointer<jsStreamInfo>?) throws(NATSError) {
+        defer { jsStreamInfo_Destroy(info) }
         created = info?.pointee.Created ?? 0
+        guard created != 0 else {
+            throw NATSError(status: NATS_NOT_FOUND, code: 0, description: "the broker is still making the stream")
+        }
         first = NATSConnection.count(info?.pointee.State.FirstSeq ?? 0)
         last = NATSConnection.count(info?.pointee.State.LastSeq ?? 0)
-        jsStreamInfo_Destroy(info)
     }
 
     var tail: Tail { Tail(created: created, sequence: last) }

@@ -10,6 +10,8 @@ final class BrokerRelay: Sendable {
         case hostile(first: [UInt8], second: [UInt8])
         /// Passes bytes on until the client has sent these, then cuts the connection before the broker gets them.
         case cutting(before: [UInt8])
+        /// Passes on what the client says, and what the function makes of the bytes that the broker sends at once.
+        case changing(answers: @Sendable ([UInt8]) -> [UInt8])
         /// Says nothing until the client hangs up.
         case silent
     }
@@ -63,18 +65,20 @@ final class BrokerRelay: Sendable {
         case .silent:
             while receive(from: client, most: 4_096) != nil {}
             close(client)
-        case .cutting(let end): pass(client, broker, 1 << 16, cutAfter: nil, cutBefore: end, cuts)
-        case .passing(let piece, let limit): pass(client, broker, piece, cutAfter: limit, cutBefore: nil, cuts)
+        case .cutting(let end): pass(client, broker, cuts, cutBefore: end)
+        case .changing(let change): pass(client, broker, cuts, changed: change)
+        case .passing(let piece, let limit): pass(client, broker, cuts, piece: piece, cutAfter: limit)
         }
     }
 
     private static func pass(
         _ client: Int32,
         _ broker: Int,
-        _ piece: Int,
-        cutAfter limit: Int?,
-        cutBefore end: [UInt8]?,
-        _ cuts: Changing<Int>
+        _ cuts: Changing<Int>,
+        piece: Int = 1 << 16,
+        cutAfter limit: Int? = nil,
+        cutBefore end: [UInt8]? = nil,
+        changed change: @escaping @Sendable ([UInt8]) -> [UInt8] = { $0 }
     ) {
         let server = socket()
         var address = address(broker)
@@ -89,7 +93,7 @@ final class BrokerRelay: Sendable {
                     var rest = limit ?? .max
                     while rest > 0, let bytes = receive(from: from, most: min(piece, rest)) {
                         if let end, from == client, bytes.contains(end) { break }
-                        guard send(bytes, to: to) else { break }
+                        guard send(from == server ? change(bytes) : bytes, to: to) else { break }
                         rest -= bytes.count
                     }
                     if rest == 0 { cuts.change { $0 += 1 } }

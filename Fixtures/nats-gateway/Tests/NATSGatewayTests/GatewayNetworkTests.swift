@@ -1,4 +1,5 @@
 import Dispatch
+import Foundation
 import LocalBroker
 import Testing
 
@@ -104,6 +105,40 @@ struct GatewayNetworkTests {
         #expect(second.sentences == ["waits for the end of the gateway before this one"])
         first = nil
         await second.wait { $0.acknowledged == ["event-2"] }
+    }
+
+    @Test func streamThatTheBrokerIsStillMakingIsLookedAtAgain() async throws {
+        let broker = try Broker()
+        try broker.start()
+        let other = try node("berlin")
+        let berlin = try NodeUnderTest("berlin", broker) { $0.exports = ["Counted"] }
+        berlin.export("event-1")
+        await berlin.wait { $0.acknowledged == ["event-1"] }
+        // The first answer about the stream is as nats-server gives it before the stream has its time.
+        let isChanged = Changing(false)
+        let relay = try BrokerRelay(to: broker) { _ in
+            .changing { answer in
+                let text = String(decoding: answer, as: UTF8.self)
+                guard !isChanged.value, text.contains("stream_info_response"),
+                    let time = text.firstMatch(of: #/"created":("[^"]*")/#)?.output.1
+                else { return answer }
+                isChanged.change { $0 = true }
+                let zero = #""0001-01-01T00:00:00Z""#.padding(toLength: time.count, withPad: " ", startingAt: 0)
+                return Array(text.replacingOccurrences(of: time, with: zero).utf8)
+            }
+        }
+        let paris = try NodeUnderTest("paris", broker) {
+            $0.imports = [other: ["Counted"]]
+            $0.url = relay.url
+        }
+        await paris.wait { $0.arrivals == ["event-1"] }
+        #expect(isChanged.value)
+        broker.kill()
+        try broker.start()
+        berlin.export("event-2")
+        await paris.wait { $0.arrivals.last == "event-2" }
+        #expect(paris.arrivals == ["event-1", "event-2"])
+        #expect(paris.sentences.filter { $0.contains("another one") }.isEmpty)
     }
 
     @Test func singleEventIsSentAsARequest() async throws {
