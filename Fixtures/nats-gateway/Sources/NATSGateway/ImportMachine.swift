@@ -119,6 +119,8 @@ struct ImportMachine<Event: Sendable>: Machine {
     private var items: ArraySlice<Item> = []
     /// The last messages that came, in order, without those that have no identity.
     private var remembered: [Message] = []
+    /// The identities of messages that came, and that the stream then lost: their writer may send them again.
+    private var lost: Set<String> = []
     /// Messages up to this place may have been given to the host before.
     private var repeatedUpTo: UInt64 = 0
     private var trouble: String?
@@ -186,7 +188,7 @@ struct ImportMachine<Event: Sendable>: Machine {
         if let created, created != look.created {
             actions.append(.report("the stream is another one than before: it is read from its beginning"))
             place = 0
-            remembered = []
+            loseRemembered(from: 0)
         } else if created == nil {
             place = look.floor
             if let known, known.created == look.created { place = known.sequence }
@@ -238,9 +240,17 @@ struct ImportMachine<Event: Sendable>: Machine {
             : "went back and has grown again up to message \(look.last)"
         if count == 0 { repeatedUpTo = max(repeatedUpTo, place) }
         place = count > 0 ? remembered[count - 1].sequence : 0
-        remembered.removeSubrange(count...)
+        loseRemembered(from: count)
         actions.append(.report("the stream \(what): it is read from message \(max(place + 1, look.first)) on"))
         make(look)
+    }
+
+    /// The stream has lost the remembered messages from this index on.
+    private mutating func loseRemembered(from index: Int) {
+        // A stream that is lost again and again must not fill the memory.
+        if lost.count > 2 * Self.rememberedMessages { lost = [] }
+        lost.formUnion(remembered[index...].map(\.identity))
+        remembered.removeSubrange(index...)
     }
 
     private mutating func make(_ look: ImportLook) {
@@ -302,7 +312,7 @@ struct ImportMachine<Event: Sendable>: Machine {
         switch content {
         case .event(let event):
             item.isSettled = false
-            let mayBeRepeat = place.sequence <= repeatedUpTo
+            let mayBeRepeat = place.sequence <= repeatedUpTo || lost.contains(identity)
             actions.append(.publish(event, sequence: place.sequence, mayBeRepeat: mayBeRepeat))
         case .unwanted: break
         case .undecodable(let reason): item.refusal = reason

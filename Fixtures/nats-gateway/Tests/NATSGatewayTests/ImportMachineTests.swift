@@ -48,15 +48,17 @@ import Testing
             _ sequence: UInt64,
             delivery: UInt64,
             consumer: UInt64? = nil,
+            identity: String? = nil,
             _ content: ImportMachine<String>.Content? = nil
         ) {
+            let identity = identity ?? "e\(sequence)"
             let name = paris.consumer(consumer ?? made.last?.number ?? 0)
             let reply = "$JS.ACK.S.\(name).1.\(sequence).\(delivery).0.0"
             guard let place = ConsumerPlace(reply: reply) else {
                 Issue.record("\(reply) is no place")
                 return
             }
-            handle(.arrived(place, reply: "\(sequence)", identity: "e\(sequence)", content ?? .event("e\(sequence)")))
+            handle(.arrived(place, reply: "\(sequence)", identity: identity, content ?? .event(identity)))
         }
 
         mutating func settle(_ sequences: UInt64...) {
@@ -223,10 +225,21 @@ import Testing
         #expect(
             trial.said == ["the stream went back and has grown again up to message 80: it is read from message 4 on"]
         )
-        // The events that are read again are new ones, so they are no repeats.
+        // A new event is no repeat; one that the stream has lost may have been sent again.
         trial.handle(.consumerMade)
-        trial.arrive(4, delivery: 1)
+        trial.arrive(4, delivery: 1, identity: "new")
         #expect(trial.published.last == 4 && trial.repeats.isEmpty)
+        trial.arrive(5, delivery: 2, identity: "e4")
+        #expect(trial.repeats == [5])
+    }
+
+    @Test func eventOfALostStreamThatIsSentAgainMayBeARepeat() throws {
+        var trial = try fiveRead(ImportLook(created: 2, first: 1, last: 2))
+        trial.handle(.consumerMade)
+        trial.arrive(1, delivery: 1, identity: "new")
+        trial.arrive(2, delivery: 2, identity: "e5")
+        #expect(trial.published.suffix(2) == [1, 2])
+        #expect(trial.repeats == [2])
     }
 
     @Test func streamWithoutAnyOfTheMessagesIsReadFromItsBeginning() throws {
