@@ -2,6 +2,8 @@
 struct LineAssembler {
     private let maximumLength: Int
     private var pending: [UInt8] = []
+    /// Whether a carriage return has come, and the byte behind it has not: before a newline it is no part of the line.
+    private var holdsReturn = false
 
     init(maximumLength: Int) {
         // A piece of a long line must have room for a whole character: a cut between characters would otherwise make no
@@ -11,9 +13,10 @@ struct LineAssembler {
 
     mutating func add(_ bytes: UnsafeRawBufferPointer, _ emit: (LinePipe.Line) -> Void) {
         var rest = bytes[...]
+        if let next = rest.first, next != UInt8(ascii: "\n") { appendHeldReturn(emit) }
         while let newline = rest.firstIndex(of: UInt8(ascii: "\n")) {
             append(rest[..<newline], emit)
-            if pending.last == UInt8(ascii: "\r") { pending.removeLast() }
+            holdsReturn = false
             hand(over: pending.count, isContinued: false, emit)
             rest = rest[(newline + 1)...]
         }
@@ -22,10 +25,24 @@ struct LineAssembler {
 
     /// Hands over the bytes that still wait for a newline, if there are any.
     mutating func flush(_ emit: (LinePipe.Line) -> Void) {
+        appendHeldReturn(emit)
         if !pending.isEmpty { hand(over: pending.count, isContinued: false, emit) }
     }
 
+    private mutating func appendHeldReturn(_ emit: (LinePipe.Line) -> Void) {
+        guard holdsReturn else { return }
+        holdsReturn = false
+        withUnsafeBytes(of: UInt8(ascii: "\r")) { keep($0[...], emit) }
+    }
+
+    /// Keeps all but a carriage return at the end, which is held.
     private mutating func append(_ bytes: Slice<UnsafeRawBufferPointer>, _ emit: (LinePipe.Line) -> Void) {
+        guard let last = bytes.last else { return }
+        holdsReturn = last == UInt8(ascii: "\r")
+        keep(holdsReturn ? bytes.dropLast() : bytes, emit)
+    }
+
+    private mutating func keep(_ bytes: Slice<UnsafeRawBufferPointer>, _ emit: (LinePipe.Line) -> Void) {
         var rest = bytes
         while pending.count + rest.count > maximumLength {
             let room = maximumLength - pending.count

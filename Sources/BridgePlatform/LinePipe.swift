@@ -55,8 +55,8 @@ package final class LinePipe: @unchecked Sendable {
 
     /// Reads from `readingEnd` until all writers have closed their ends or `finish()` is called, then calls `onEnd`.
     ///
-    /// If `cancel()` or the poller's end comes first, `onEnd` is not called. Both closures are called on the poller's
-    /// thread. The capture lives until its end, or the poller's, even if the caller does not keep it.
+    /// If the poller's end comes first, `onEnd` is not called. Both closures are called on the poller's thread. The
+    /// capture lives until its end, or the poller's, even if the caller does not keep it.
     package static func capture(
         _ readingEnd: consuming FileDescriptor,
         on poller: Poller,
@@ -108,22 +108,6 @@ package final class LinePipe: @unchecked Sendable {
         return count < 0 ? limits.bytesPerRound : Int(count)
     }
 
-    /// Stops reading, and waits as `Poller.Registration.cancel()` does.
-    ///
-    /// Then neither closure is called any more, with two exceptions. If `onLine` itself calls this, it still gets the
-    /// lines that were read before. And if the end of the capture, a `finish()` or another `cancel()` is under way,
-    /// this call does not wait for it: until it is over, the closures may still be called.
-    package func cancel() {
-        takeEnd().registration?.cancel()
-    }
-
-    private func takeEnd() -> (isFirst: Bool, registration: Poller.Registration?) {
-        lock.withLock {
-            defer { hasEnded = true }
-            return (!hasEnded, registration.take())
-        }
-    }
-
     private func begin(_ registration: Poller.Registration) {
         let isLate = lock.withLock {
             if !hasEnded { self.registration = registration }
@@ -149,7 +133,10 @@ package final class LinePipe: @unchecked Sendable {
     }
 
     private func end() {
-        let (isFirst, registration) = takeEnd()
+        let (isFirst, registration) = lock.withLock {
+            defer { hasEnded = true }
+            return (!hasEnded, self.registration.take())
+        }
         guard isFirst else { return }
         registration?.cancel()
         assembler.flush(onLine)

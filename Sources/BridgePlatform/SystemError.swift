@@ -76,12 +76,16 @@ package struct SystemError: Error, Equatable, Sendable, CustomStringConvertible 
 
 /// Returns when a descriptor is ready for one of these events, or at its end; the call that follows says which.
 ///
-/// - Parameter limit: how many milliseconds this waits, counted anew after each signal; -1 for ever.
+/// - Parameter limit: how many milliseconds this waits at most, however many signals come; -1 for ever.
 /// - Returns: False if the time was over first.
 @discardableResult
 func waitUntilReady(_ descriptor: CInt, for events: CInt, milliseconds limit: CInt = -1) -> Bool {
     var entry = pollfd(fd: descriptor, events: Int16(events), revents: 0)
-    return retryingInterrupted { poll(&entry, 1, limit) } != 0
+    let start = MonotonicClock.now()
+    return retryingInterrupted {
+        let passed = CInt(clamping: (MonotonicClock.now() - start) / 1_000_000)
+        return poll(&entry, 1, limit < 0 ? limit : max(0, limit - passed))
+    } != 0
 }
 
 /// Makes a call again for as long as it returns -1 because a signal interrupted it.

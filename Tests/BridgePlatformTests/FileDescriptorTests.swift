@@ -1,11 +1,18 @@
-import BridgePlatform
 import Testing
+
+@testable import BridgePlatform
 
 #if canImport(Glibc)
 import Glibc
 #else
 import Darwin
 #endif
+
+/// A thread's number, which is a pointer on some systems.
+private struct ThreadNumber: @unchecked Sendable {
+    // Sendable: it never changes.
+    let value = pthread_self()
+}
 
 extension PlatformTests {
     @Suite("A descriptor has one owner and is closed once")
@@ -89,6 +96,39 @@ extension PlatformTests {
             #expect(open == Array(Set(open)).sorted())
             pipe.writing.close()
             #expect(try CurrentProcess.openDescriptorCount() > 0)
+        }
+
+        @Test("A wait with a limit ends in time, although signals interrupt it again and again")
+        func waitWithInterruptions() async {
+            await #expect(processExitsWith: .success) {
+                // Without SA_RESTART.
+                var action = sigaction()
+                let handler: @convention(c) (CInt) -> Void = { _ in }
+                #if canImport(Glibc)
+                action.__sigaction_handler.sa_handler = handler
+                #else
+                action.__sigaction_u.__sa_handler = handler
+                #endif
+                #expect(sigaction(SIGUSR2, &action, nil) == 0)
+                // The threads of Dispatch have signals blocked.
+                var signals = sigset_t()
+                sigemptyset(&signals)
+                sigaddset(&signals, SIGUSR2)
+                #expect(pthread_sigmask(SIG_UNBLOCK, &signals, nil) == 0)
+                let pipe = try FileDescriptor.pipe()
+                let (waiter, waits, sent) = (ThreadNumber(), Mailbox<Bool>(), Mailbox<Int>())
+                let sender = try PlatformThread.startJoinable(name: "signals") {
+                    for number in 1...500 where waits.contents.isEmpty {
+                        pthread_kill(waiter.value, SIGUSR2)
+                        sent.put(number)
+                        usleep(10_000)
+                    }
+                }
+                #expect(!waitUntilReady(pipe.reading.rawValue, for: POLLIN, milliseconds: 100))
+                waits.put(true)
+                sender.join()
+                #expect(sent.contents.count < 500)
+            }
         }
 
         @Test

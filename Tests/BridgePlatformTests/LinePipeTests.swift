@@ -37,6 +37,9 @@ struct LineAssemblerTests {
             ("\n\n", [line(""), line("")]),
             ("a\r\nb\rc\n", [line("a"), line("b\rc")]),
             ("12345678\n", [line("12345678")]),
+            ("12345678\r\n", [line("12345678")]),
+            ("12345678\r\r\n", [line("12345678", isContinued: true), line("\r")]),
+            ("a\r", [line("a\r")]),
             ("123456789\n", [line("12345678", isContinued: true), line("9")]),
             ("1234567ü9\n", [line("1234567", isContinued: true), line("ü9")]),
             ("123456ü9\n", [line("123456ü", isContinued: true), line("9")]),
@@ -88,7 +91,7 @@ extension PlatformTests {
                     let child = try ChildProcess.spawn(request)
                     pipe.writing.close()
                     let (lines, ends) = (Mailbox<LinePipe.Line>(), Mailbox<Bool>())
-                    let capture = try LinePipe.capture(pipe.reading, on: poller) {
+                    _ = try LinePipe.capture(pipe.reading, on: poller) {
                         lines.put($0)
                     } onEnd: {
                         ends.put(poller.isCurrent)
@@ -96,7 +99,7 @@ extension PlatformTests {
                     try body(lines, ends, child, poller)
                     try child.signal(SIGKILL)
                     _ = child.waitForExit()
-                    capture.cancel()
+                    try ends.wait()
                 }
             }
         }
@@ -144,16 +147,18 @@ extension PlatformTests {
                         request.standardOutput = .descriptor(pipe.writing.rawValue)
                         let child = try ChildProcess.spawn(request)
                         pipe.writing.close()
-                        let (flooding, timers) = (Mailbox<Bool>(), Mailbox<Int>())
-                        let capture = try LinePipe.capture(pipe.reading, on: poller) { _ in
+                        let (flooding, timers, ends) = (Mailbox<Bool>(), Mailbox<Int>(), Mailbox<Bool>())
+                        _ = try LinePipe.capture(pipe.reading, on: poller) { _ in
                             if flooding.contents.isEmpty { flooding.put(true) }
+                        } onEnd: {
+                            ends.put(true)
                         }
                         try flooding.wait()
                         for number in 0..<5 { poller.schedule(after: 1_000_000) { timers.put(number) } }
                         #expect(try timers.wait(for: 5) == [0, 1, 2, 3, 4])
-                        capture.cancel()
                         try child.signal(SIGKILL)
                         _ = child.waitForExit()
+                        try ends.wait()
                     }
                 }
             }
