@@ -49,12 +49,6 @@ extension Link {
         }
     }
 
-    /// Acknowledges what is handled, without waiting for a batch that leaves anyway.
-    package func acknowledgeNow() {
-        lock.withLock { receiving.acknowledgementIsDue() }
-        pump()
-    }
-
     // MARK: - What the peer says of this side's events
 
     func acknowledged(

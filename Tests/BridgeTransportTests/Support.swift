@@ -1,9 +1,10 @@
 import BridgePlatform
 import BridgeProtocol
-import BridgeTransport
 import DomainEvents
 import Locks
 import TestSupport
+
+@testable import BridgeTransport
 
 /// The connections between the two ends of a link.
 enum Carrier: CaseIterable, Sendable {
@@ -32,6 +33,14 @@ enum Carrier: CaseIterable, Sendable {
             UnixStream(first, memory: memory, shelf: shelf, poller: poller),
             UnixStream(second, memory: memory, shelf: shelf, poller: poller)
         )
+    }
+}
+
+extension Link {
+    /// Acknowledges what is handled, without waiting for a batch that leaves anyway.
+    func acknowledgeNow() {
+        lock.withLock { receiving.acknowledgementIsDue() }
+        pump()
     }
 }
 
