@@ -64,8 +64,7 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
     package func link(_ link: Link, received run: inout EventRun) throws -> EventDisposition {
         if peer.role == .host {
             if !run.isOfPeer { try checkImport(run) }
-            guard mayPublish(run.name) else {
-                let name = router.name(of: run.name) ?? ""
+            if let name = forbidden(run.name) {
                 return forbidden(run, over: link, "worker \"\(peer.peerName)\" may not publish \(name)")
             }
         }
@@ -106,7 +105,7 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
                 }
             }
             // A subscriber does not miss an event that the peer may not publish.
-            guard mayPublish(gap.name) else { return }
+            guard forbidden(gap.name) == nil else { return }
         }
         try router.gapReceived(gap, from: peer, over: link)
     }
@@ -166,10 +165,10 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
         }
     }
 
-    /// Whether the peer may publish events of this name.
-    private func mayPublish(_ name: WireName) -> Bool {
-        guard let publishable else { return true }
-        return router.name(of: name).map { publishable.contains(EventName($0)) } ?? false
+    /// The name as text if the peer may not publish events of it; nil also for a number that was not given out.
+    private func forbidden(_ name: WireName) -> String? {
+        guard let publishable, let text = router.name(of: name) else { return nil }
+        return publishable.contains(EventName(text)) ? nil : text
     }
 
     private func forbidden(_ run: borrowing EventRun, over link: Link, _ text: String) -> EventDisposition {

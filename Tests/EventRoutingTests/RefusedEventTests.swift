@@ -72,6 +72,18 @@ struct RefusedEventTests {
         subscription.cancel()
     }
 
+    @Test("whose number this side did not give out ends the link, also if the peer may publish certain names only")
+    func unknownNumber() throws {
+        let bench = try RoutingBench(keepsLetters: true)
+        let peer = bench.peer("canvas")
+        for publishable in [nil, EventName.set(["Else"])] {
+            #expect(throws: LinkViolation("event 1 has name number 99, which this side did not give out")) {
+                try bench.receive(1, .number(99), payload: [0xA0], from: peer, publishable: publishable)
+            }
+        }
+        bench.router.stop()
+    }
+
     @Test(
         "becomes a dead letter when the call of a publisher here ends with another error, and none if it ends with this",
         arguments: [false, true]
