@@ -30,6 +30,10 @@ public struct ChildSpecification: Hashable, Sendable {
     /// Whether the child's end may stop all its siblings; `AutomaticShutdown` says which ends do.
     public var isSignificant: Bool
 
+    /// Whether the restart strategy leaves the child out: it fails and restarts as with `RestartStrategy.oneForOne`,
+    /// and stays while its siblings restart or are given up.
+    package var standsAlone = false
+
     /// The rule for a child that runs only while it has something to do; nil if the child runs all the time.
     public var onDemand: OnDemand?
 

@@ -48,7 +48,7 @@ extension SupervisorStateMachine {
             giveUp(index, why)
         } else if blame == .child, !allowsRestart(of: index) {
             giveUp(index, "\(intensity); last: \(reason)")
-        } else if strategy == .oneForOne {
+        } else if restartsAlone(index) {
             let delay = backoffDelay(of: index)
             if delay == .zero {
                 comeBack(index)
@@ -62,16 +62,27 @@ extension SupervisorStateMachine {
 
     private mutating func allowsRestart(of index: Int) -> Bool {
         let start = children[index].readySince == nil ? now - children[index].time.launchedAt : .zero
-        return strategy == .oneForOne
+        return restartsAlone(index)
             ? children[index].window.allowsRestart(afterFailureAt: now, ofStartThatTook: start, under: intensity)
             : sharedWindow.allowsRestart(afterFailureAt: now, ofStartThatTook: start, under: intensity)
     }
 
+    private func restartsAlone(_ index: Int) -> Bool {
+        strategy == .oneForOne || children[index].specification.standsAlone
+    }
+
     // MARK: Groups
+
+    /// The children that restart, or are given up, along with one, and that one itself.
+    private func restartSet(of index: Int) -> [Int] {
+        if restartsAlone(index) { return [index] }
+        return strategy.restartSet(of: index, count: children.count)
+            .filter { !children[$0].specification.standsAlone }
+    }
 
     /// Takes every child that restarts along with `culprit` into the group, and begins the group's restart anew.
     private mutating func restartGroup(of culprit: Int) {
-        for index in strategy.restartSet(of: culprit, count: children.count) {
+        for index in restartSet(of: culprit) {
             if index == culprit || children[index].isToBeStarted {
                 children[index].phase = .waiting
             } else if children[index].isLive, [.run, .restart, .handOver].contains(children[index].intent) {
@@ -116,13 +127,13 @@ extension SupervisorStateMachine {
     mutating func restart(_ index: Int) {
         children[index].failures = 0
         children[index].window.clear()
-        sharedWindow.clear()
+        if !restartsAlone(index) { sharedWindow.clear() }
         children[index].isWanted = true
         switch children[index].phase {
         case .notStarted, .dormant, .stopped: queueAnew(index)
         case .gaveUp:
             // Children that were given up together come back together.
-            for sibling in strategy.restartSet(of: index, count: children.count) where !children[sibling].isRemoved {
+            for sibling in restartSet(of: index) where !children[sibling].isRemoved {
                 if case .gaveUp = children[sibling].phase { queueAnew(sibling) }
             }
         case .backingOff:
@@ -149,7 +160,7 @@ extension SupervisorStateMachine {
         if children[culprit].isAwaited { failStartup(culprit, reason) }
         giveUpAlone(culprit, reason)
         let name = children[culprit].specification.name
-        for index in strategy.restartSet(of: culprit, count: children.count) where index != culprit {
+        for index in restartSet(of: culprit) where index != culprit {
             let child = children[index]
             if child.isToBeStarted || (child.isLive && child.intent != .stop && !child.isBeingGivenUp) {
                 giveUpAlone(index, "its sibling \"\(name)\" was given up: \(reason)")

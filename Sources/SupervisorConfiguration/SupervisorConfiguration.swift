@@ -134,6 +134,8 @@ extension SupervisorConfiguration {
         package var restart = Restart.permanent
         /// Whether the worker's end may end all workers.
         package var isSignificant = false
+        /// Whether the strategy leaves the worker out; no file can say so.
+        package var standsAlone = false
         /// How long an on-demand worker may have nothing to do before it is stopped; nil if it is not on demand.
         package var idleTime: Duration?
         package var backoff = Backoff()

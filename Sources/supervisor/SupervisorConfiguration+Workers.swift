@@ -45,20 +45,7 @@ extension SupervisorConfiguration {
 extension SupervisorConfiguration.Worker {
     var specification: WorkerSpecification {
         WorkerSpecification(
-            child: ChildSpecification(
-                name,
-                executable: .path(executable),
-                arguments: arguments,
-                environment: environment,
-                workingDirectory: directory,
-                restart: restart.type,
-                isSignificant: isSignificant,
-                onDemand: idleTime.map { OnDemand(idleTime: $0) },
-                backoff: .exponential(from: backoff.initial, to: backoff.maximum),
-                handshakeTimeout: handshake,
-                heartbeat: Heartbeat(every: heartbeat.every, tolerance: heartbeat.tolerance),
-                shutdown: .draining(grace: shutdown.grace)
-            ),
+            child: child,
             subscribes: subscribes,
             publishes: publishes,
             mayImport: mayImport,
@@ -67,6 +54,25 @@ extension SupervisorConfiguration.Worker {
             box: box.map(WorkerBox.init),
             allowsControl: allowsControl
         )
+    }
+
+    private var child: ChildSpecification {
+        var child = ChildSpecification(
+            name,
+            executable: .path(executable),
+            arguments: arguments,
+            environment: environment,
+            workingDirectory: directory,
+            restart: restart.type,
+            isSignificant: isSignificant,
+            onDemand: idleTime.map { OnDemand(idleTime: $0) },
+            backoff: .exponential(from: backoff.initial, to: backoff.maximum),
+            handshakeTimeout: handshake,
+            heartbeat: Heartbeat(every: heartbeat.every, tolerance: heartbeat.tolerance),
+            shutdown: .draining(grace: shutdown.grace)
+        )
+        child.standsAlone = standsAlone
+        return child
     }
 
     /// The worker's limits; the outbox's hard limit is the library's default, but not less than the configured outbox.

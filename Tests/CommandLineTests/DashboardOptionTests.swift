@@ -95,12 +95,12 @@ struct DashboardOptionTests {
         #expect(try await supervisor.result().status == .exited(code: 0), "\(supervisor.lines)")
     }
 
-    @Test("is given up after repeated ends as any worker is; the others go on, and it can be started again")
+    @Test("restarts and is given up alone, whatever the strategy; the others go on, and it can be started again")
     func givenUp() async throws {
         let workspace = try Workspace()
         // The second end is one too many, however long the starts take.
-        let bridge = Workspace.bridge().dropFirst()
-        try workspace.write("bridge.json5", "{ intensity: { restarts: 1, within: \"1h\" }, \(bridge)")
+        let rules = #"strategy: "one-for-all", intensity: { restarts: 1, within: "1h" }"#
+        try workspace.write("bridge.json5", "{ \(rules), \(Workspace.bridge().dropFirst())")
         let supervisor = workspace.start("run", "bridge.json5", "--dashboard", "0")
         var ready = ""
         for _ in 1...2 {

@@ -52,7 +52,7 @@ import Darwin
     }
 
     private static func randomChild(_ name: String, using random: inout SplitMix64) -> ChildSpecification {
-        child(
+        var child = child(
             name,
             restart: RestartType.allCases.randomElement(using: &random) ?? .permanent,
             isSignificant: Int.random(in: 0..<4, using: &random) == 0,
@@ -63,6 +63,8 @@ import Darwin
             ),
             shutdown: [.draining(), .killing, .draining(grace: .zero)].randomElement(using: &random) ?? .killing
         )
+        child.standsAlone = Int.random(in: 0..<4, using: &random) == 0
+        return child
     }
 
     private static func randomInput(_ simulation: Simulation, using random: inout SplitMix64) -> SupervisorInput {

@@ -130,6 +130,38 @@ import Testing
         #expect(simulation.breaches.isEmpty)
     }
 
+    @Test(arguments: RestartStrategy.allCases)
+    func childThatStandsAloneFailsAloneAndStays(_ strategy: RestartStrategy) {
+        var children = Self.names.map { child($0) }
+        children[3].standsAlone = true
+        let intensity = RestartIntensity(restarts: 1, within: .seconds(10))
+        let simulation = Simulation(children, strategy: strategy, intensity: intensity)
+        simulation.startAll()
+        var before = simulation.log.count
+        simulation.exit(3, segmentationFault)
+        #expect(simulation.deeds(since: before).isEmpty)
+        simulation.fireNext()
+        #expect(simulation.deeds(since: before) == ["spawn d 2"])
+        simulation.allComeUp()
+        // Its failure is none of the group's.
+        before = simulation.log.count
+        simulation.exit(0, segmentationFault)
+        letDrain(simulation)
+        #expect(simulation.state(3) == .ready)
+        simulation.fireNext()
+        simulation.allComeUp()
+        #expect(simulation.status.allSatisfy { $0.state == .ready })
+        // It is given up alone, and stays while others are given up.
+        simulation.exit(3, segmentationFault)
+        #expect(simulation.status.map { $0.state == .ready } == [true, true, true, false])
+        simulation.give(.restartRequested(index: 3))
+        simulation.allComeUp()
+        simulation.exit(0, segmentationFault)
+        letDrain(simulation)
+        #expect(simulation.state(0).isAtRest && simulation.state(3) == .ready)
+        #expect(simulation.breaches.isEmpty)
+    }
+
     @Test func childStoppedOnRequestIsLeftOutOfTheGroup() {
         let simulation = running(.oneForAll)
         simulation.exit(0)

@@ -5,7 +5,8 @@ import SupervisorConfiguration
 /// The worker that `supervisor run --dashboard` adds to the configured workers: a live page of the run.
 ///
 /// An event that the dashboard misses does not count as unhandled, and a running dashboard does not keep the run alive.
-/// Otherwise the dashboard counts like any other worker, for example for the exit status if it is given up.
+/// The restart strategy leaves the dashboard out. Otherwise the dashboard counts like any other worker, for example for
+/// the exit status if it is given up.
 struct Dashboard: Sendable {
     static let name = "dashboard"
 
@@ -67,11 +68,11 @@ struct Dashboard: Sendable {
     /// The configuration with this worker after its own workers.
     func added(to configuration: SupervisorConfiguration) -> SupervisorConfiguration {
         var configuration = configuration
-        configuration.workers.append(worker(of: configuration.strategy))
+        configuration.workers.append(worker)
         return configuration
     }
 
-    private func worker(of strategy: SupervisorConfiguration.Strategy) -> SupervisorConfiguration.Worker {
+    private var worker: SupervisorConfiguration.Worker {
         var worker = SupervisorConfiguration.Worker(Self.name, running: executable)
         worker.arguments = ["--port", "\(port)", "--control", control]
         worker.allowsControl = true
@@ -81,8 +82,8 @@ struct Dashboard: Sendable {
         worker.limits.overflow = ["*": .dropOldest]
         // On a busy machine, the page may take long to start.
         worker.handshake = .seconds(60)
-        // With another restart type, a crash of the dashboard would restart all other workers.
-        if strategy == .oneForAll { worker.restart = .temporary }
+        // The page's failures are no reason to restart what it shows.
+        worker.standsAlone = true
         return worker
     }
 }
