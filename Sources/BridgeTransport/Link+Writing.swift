@@ -202,7 +202,7 @@ extension Link {
         times.lastWriteEnded.store(now, ordering: .relaxed)
         let mustWakePoller = isHandedOver && writer.handedOver(at: now)
         if !isHandedOver { writer.writeEnded(at: now, isStalled: isStalled) }
-        // A goodbye that is handed over is composed, and not written.
+        // A goodbye that is handed over is composed, but not yet written.
         let hasSaidGoodbye = farewell.hasLeft && !isHandedOver
         let woken = takeWoken()
         let tellUnconfirmed = takeUnconfirmed()
@@ -262,8 +262,8 @@ extension Link {
         trace?.left(through: sending.outbox.lastComposed, at: MonotonicClock.now())
     }
 
-    /// Notes events that were settled by being written, for a peer that acknowledges nothing; ``takeUnconfirmed()`` has
-    /// to follow.
+    /// Notes in the trace the events that were settled by being written, for a peer that acknowledges nothing;
+    /// ``takeUnconfirmed()`` has to follow.
     ///
     /// With the lock held.
     ///

@@ -168,7 +168,7 @@ extension EventChannel {
 
     /// Publishes an event that only one forwarder gets, and besides it at most the publisher's own journal.
     ///
-    /// Such a journal has to make events safe at once. Most events for other processes are like this.
+    /// Most events for other processes are like this. The journal must be one that makes events safe at once.
     ///
     /// This counts no reference to the list of receivers: the thread's slot names the list during the call.
     ///

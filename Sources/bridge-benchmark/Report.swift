@@ -155,8 +155,8 @@ enum Report {
         line("W5-\(variant)", [("bytes", decimal(bytes)), ("ok", "true")])
     }
 
-    /// Prints the host's memory and, for each activity of the producer, the times of another worker's round trips while
-    /// one worker is stopped.
+    /// Prints what was measured while one worker was stopped: the host's memory and, for each activity of the producer,
+    /// another worker's round-trip times.
     static func stopped(_ work: StoppedWork.Outcome) {
         func microseconds(_ nanoseconds: UInt64) -> String { decimal(Double(nanoseconds) / 1_000) }
         let options = work.options

@@ -42,7 +42,7 @@ enum CodecWork {
         }
     }
 
-    /// Times `body` after a tenth of the count as a warm-up, then counts the allocations of a thousand further calls.
+    /// Warms up with `count / 10` calls, times `count` calls, then counts the allocations of a thousand more.
     private static func measure(_ work: String, _ peer: String, _ count: Int64, _ body: (Int64) throws -> Void) throws {
         for id in 0..<max(1, count / 10) { try body(id) }
         let begin = MonotonicClock.now()
