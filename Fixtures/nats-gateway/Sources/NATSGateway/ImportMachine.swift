@@ -109,6 +109,8 @@ struct ImportMachine<Event: Sendable>: Machine {
     private var state = State.disconnected
     /// When the stream of `place` was made; nil before the first look.
     private var created: Int64?
+    /// Another time of the stream, which a look has shown once, although the last message was at its place.
+    private var doubtfulTime: Int64?
     /// All messages up to this place are settled.
     private var place: UInt64 = 0
     /// The consumer of this process; 0 before the first.
@@ -121,6 +123,8 @@ struct ImportMachine<Event: Sendable>: Machine {
     private var remembered: [Message] = []
     /// The identities of messages that came, and that the stream then lost: their writer may send them again.
     private var lost: Set<String> = []
+    /// Those that were lost before `lost` was full.
+    private var lostEarlier: Set<String> = []
     /// Messages up to this place may have been given to the host before.
     private var repeatedUpTo: UInt64 = 0
     private var trouble: String?
@@ -185,8 +189,18 @@ struct ImportMachine<Event: Sendable>: Machine {
             actions.append(.end("another gateway of this node reads the stream"))
             return
         }
-        if let created, created != look.created {
+        if let created, created != look.created, hasLastMessage(look), doubtfulTime != look.created {
+            // While nats-server puts a stream back, it shows another time for a moment.
+            doubtfulTime = look.created
+            state = .pausing
+            actions.append(.startTimer(Self.pause))
+            return
+        }
+        doubtfulTime = nil
+        if let created, created != look.created, !hasLastMessage(look) {
             actions.append(.report("the stream is another one than before: it is read from its beginning"))
+            // Places say nothing of another stream, but it may still be the same one.
+            repeatedUpTo = hasLostLastMessage(look) ? 0 : max(repeatedUpTo, place)
             place = 0
             loseRemembered(from: 0)
         } else if created == nil {
@@ -206,6 +220,18 @@ struct ImportMachine<Event: Sendable>: Machine {
         // A message that was removed since cannot be compared, and cannot be read again either.
         if place <= look.last, look.identity == nil || look.identity == last.identity { return make(look) }
         search(Search(look: look, low: 0, high: remembered.count))
+    }
+
+    /// Whether the stream has the last message at its place, and so is the stream that was read.
+    private func hasLastMessage(_ look: ImportLook) -> Bool {
+        guard let last = remembered.last else { return false }
+        return look.identity == last.identity
+    }
+
+    /// Whether the stream ends before the last message, or has another one at its place.
+    private func hasLostLastMessage(_ look: ImportLook) -> Bool {
+        guard let last = remembered.last else { return false }
+        return look.last < last.sequence || look.identity.map { $0 != last.identity } ?? false
     }
 
     private mutating func search(_ search: Search) {
@@ -238,8 +264,16 @@ struct ImportMachine<Event: Sendable>: Machine {
             place > look.last
             ? "went back from message \(place) to \(look.last)"
             : "went back and has grown again up to message \(look.last)"
-        if count == 0 { repeatedUpTo = max(repeatedUpTo, place) }
-        place = count > 0 ? remembered[count - 1].sequence : 0
+        if count == 0 {
+            // More messages came than are remembered.
+            repeatedUpTo = max(repeatedUpTo, place)
+            place = 0
+        } else {
+            let former = place
+            place = remembered[count - 1].sequence
+            // Beyond its own place, this process knows no identities of what an earlier process was sent.
+            if repeatedUpTo <= former { repeatedUpTo = min(repeatedUpTo, place) }
+        }
         loseRemembered(from: count)
         actions.append(.report("the stream \(what): it is read from message \(max(place + 1, look.first)) on"))
         make(look)
@@ -248,7 +282,7 @@ struct ImportMachine<Event: Sendable>: Machine {
     /// The stream has lost the remembered messages from this index on.
     private mutating func loseRemembered(from index: Int) {
         // A stream that is lost again and again must not fill the memory.
-        if lost.count > 2 * Self.rememberedMessages { lost = [] }
+        if lost.count >= 2 * Self.rememberedMessages { (lostEarlier, lost) = (lost, []) }
         lost.formUnion(remembered[index...].map(\.identity))
         remembered.removeSubrange(index...)
     }
@@ -312,7 +346,8 @@ struct ImportMachine<Event: Sendable>: Machine {
         switch content {
         case .event(let event):
             item.isSettled = false
-            let mayBeRepeat = place.sequence <= repeatedUpTo || lost.contains(identity)
+            let isLost = lost.contains(identity) || lostEarlier.contains(identity)
+            let mayBeRepeat = isLost || place.sequence <= repeatedUpTo
             actions.append(.publish(event, sequence: place.sequence, mayBeRepeat: mayBeRepeat))
         case .unwanted: break
         case .undecodable(let reason): item.refusal = reason

@@ -210,8 +210,9 @@ private struct StreamInfo {
 
     /// Reads and releases the client's description.
     ///
-    /// - Throws: If the broker is still making the stream. `addStreamWithAssignment` of nats-server lists a stream
-    ///   before it sets the stream's time. Until then a description has Go's zero time, for which the client has 0.
+    /// - Throws: If the broker is still making the stream. nats-server 2.9.10 lists a stream before it sets the
+    ///   stream's time (`addStreamWithAssignment`). Until then a description has Go's zero time, which the client
+    ///   makes a 0.
     init(taking info: UnsafeMutablePointer<jsStreamInfo>?) throws(NATSError) {
         defer { jsStreamInfo_Destroy(info) }
         created = info?.pointee.Created ?? 0

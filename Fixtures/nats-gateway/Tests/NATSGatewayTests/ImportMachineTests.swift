@@ -233,6 +233,65 @@ import Testing
         #expect(trial.repeats == [5])
     }
 
+    @Test(arguments: [1, 9] as [Int64]) func otherTimeOfTheSameStreamIsLookedAtTwice(_ created: Int64) throws {
+        var look = ImportLook(created: 9, first: 1, last: 80, consumers: [1], floor: 5, identity: "e5")
+        var trial = try fiveRead(look)
+        #expect(trial.made.count == 1 && trial.isTimed)
+        trial.handle(.timeOver)
+        look.created = created
+        trial.handle(.looked(look))
+        #expect(trial.made.last?.start == 6)
+        #expect(trial.said.isEmpty)
+    }
+
+    @Test func otherTimeIsNoProofThatPlacesHaveNewEvents() throws {
+        var trial = try Trial.reading(ImportLook(created: 1, first: 1, last: 100, floor: 1, delivered: 3))
+        trial.handle(.timeOver)
+        trial.handle(.looked(ImportLook(created: 9, first: 1, last: 100, floor: 1, delivered: 3)))
+        trial.handle(.consumerMade)
+        for number: UInt64 in 1...4 { trial.arrive(number, delivery: number) }
+        #expect(trial.repeats == [1, 2, 3])
+    }
+
+    @Test func newEventsAtThePlacesOfLostOnesAreNoRepeats() throws {
+        let first = ImportLook(created: 1, first: 1, last: 100, floor: 0, delivered: 3)
+        for (look, identified, place) in [
+            (ImportLook(created: 2, first: 1, last: 7, identity: "new"), [], 1),
+            (ImportLook(created: 1, first: 1, last: 2), ["new", "e1"], 2),
+        ] as [(ImportLook, [String], UInt64)] {
+            var trial = try Trial.reading(first)
+            for number: UInt64 in 1...3 { trial.arrive(number, delivery: number) }
+            trial.settle(1, 2, 3)
+            #expect(trial.repeats == [1, 2, 3])
+            trial.handle(.timeOver)
+            trial.handle(.looked(look))
+            for identity in identified { trial.handle(.identified(identity)) }
+            #expect(trial.made.last?.start == place)
+            trial.handle(.consumerMade)
+            trial.arrive(place, delivery: 1, identity: "new")
+            #expect(trial.published.last == place && trial.repeats == [1, 2, 3])
+        }
+    }
+
+    @Test func manyLossesForgetTheEarliestAtLast() throws {
+        let count = UInt64(2 * ImportMachine<String>.rememberedMessages)
+        var trial = try Trial.reading(ImportLook(created: 1, first: 1, last: count))
+        for number in 1...count {
+            trial.arrive(number, delivery: number)
+            trial.settle(number)
+        }
+        for created in 2...4 as ClosedRange<Int64> {
+            trial.handle(.timeOver)
+            trial.handle(.looked(ImportLook(created: created, first: 1, last: 1, identity: "new")))
+            trial.handle(.consumerMade)
+            trial.arrive(1, delivery: 1, identity: "of stream \(created)")
+            trial.settle(1)
+        }
+        #expect(trial.repeats.isEmpty)
+        trial.arrive(2, delivery: 2, identity: "e\(count)")
+        #expect(trial.repeats == [2])
+    }
+
     @Test func eventOfALostStreamThatIsSentAgainMayBeARepeat() throws {
         var trial = try fiveRead(ImportLook(created: 2, first: 1, last: 2))
         trial.handle(.consumerMade)
