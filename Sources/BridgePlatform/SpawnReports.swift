@@ -52,8 +52,7 @@ struct SpawnReports {
     }
 
     private func read(_ descriptor: CInt) -> Found {
-        var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        guard retryingInterrupted({ poll(&entry, 1, Self.timeoutMilliseconds) }) > 0 else {
+        guard waitUntilReady(descriptor, for: POLLIN, milliseconds: Self.timeoutMilliseconds) else {
             return .nothing(ETIMEDOUT)
         }
         var report = cbp_spawn_report()

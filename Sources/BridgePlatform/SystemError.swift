@@ -77,7 +77,7 @@ package struct SystemError: Error, Equatable, Sendable, CustomStringConvertible 
 /// Returns when a descriptor is ready for one of these events, or at its end; the call that follows says which.
 ///
 /// - Parameter limit: how many milliseconds this waits at most, however many signals come; -1 for ever.
-/// - Returns: False if the time was over first.
+/// - Returns: False if the time was over first, or if the system could not wait.
 @discardableResult
 func waitUntilReady(_ descriptor: CInt, for events: CInt, milliseconds limit: CInt = -1) -> Bool {
     var entry = pollfd(fd: descriptor, events: Int16(events), revents: 0)
@@ -85,7 +85,7 @@ func waitUntilReady(_ descriptor: CInt, for events: CInt, milliseconds limit: CI
     return retryingInterrupted {
         let passed = CInt(clamping: (MonotonicClock.now() - start) / 1_000_000)
         return poll(&entry, 1, limit < 0 ? limit : max(0, limit - passed))
-    } != 0
+    } > 0
 }
 
 /// Makes a call again for as long as it returns -1 because a signal interrupted it.

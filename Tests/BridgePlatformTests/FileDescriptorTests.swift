@@ -110,24 +110,26 @@ extension PlatformTests {
                 action.__sigaction_u.__sa_handler = handler
                 #endif
                 #expect(sigaction(SIGUSR2, &action, nil) == 0)
-                // The threads of Dispatch have signals blocked.
-                var signals = sigset_t()
-                sigemptyset(&signals)
-                sigaddset(&signals, SIGUSR2)
-                #expect(pthread_sigmask(SIG_UNBLOCK, &signals, nil) == 0)
                 let pipe = try FileDescriptor.pipe()
-                let (waiter, waits, sent) = (ThreadNumber(), Mailbox<Bool>(), Mailbox<Int>())
-                let sender = try PlatformThread.startJoinable(name: "signals") {
-                    for number in 1...500 where waits.contents.isEmpty {
-                        pthread_kill(waiter.value, SIGUSR2)
-                        sent.put(number)
-                        usleep(10_000)
-                    }
+                let number = pipe.reading.rawValue
+                let (threads, answers) = (Mailbox<ThreadNumber>(), Mailbox<Bool>())
+                let waiter = try PlatformThread.startJoinable(name: "waiter") {
+                    var signals = sigset_t()
+                    sigemptyset(&signals)
+                    sigaddset(&signals, SIGUSR2)
+                    pthread_sigmask(SIG_UNBLOCK, &signals, nil)
+                    threads.put(ThreadNumber())
+                    answers.put(waitUntilReady(number, for: POLLIN, milliseconds: 100))
                 }
-                #expect(!waitUntilReady(pipe.reading.rawValue, for: POLLIN, milliseconds: 100))
-                waits.put(true)
-                sender.join()
-                #expect(sent.contents.count < 500)
+                let thread = try #require(try threads.wait().first)
+                var sent = 0
+                while answers.contents.isEmpty, sent < 500 {
+                    pthread_kill(thread.value, SIGUSR2)
+                    sent += 1
+                    usleep(10_000)
+                }
+                waiter.join()
+                #expect(answers.contents == [false] && sent < 500)
             }
         }
 
