@@ -14,7 +14,7 @@ extension SupervisorStateMachine {
     mutating func noteDemand(_ index: Int) {
         guard mode == .running, children.indices.contains(index), children[index].phase == .dormant else { return }
         if children[index].failures > 0 { children[index].restarts += 1 }
-        children[index].phase = groupRestart == nil ? .queued : .waiting
+        children[index].phase = groupRestart == nil || restartsAlone(index) ? .queued : .waiting
     }
 
     /// Notes that a child has had nothing to do for its idle time; what comes from now on waits for its next start.

@@ -67,7 +67,7 @@ extension SupervisorStateMachine {
             : sharedWindow.allowsRestart(afterFailureAt: now, ofStartThatTook: start, under: intensity)
     }
 
-    private func restartsAlone(_ index: Int) -> Bool {
+    func restartsAlone(_ index: Int) -> Bool {
         strategy == .oneForOne || children[index].specification.standsAlone
     }
 

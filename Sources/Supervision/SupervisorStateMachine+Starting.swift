@@ -48,7 +48,9 @@ extension SupervisorStateMachine {
 
     mutating func launchQueued() {
         for index in children.indices where children[index].phase == .queued {
-            if startsInSequence, children[..<index].contains(where: \.isOnItsWay) { return }
+            // No sibling depends on a child that stands alone.
+            let isLate = { (child: SupervisedChild) in child.isOnItsWay && !child.specification.standsAlone }
+            if startsInSequence, children[..<index].contains(where: isLate) { return }
             launch(index)
         }
     }

@@ -115,6 +115,8 @@ struct DashboardOptionTests {
         let event = #"{"number": 1, "text": ""}"#
         let done = try await workspace.run("publish", "WorkRequested", event, "--control", "run/s")
         #expect(done.status == .exited(code: 0), "\(done.errors)")
+        _ = try #require(await supervisor.line(with: "worker \"worker\" is ready"), "\(supervisor.lines)")
+        #expect(supervisor.lines.filter { $0.contains("worker \"worker\" is ready") }.count == 1, "\(supervisor.lines)")
         let restarted = try await workspace.run("restart", "dashboard", "--control", "run/s")
         #expect(restarted.status == .exited(code: 0), "\(restarted.errors)")
         supervisor.terminate()

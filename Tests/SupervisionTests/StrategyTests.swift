@@ -162,6 +162,34 @@ import Testing
         #expect(simulation.breaches.isEmpty)
     }
 
+    @Test func startInSequenceDoesNotWaitForAChildThatStandsAlone() {
+        var children = Self.names.map { child($0) }
+        children[1] = child("b", backoff: .exponential(from: .seconds(10), jitter: 0))
+        children[1].standsAlone = true
+        let simulation = Simulation(children, strategy: .oneForAll, startsInSequence: true)
+        simulation.startAll()
+        simulation.exit(1)
+        simulation.exit(0)
+        letDrain(simulation)
+        simulation.fireNext()
+        simulation.allComeUp()
+        #expect(simulation.status.map { $0.state == .ready } == [true, false, true, true])
+        #expect(simulation.state(1) == .backingOff(attempt: 1, until: .seconds(10)))
+        #expect(simulation.breaches.isEmpty)
+    }
+
+    @Test func childThatStandsAloneAndIsWantedDoesNotWaitForTheGroup() {
+        var children = [child("a"), child("b", onDemand: OnDemand())]
+        children[1].standsAlone = true
+        let simulation = Simulation(children, strategy: .oneForAll)
+        simulation.startAll()
+        simulation.exit(0)
+        let before = simulation.log.count
+        simulation.give(.demandArose(index: 1))
+        #expect(simulation.deeds(since: before) == ["spawn b 1"])
+        #expect(simulation.breaches.isEmpty)
+    }
+
     @Test func childStoppedOnRequestIsLeftOutOfTheGroup() {
         let simulation = running(.oneForAll)
         simulation.exit(0)
