@@ -72,13 +72,19 @@ struct RefusedEventTests {
         subscription.cancel()
     }
 
-    @Test("whose number this side did not give out ends the link, also if the peer may publish certain names only")
+    @Test("or misses, and whose number this side did not give out, ends the link, also if the peer may not publish all")
     func unknownNumber() throws {
         let bench = try RoutingBench(keepsLetters: true)
         let peer = bench.peer("canvas")
         for publishable in [nil, EventName.set(["Else"])] {
+            let events = PeerEvents(of: peer, to: bench.router, publishable: publishable)
             #expect(throws: LinkViolation("event 1 has name number 99, which this side did not give out")) {
-                try bench.receive(1, .number(99), payload: [0xA0], from: peer, publishable: publishable)
+                try bench.receive(1, .number(99), payload: [0xA0], from: peer, by: events)
+            }
+            let range = GapFrame.Range(first: .sender(number: 1), last: 1)
+            let gap = GapFrame(sequence: 2, name: .number(99), count: 1, reason: 0, ranges: [range])
+            #expect(throws: LinkViolation("gap 2 has name number 99, which this side did not give out")) {
+                try events.link(peer.link, received: gap)
             }
         }
         bench.router.stop()
