@@ -83,18 +83,21 @@ extension Peer {
 
     /// Calls `body` when the outbox is below the limit where waiting begins, or when the peer takes no more events, is
     /// paused, or does not start by itself; in rare cases calls `body` twice.
-    func whenNotOverfull(for sender: Peer, _ body: @escaping @Sendable () -> Void) {
+    ///
+    /// - Parameter recovery: stands for the recovery that waits, until ``recoveryGoesOn(_:)``.
+    func whenNotOverfull(for recovery: AnyObject, _ body: @escaping @Sendable () -> Void) {
         let mayWait = lock.withLock {
             let mayWait = !isPaused && startsByItself
-            // This replaces the sender's earlier wait.
-            if mayWait {
-                recoveriesWaiting.removeAll { $0.sender === sender }
-                recoveriesWaiting.append((sender, body))
-            }
+            if mayWait { recoveriesWaiting.append((ObjectIdentifier(recovery), body)) }
             return mayWait
         }
         if !mayWait { return body() }
         whenRoom(body)
+    }
+
+    /// The recovery waits for this peer's room no more.
+    func recoveryGoesOn(_ recovery: AnyObject) {
+        lock.withLock { recoveriesWaiting.removeAll { $0.recovery == ObjectIdentifier(recovery) } }
     }
 
     /// Sets whether the peer starts by itself: it runs, or its next start waits for no other peer.

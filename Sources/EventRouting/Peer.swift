@@ -33,9 +33,9 @@ package final class Peer: @unchecked Sendable {
     @exclusivity(unchecked) var isPaused = false
     /// Whether the peer runs, or its next start waits for no other peer: see ``setStartsByItself(_:)``.
     var startsByItself = true
-    /// The bodies of recoveries that wait for this peer's room, each with the peer that left the events; they are
-    /// called when this peer is paused, or does not start by itself.
-    var recoveriesWaiting: [(sender: Peer, body: @Sendable () -> Void)] = []
+    /// The bodies of recoveries that wait for this peer's room; they are called when this peer is paused, or does not
+    /// start by itself.
+    var recoveriesWaiting: [(recovery: ObjectIdentifier, body: @Sendable () -> Void)] = []
     /// Decides whether the peer or an event is to blame for a crash.
     var ledger: CrashLedger
 

@@ -19,8 +19,8 @@ final class RecoveryGate: @unchecked Sendable {
 
     private let lock: Lock
     private let changed: Condition
-    /// The waiting recoveries, by the peer that died.
-    private var waits: [ObjectIdentifier: Wait] = [:]
+    /// The waiting recoveries, by the peer that died: two if the peer's process and its successor have died.
+    private var waits: [ObjectIdentifier: [Wait]] = [:]
     private var isOpen = false
 
     init() {
@@ -36,26 +36,29 @@ final class RecoveryGate: @unchecked Sendable {
         let turn = Turn()
         let mayWait = lock.withLock {
             guard !isOpen, !isAwaited(sender, by: target) else { return false }
-            waits[ObjectIdentifier(sender)] = Wait(target: target, turn: turn)
+            waits[ObjectIdentifier(sender), default: []].append(Wait(target: target, turn: turn))
             return true
         }
         guard mayWait else { return }
         // The wait was noted before this check, so ``wasAsked(_:by:)`` finds the wait if `target` asks later.
-        if sender.isAsked(by: target) { pass(turn) } else { target.whenNotOverfull(for: sender) { self.pass(turn) } }
+        if sender.isAsked(by: target) { pass(turn) } else { target.whenNotOverfull(for: turn) { self.pass(turn) } }
         lock.withLock {
             while !isOpen, !turn.hasCome { changed.wait() }
-            waits[ObjectIdentifier(sender)] = nil
+            let others = waits[ObjectIdentifier(sender)]?.filter { $0.turn !== turn } ?? []
+            waits[ObjectIdentifier(sender)] = others.isEmpty ? nil : others
         }
+        target.recoveryGoesOn(turn)
     }
 
     /// The peer for whose room the recovery from `sender` waits; nil if it does not wait.
-    func awaited(by sender: Peer) -> Peer? { lock.withLock { waits[ObjectIdentifier(sender)]?.target } }
+    func awaited(by sender: Peer) -> Peer? { lock.withLock { waits[ObjectIdentifier(sender)]?.first?.target } }
 
     /// Called when a process of `requester` begins to wait for an answer of `sender`.
     func wasAsked(_ sender: Peer, by requester: Peer) {
         lock.withLock {
-            guard let wait = waits[ObjectIdentifier(sender)], wait.target === requester else { return }
-            wait.turn.hasCome = true
+            for wait in waits[ObjectIdentifier(sender)] ?? [] where wait.target === requester {
+                wait.turn.hasCome = true
+            }
             changed.broadcast()
         }
     }
@@ -93,12 +96,7 @@ final class RecoveryGate: @unchecked Sendable {
     ///
     /// The caller holds the lock. This follows the recoveries from `target` on, each to the peer whose room it needs.
     private func isAwaited(_ sender: Peer, by target: Peer) -> Bool {
-        var next: Peer? = target
-        while let peer = next {
-            if peer === sender { return true }
-            next = waits[ObjectIdentifier(peer)]?.target
-        }
-        return false
+        target === sender || (waits[ObjectIdentifier(target)] ?? []).contains { isAwaited(sender, by: $0.target) }
     }
 }
 

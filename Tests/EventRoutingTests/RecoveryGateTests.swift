@@ -115,6 +115,39 @@ struct RecoveryGateTests {
         #expect(target.isOverfull)
     }
 
+    /// As when a worker's process and its successor have died together.
+    @Test("of one worker, two at a time, go on together")
+    func twoOfOneWorker() throws {
+        let (sender, target) = (try peer("sender", holding: 0), try peer("target", holding: 8))
+        let passers = Passers()
+        for count in 1...2 {
+            try passers.start { gate.wait(sender, for: target) }
+            waitUntil { target.lock.withLock { target.recoveriesWaiting.count } == count }
+        }
+        target.setStartsByItself(false)
+        passers.join()
+        #expect(gate.awaited(by: sender) == nil)
+        #expect(target.lock.withLock { target.recoveriesWaiting.isEmpty })
+    }
+
+    @Test("of one worker wait for two others, and one that goes on hides no circle of the other one")
+    func twoReceivers() throws {
+        let (sender, target) = (try peer("sender", holding: 8), try peer("target", holding: 8))
+        let other = try peer("other", holding: 8)
+        let passers = Passers()
+        for receiver in [target, other] {
+            try passers.start { gate.wait(sender, for: receiver) }
+            waitUntil { receiver.lock.withLock { receiver.recoveriesWaiting.count } == 1 }
+        }
+        other.close(because: "it was stopped")
+        waitUntil { passers.count == 1 }
+        try #require(gate.awaited(by: sender) === target)
+        // This wait would close the circle.
+        gate.wait(target, for: sender)
+        target.close(because: "it was stopped")
+        passers.join()
+    }
+
     @Test("do not wait in a circle, of two or of three", arguments: [2, 3])
     func circle(_ count: Int) throws {
         let peers = try (0..<count).map { try peer("worker \($0)", holding: 8) }
