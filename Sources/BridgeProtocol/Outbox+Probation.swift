@@ -4,13 +4,14 @@ package import DomainEvents
 extension Outbox {
     /// The receiver crashed before it finished these events.
     ///
-    /// Events that are settled by now are left out.
+    /// Events that are settled by now are left out. If an event is here twice, as its importer was killed or an
+    /// operator replayed it, the receiver had the older copy.
     package mutating func receiverCrashed(suspects: [EventID], because reason: String) -> Probation.Finding {
-        let wanted = Set(suspects)
+        var wanted = Set(suspects)
         var found: [UInt64] = []
         if !wanted.isEmpty {
             forEachUnsettled { record in
-                if wanted.contains(EventID(source: record.source, number: record.number)) {
+                if wanted.remove(EventID(source: record.source, number: record.number)) != nil {
                     found.append(record.sequence)
                 }
             }

@@ -71,6 +71,16 @@ struct ProbationTests {
         ),
     ]
 
+    @Test("an event that is there twice is one event: its older copy gets the strikes")
+    func copies() {
+        var outbox = Outbox(limits: LinkLimits())
+        for number: UInt64 in [1, 2, 1] { _ = outbox.append(frameLength: 8, source: Self.source, number: number) }
+        for strikes in 1...2 {
+            let finding = outbox.receiverCrashed(suspects: ids(1), because: "crash")
+            #expect(finding == .struck(sequence: 1, strikes: [String](repeating: "crash", count: strikes)))
+        }
+    }
+
     @Test("crashes are judged as the table says", arguments: tables.indices)
     func table(_ index: Int) {
         let (name, steps) = Self.tables[index]
