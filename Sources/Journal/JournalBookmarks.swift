@@ -58,28 +58,9 @@ extension JournalCore {
             return (entry, isKept, state.safe.position >= entry?.position ?? 0)
         }
         guard isKept else { return .notKept }
-        if !isSafe {
-            let baton = Baton()
-            let failed = Flag()
-            whenSafe { error in
-                if error != nil { failed.raise() }
-                baton.handOver()
-            }
-            baton.take()
-            if failed.isRaised { return .notKept }
-        }
+        if !isSafe { do { try waitUntilSafe() } catch { return .notKept } }
         return .last(entry.map { EventBookmark($0.bookmark) })
     }
-}
-
-/// A flag that one thread raises before it hands over to the thread that reads the flag.
-private final class Flag: @unchecked Sendable {
-    // Sendable: everything mutable is guarded by `lock`.
-    private let lock = Lock()
-    private var raised = false
-
-    func raise() { lock.withLock { raised = true } }
-    var isRaised: Bool { lock.withLock { raised } }
 }
 
 extension EventJournal {

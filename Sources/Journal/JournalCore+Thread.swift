@@ -190,7 +190,12 @@ extension JournalCore {
             (self.writer, state.accepted.position, state.synchronizes)
         }
         do throws(SystemError) {
-            try writer.end(position: position, time: WallClock.now())
+            do throws(SystemError) {
+                try writer.end(position: position, time: WallClock.now())
+            } catch {
+                // Without an end record, nothing is missing: the next opening writes it.
+                guard error.isFullDisk else { throw error }
+            }
             if synchronizes { try writer.file.synchronize() }
         } catch {
             _ = lock.withLock { fail(error) }

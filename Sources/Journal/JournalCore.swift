@@ -118,6 +118,25 @@ final class JournalCore: @unchecked Sendable {
         }
     }
 
+    /// Returns when the events that are accepted now are safe; only a thread that may wait calls this.
+    ///
+    /// - Throws: The error with which the journal has failed.
+    func waitUntilSafe() throws {
+        let (baton, failure) = (Baton(), Failure())
+        whenSafe { error in
+            failure.error = error
+            baton.handOver()
+        }
+        baton.take()
+        if let error = failure.error { throw error }
+    }
+
+    /// Why events are not safe; one thread sets it before it hands over to the thread that reads it.
+    private final class Failure: @unchecked Sendable {
+        // Sendable: a baton passes it from thread to thread.
+        var error: (any Error)?
+    }
+
     /// How far readers may read, which is up to the last safe event, and the journal's state at the same moment.
     var horizon: (JournalCursor.Horizon, JournalState) {
         lock.withLock {

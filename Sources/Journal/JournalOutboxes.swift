@@ -16,10 +16,14 @@ extension JournalCore {
     /// The newest event is looked for where its time says that it should be. If it is not there, everything behind
     /// `position` is searched, from the end on: the clock may have been set.
     ///
+    /// This waits until all accepted events are safe.
+    ///
     /// - Throws: ``JournalError``. Damage behind the record that was found is an error, as it may have taken a newer
     ///   record. If no record was found, damaged or removed records behind `position` are an error.
     func lastRecorded(of events: [EventContext], after position: UInt64) throws -> EventID? {
         guard let newest = events.last else { return nil }
+        // Records can be read once they are safe; a host before this one may have left some that are not.
+        try waitUntilSafe()
         let horizon = horizon.0
         let segments = horizon.catalog.segments
         if let likely = horizon.catalog.index(begunBy: newest.nanosecondsSinceEpoch) {

@@ -199,6 +199,22 @@ struct FaultTests {
         await journal.close()
     }
 
+    @Test("J6: a close that finds no room for the end record is a close, and the next opening writes the record")
+    func noRoomForEnd() async throws {
+        let scratch = try ScratchJournal()
+        let storage = try FaultyStorage(at: scratch.path, writesInPlace: false)
+        let (journal, publisher) = try Self.journal(on: storage)
+        await journal.waitForSpare()
+        try await publisher.deliver(Counted(number: 0), within: .seconds(60))
+        let reader = Task { try await journal.numbers(follows: true) }
+        storage.failNextWrites(1)
+        await journal.close()
+        #expect(try await reader.value == ([0], 0))
+        let again = try scratch.open()
+        #expect(try await again.numbers() == ([0], 0))
+        await again.close()
+    }
+
     @Test(
         "J6: a segment whose head or bookmarks find no room costs no accepted event, also if a kill follows",
         .timeLimit(.minutes(1)),

@@ -28,6 +28,7 @@ final class FaultyStorage: JournalStorage, @unchecked Sendable {
     private var failsToRead = 0
     private var goodOpenings = 0
     private var gate: Baton?
+    private var isHeld = false
     private var fillGate: Baton?
     private var removedAfterListing: String?
     private var beforeOpening: (@Sendable () -> Void)?
@@ -82,6 +83,9 @@ final class FaultyStorage: JournalStorage, @unchecked Sendable {
 
     /// Lets the next file wait for this baton before it gets its room.
     func holdFill(by baton: Baton) { lock.withLock { fillGate = baton } }
+
+    /// Whether the last synchronization that began waits for its baton, or has waited for it.
+    var isSynchronizationHeld: Bool { lock.withLock { isHeld } }
 
     var bytesRead: Int { lock.withLock { readBytes } }
     var synchronizations: Int { lock.withLock { synchronizationCount } }
@@ -139,6 +143,7 @@ final class FaultyStorage: JournalStorage, @unchecked Sendable {
             synchronizationCount += 1
             synchronizedFiles.insert(name)
             defer { gate = nil }
+            isHeld = gate != nil
             let fails = failsToSynchronize > 0
             if fails { failsToSynchronize -= 1 }
             return (gate, fails)

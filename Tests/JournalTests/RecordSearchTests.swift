@@ -1,5 +1,6 @@
 import BridgePlatform
 import DomainEvents
+import Locks
 import Testing
 
 @testable import Journal
@@ -51,6 +52,35 @@ struct RecordSearchTests {
         #expect(try core.lastRecorded(of: [Self.event(3)], after: 300) == nil)
         await journal.close()
         #expect(core.outboxDirectory == nil)
+    }
+
+    @Test("J21: a record that is not safe yet is waited for, as a host before this one may have left it")
+    func unsafeRecord() async throws {
+        let scratch = try ScratchJournal()
+        let storage = try FaultyStorage(at: scratch.path)
+        let (journal, _) = try FaultTests.journal(on: storage, .machine(within: .seconds(3_600)))
+        await journal.waitForSpare()
+        let baton = Baton()
+        storage.holdSynchronization(by: baton)
+        _ = try journal.core.append([0xA0], name: "Counted", context: Self.event(1), whenSettled: nil)
+        #expect(journal.status.safePosition == 0)
+        let search = Task {
+            try await withCheckedThrowingContinuation { found in
+                // The search blocks its thread.
+                do {
+                    try PlatformThread.start(name: "search") {
+                        found.resume(with: Result { try journal.core.lastRecorded(of: [Self.event(1)], after: 0) })
+                    }
+                } catch {
+                    found.resume(throwing: error)
+                }
+            }
+        }
+        // The search asks for the synchronization, which begins and waits.
+        while !storage.isSynchronizationHeld { await Task.yield() }
+        baton.handOver()
+        #expect(try await search.value?.number == 1)
+        await journal.close()
     }
 
     @Test("J21: if retention has removed what may have had a record, the search fails instead of finding none")

@@ -97,10 +97,10 @@ extension EventJournal {
     }
 
     /// The numbers of all events that are there, and how many events are reported missing.
-    func numbers(after position: UInt64 = 0) async throws -> (found: [Int], missing: UInt64) {
+    func numbers(after position: UInt64 = 0, follows: Bool = false) async throws -> (found: [Int], missing: UInt64) {
         var found: [Int] = []
         var missing: UInt64 = 0
-        for try await step in events(of: Counted.self, after: position, follows: false) {
+        for try await step in events(of: Counted.self, after: position, follows: follows) {
             switch step {
             case .event(let entry): found.append(entry.event.number)
             case .gap(let gap): missing += gap.count
