@@ -36,6 +36,8 @@ final class ControlService: @unchecked Sendable {
 
     /// Subscribes to the commands; called before any client can attach.
     func open() {
+        // Before the first subscription: a report has to find the time.
+        lock.withLock { openedAt = MonotonicClock.now() }
         let publisher = core.publisher
         let made = [
             publisher.subscribe(to: BridgeStatusRequested.self) { [weak self] _ in self?.tellStatus() },
@@ -45,7 +47,7 @@ final class ControlService: @unchecked Sendable {
             publisher.subscribe(to: WorkerRestartRequested.self) { [weak self] in self?.take(.restart, $0.worker) },
         ]
         let others = deadLetters.open() + [output.open(), names.open(), replays.open()]
-        lock.withLock { (subscriptions, openedAt) = (made + others, MonotonicClock.now()) }
+        lock.withLock { subscriptions = made + others }
     }
 
     func close() {
@@ -59,7 +61,8 @@ final class ControlService: @unchecked Sendable {
     // MARK: - Commands
 
     func report() -> BridgeReport {
-        let uptime = MonotonicClock.now() - lock.withLock { openedAt }
+        let openedAt = lock.withLock { self.openedAt }
+        let uptime = MonotonicClock.now() - openedAt
         return BridgeReport(of: core, clients: attached.statuses, uptime: uptime)
     }
 

@@ -222,7 +222,10 @@ extension WorkerBox {
 
     /// Adds the limit of this box that a process had reached to the reason for its end, if the reason names no limit.
     func explanation(of reason: ExitReason, _ usage: ResourceUsage?) -> ExitReason {
-        guard let usage, reason.exceededLimit == nil, !reason.isNormal else { return reason }
+        // A program that names its configuration as the reason needs no other one.
+        guard let usage, reason.exceededLimit == nil, !reason.isNormal, !reason.isWrongConfiguration else {
+            return reason
+        }
         switch reason {
         case .exited, .signaled: break
         default: return reason

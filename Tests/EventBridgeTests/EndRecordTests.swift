@@ -82,6 +82,8 @@ struct EndRecordTests {
             record.endWasRequested()
             #expect(record.explanation(of: killed, in: box, usage).exceededLimit == limit)
             #expect(record.explanation(of: killed, in: nil, usage) == killed)
+            // Such an end is permanent, whatever the program has used.
+            #expect(record.explanation(of: .exited(status: 78), in: box, usage) == .exited(status: 78))
             // A caller's signal explains an end by that signal, and no other end.
             record.signalWasSent(byRequest: try #require(SignalNumber("USR1")))
             #expect(record.explanation(of: killed, in: box, usage).exceededLimit == limit)
