@@ -189,15 +189,15 @@ struct ImportMachine<Event: Sendable>: Machine {
             actions.append(.end("another gateway of this node reads the stream"))
             return
         }
-        if let created, created != look.created, hasLastMessage(look), doubtfulTime != look.created {
-            // While nats-server puts a stream back, it shows another time for a moment.
-            doubtfulTime = look.created
-            state = .pausing
-            actions.append(.startTimer(Self.pause))
-            return
-        }
-        doubtfulTime = nil
-        if let created, created != look.created, !hasLastMessage(look) {
+        if let created, created != look.created, hasLastMessage(look) {
+            guard doubtfulTime == look.created else {
+                // While nats-server puts a stream back, it shows another time for a moment.
+                doubtfulTime = look.created
+                state = .pausing
+                actions.append(.startTimer(Self.pause))
+                return
+            }
+        } else if let created, created != look.created {
             actions.append(.report("the stream is another one than before: it is read from its beginning"))
             // Places say nothing of another stream, but it may still be the same one.
             repeatedUpTo = hasLostLastMessage(look) ? 0 : max(repeatedUpTo, place)
@@ -210,6 +210,7 @@ struct ImportMachine<Event: Sendable>: Machine {
             repeatedUpTo = look.delivered
         }
         created = look.created
+        doubtfulTime = nil
         guard let last = remembered.last else {
             if place > look.last {
                 actions.append(.report("the stream went back from message \(place) to \(look.last)"))
@@ -269,10 +270,10 @@ struct ImportMachine<Event: Sendable>: Machine {
             repeatedUpTo = max(repeatedUpTo, place)
             place = 0
         } else {
-            let former = place
-            place = remembered[count - 1].sequence
+            let last = remembered[count - 1].sequence
             // Beyond its own place, this process knows no identities of what an earlier process was sent.
-            if repeatedUpTo <= former { repeatedUpTo = min(repeatedUpTo, place) }
+            if repeatedUpTo <= place { repeatedUpTo = min(repeatedUpTo, last) }
+            place = last
         }
         loseRemembered(from: count)
         actions.append(.report("the stream \(what): it is read from message \(max(place + 1, look.first)) on"))
@@ -346,8 +347,8 @@ struct ImportMachine<Event: Sendable>: Machine {
         switch content {
         case .event(let event):
             item.isSettled = false
-            let isLost = lost.contains(identity) || lostEarlier.contains(identity)
-            let mayBeRepeat = isLost || place.sequence <= repeatedUpTo
+            let mayBeRepeat =
+                place.sequence <= repeatedUpTo || lost.contains(identity) || lostEarlier.contains(identity)
             actions.append(.publish(event, sequence: place.sequence, mayBeRepeat: mayBeRepeat))
         case .unwanted: break
         case .undecodable(let reason): item.refusal = reason
