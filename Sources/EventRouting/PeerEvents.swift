@@ -64,7 +64,7 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
     package func link(_ link: Link, received run: inout EventRun) throws -> EventDisposition {
         if peer.role == .host {
             if !run.isOfPeer { try checkImport(run) }
-            if let name = forbidden(run.name) {
+            if let name = forbiddenName(run.name) {
                 return forbidden(run, over: link, "worker \"\(peer.peerName)\" may not publish \(name)")
             }
         }
@@ -105,7 +105,7 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
                 }
             }
             // A subscriber does not miss an event that the peer may not publish.
-            guard forbidden(gap.name) == nil else { return }
+            guard forbiddenName(gap.name) == nil else { return }
         }
         try router.gapReceived(gap, from: peer, over: link)
     }
@@ -166,7 +166,7 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
     }
 
     /// The name as text if the peer may not publish events of it; nil also for a number that was not given out.
-    private func forbidden(_ name: WireName) -> String? {
+    private func forbiddenName(_ name: WireName) -> String? {
         guard let publishable, let text = router.name(of: name) else { return nil }
         return publishable.contains(EventName(text)) ? nil : text
     }

@@ -19,8 +19,8 @@ final class RecoveryGate: @unchecked Sendable {
 
     private let lock: Lock
     private let changed: Condition
-    /// The waiting recoveries, by the peer that died: two if the peer's process and its successor have died.
-    private var waits: [ObjectIdentifier: [Wait]] = [:]
+    /// The waiting recoveries: two of one peer if its process and its successor have died.
+    private var waits: [Wait] = []
     private var isOpen = false
 
     init() {
@@ -36,7 +36,7 @@ final class RecoveryGate: @unchecked Sendable {
         let turn = Turn()
         let mayWait = lock.withLock {
             guard !isOpen, !isAwaited(sender, by: target) else { return false }
-            waits[ObjectIdentifier(sender), default: []].append(Wait(target: target, turn: turn))
+            waits.append(Wait(sender: sender, target: target, turn: turn))
             return true
         }
         guard mayWait else { return }
@@ -44,22 +44,21 @@ final class RecoveryGate: @unchecked Sendable {
         if sender.isAsked(by: target) { pass(turn) } else { target.whenNotOverfull(for: turn) { self.pass(turn) } }
         lock.withLock {
             while !isOpen, !turn.hasCome { changed.wait() }
-            let others = waits[ObjectIdentifier(sender)]?.filter { $0.turn !== turn } ?? []
-            waits[ObjectIdentifier(sender)] = others.isEmpty ? nil : others
+            waits.removeAll { $0.turn === turn }
         }
         target.recoveryGoesOn(turn)
     }
 
     /// The peer for whose room the recovery from `sender` waits; nil if it does not wait.
-    func awaited(by sender: Peer) -> Peer? { lock.withLock { waits[ObjectIdentifier(sender)]?.first?.target } }
+    func awaited(by sender: Peer) -> Peer? { lock.withLock { waits.first { $0.sender === sender }?.target } }
 
     /// Called when a process of `requester` begins to wait for an answer of `sender`.
     func wasAsked(_ sender: Peer, by requester: Peer) {
         lock.withLock {
-            for wait in waits[ObjectIdentifier(sender)] ?? [] where wait.target === requester {
+            for wait in waits where wait.sender === sender && wait.target === requester {
                 wait.turn.hasCome = true
+                changed.broadcast()
             }
-            changed.broadcast()
         }
     }
 
@@ -71,8 +70,9 @@ final class RecoveryGate: @unchecked Sendable {
         }
     }
 
-    /// The wait of one recovery: the peer that has to make room, and the recovery's turn.
+    /// The wait of one recovery: the peer that died, the peer that has to make room, and the recovery's turn.
     private struct Wait {
+        let sender: Peer
         let target: Peer
         let turn: Turn
     }
@@ -96,7 +96,7 @@ final class RecoveryGate: @unchecked Sendable {
     ///
     /// The caller holds the lock. This follows the recoveries from `target` on, each to the peer whose room it needs.
     private func isAwaited(_ sender: Peer, by target: Peer) -> Bool {
-        target === sender || (waits[ObjectIdentifier(target)] ?? []).contains { isAwaited(sender, by: $0.target) }
+        target === sender || waits.contains { $0.sender === target && isAwaited(sender, by: $0.target) }
     }
 }
 
