@@ -75,7 +75,7 @@ extension SupervisorStateMachine {
 
     /// The children that restart, or are given up, along with one, and that one itself.
     private func restartSet(of index: Int) -> [Int] {
-        if restartsAlone(index) { return [index] }
+        if children[index].specification.standsAlone { return [index] }
         return strategy.restartSet(of: index, count: children.count)
             .filter { !children[$0].specification.standsAlone }
     }
