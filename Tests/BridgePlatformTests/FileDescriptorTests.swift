@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import BridgePlatform
@@ -7,12 +8,6 @@ import Glibc
 #else
 import Darwin
 #endif
-
-/// A thread's number, which is a pointer on some systems.
-private struct ThreadNumber: @unchecked Sendable {
-    // Sendable: it never changes.
-    let value = pthread_self()
-}
 
 extension PlatformTests {
     @Suite("A descriptor has one owner and is closed once")
@@ -101,35 +96,16 @@ extension PlatformTests {
         @Test("A wait with a limit ends in time, although signals interrupt it again and again")
         func waitWithInterruptions() async {
             await #expect(processExitsWith: .success) {
-                // Without SA_RESTART.
-                var action = sigaction()
-                let handler: @convention(c) (CInt) -> Void = { _ in }
-                #if canImport(Glibc)
-                action.__sigaction_handler.sa_handler = handler
-                #else
-                action.__sigaction_u.__sa_handler = handler
-                #endif
-                #expect(sigaction(SIGUSR2, &action, nil) == 0)
                 let pipe = try FileDescriptor.pipe()
                 let number = pipe.reading.rawValue
-                let (threads, answers) = (Mailbox<ThreadNumber>(), Mailbox<Bool>())
-                let waiter = try PlatformThread.startJoinable(name: "waiter") {
-                    var signals = sigset_t()
-                    sigemptyset(&signals)
-                    sigaddset(&signals, SIGUSR2)
-                    pthread_sigmask(SIG_UNBLOCK, &signals, nil)
-                    threads.put(ThreadNumber())
-                    answers.put(waitUntilReady(number, for: POLLIN, milliseconds: 100))
+                let interruptions = try Interruptions(random: .announced())
+                let answers = Mailbox<Bool>()
+                try PlatformThread.start(name: "waiter") {
+                    answers.put(interruptions.exposing { waitUntilReady(number, for: POLLIN, milliseconds: 100) })
                 }
-                let thread = try #require(try threads.wait().first)
-                var sent = 0
-                while answers.contents.isEmpty, sent < 500 {
-                    pthread_kill(thread.value, SIGUSR2)
-                    sent += 1
-                    usleep(10_000)
-                }
-                waiter.join()
-                #expect(answers.contents == [false] && sent < 500)
+                #expect(try answers.wait() == [false])
+                #expect(Interruptions.count > 0)
+                interruptions.end()
             }
         }
 

@@ -1,7 +1,6 @@
 import BridgePlatform
 import Locks
 import Synchronization
-import TestSupport
 
 #if canImport(Glibc)
 import Glibc
@@ -13,7 +12,7 @@ import Darwin
 /// by itself.
 ///
 /// A thread is signalled only while it is open to that, so no thread that has ended is signalled.
-final class Interruptions: @unchecked Sendable {
+package final class Interruptions: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let lock = Lock()
     private let ending: Condition
@@ -24,7 +23,7 @@ final class Interruptions: @unchecked Sendable {
 
     /// How many signals the threads have taken so far.
     private static let taken = Atomic<Int>(0)
-    static var count: Int { taken.load(ordering: .relaxed) }
+    package static var count: Int { taken.load(ordering: .relaxed) }
 
     /// Installs the handler for the rest of the process's life, because a signal may still be on its way.
     private static let isInstalled: Bool = {
@@ -40,7 +39,7 @@ final class Interruptions: @unchecked Sendable {
         return sigaction(SIGUSR2, &action, nil) == 0
     }()
 
-    init(random: SeededGenerator) throws {
+    package init(random: SeededGenerator) throws {
         self.random = random
         ending = Condition(lock: lock)
         guard Self.isInstalled else { throw SystemError.current("catching SIGUSR2") }
@@ -49,7 +48,7 @@ final class Interruptions: @unchecked Sendable {
     }
 
     /// Runs `body` with the calling thread open to interruptions.
-    func exposing<Result>(_ body: () -> Result) -> Result {
+    package func exposing<Result>(_ body: () -> Result) -> Result {
         let caller = pthread_self()
         var signals = sigset_t()
         var former = sigset_t()
@@ -79,7 +78,7 @@ final class Interruptions: @unchecked Sendable {
         }
     }
 
-    func end() {
+    package func end() {
         let thread = lock.withLock {
             hasEnded = true
             ending.broadcast()
