@@ -84,6 +84,8 @@ extension SupervisorStateMachine {
     private mutating func restartGroup(of culprit: Int) {
         for index in restartSet(of: culprit) {
             if index == culprit || children[index].isToBeStarted {
+                // A child that stood alone until its specification was exchanged may back off by itself.
+                cancelTimer(of: index)
                 children[index].phase = .waiting
             } else if children[index].isLive, [.run, .restart, .handOver].contains(children[index].intent) {
                 // From now on this child's end counts as requested: if one cause kills several children at once, only

@@ -224,6 +224,24 @@ import Testing
         #expect(simulation.deeds(since: before) == ["SIGTERM b", "spawn a 2", "spawn b 2"])
     }
 
+    @Test func aGroupTakesInAChildThatBacksOffAndItsTimerEnds() {
+        // A child that stands alone backs off by itself, and its next specification makes it one of the group.
+        var children = [child("a"), child("b")]
+        children[1].standsAlone = true
+        let simulation = Simulation(children, strategy: .oneForAll)
+        simulation.startAll()
+        simulation.exit(1)
+        simulation.give(simulation.replacement(of: 1, by: child("b")))
+        #expect(simulation.timers.count == 1)
+        simulation.exit(0)
+        // Only the group's timer runs.
+        #expect(simulation.timers.count == 1)
+        simulation.fireNext()
+        #expect(simulation.deeds().suffix(2) == ["spawn a 2", "spawn b 2"])
+        #expect(simulation.stopToTheEnd())
+        #expect(simulation.breaches == [])
+    }
+
     // MARK: Start
 
     @Test func allChildrenStartAtOnceByDefault() {
