@@ -14,8 +14,14 @@ package final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
     /// The outcome's number in the event's ledger; nil if the ledger does not hold it, or as long as the wait goes on.
     private var claim: Int?
     private var waiter: CheckedContinuation<Value, any Error>?
-    /// Whether the event is being put into the outboxes and strands at this moment.
-    private var isLeaving = false
+    private var departure = Departure.ahead
+
+    /// How far the event is on its way into the outboxes and strands.
+    private enum Departure {
+        case ahead
+        case underWay
+        case over
+    }
 
     /// Ends the wait; the first outcome counts.
     ///
@@ -35,18 +41,18 @@ package final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
     package func beginLeaving() throws {
         try lock.withLock {
             guard outcome == nil else { throw CancellationError() }
-            isLeaving = true
+            departure = .underWay
         }
     }
 
     /// Called when the event lies in every outbox and strand that it goes to, or will not leave.
-    package func hasLeft() { resume { isLeaving = false } }
+    package func hasLeft() { resume { departure = .over } }
 
     /// Makes a change, and resumes the caller if the wait has ended by now.
     private func resume(after change: () -> Void) {
         let ended = lock.withLock { () -> (CheckedContinuation<Value, any Error>, Result<Value, any Error>)? in
             change()
-            guard !isLeaving, let outcome, let waiter else { return nil }
+            guard departure != .underWay, let outcome, let waiter else { return nil }
             self.waiter = nil
             return (waiter, outcome)
         }
@@ -87,7 +93,9 @@ package final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
             }
             hasLeft()
         }
-        defer { starter.cancel() }
+        // Once the event has begun to leave, the task only calls handlers. They must not run in a cancelled task
+        // because another handler has given the answer.
+        defer { if lock.withLock({ departure == .ahead }) { starter.cancel() } }
         return try await value(by: deadline)
     }
 
@@ -118,7 +126,7 @@ package final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
 
     /// The outcome, if the wait has ended; nil if it goes on.
     private func valueAtOnce() throws -> Value? {
-        let ended = lock.withLock { isLeaving ? nil : outcome }
+        let ended = lock.withLock { departure == .underWay ? nil : outcome }
         return try ended?.get()
     }
 }

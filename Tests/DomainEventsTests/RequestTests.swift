@@ -250,6 +250,24 @@ struct RequestTests {
         subscription.cancel()
     }
 
+    @Test func whichDoesNotCancelTheHandlersThatAreStillToBeCalled() async throws {
+        let mayGoOn = DispatchSemaphore(value: 0)
+        let cancelled = Collected<Bool>()
+        let subscriptions = [
+            publisher.subscribe(to: Ping.self) { [publisher] in publisher.publish(Pong($0.number)) },
+            publisher.subscribe(to: Ping.self) { _ in
+                mayGoOn.wait()
+                cancelled.add(Task.isCancelled)
+            },
+        ]
+        let answer = try await publisher.request(Ping(1), awaiting: Pong.self, within: .seconds(60))
+        #expect(answer == Pong(1))
+        mayGoOn.signal()
+        await cancelled.wait(for: 1)
+        #expect(cancelled.all == [false])
+        for subscription in subscriptions { subscription.cancel() }
+    }
+
     @Test func notOneThatSomethingElseHasCausedNorTheEventItself() async throws {
         let clock = HandClock()
         let began = Collected<Int>()
