@@ -44,6 +44,8 @@ private final class EncodedNode {
     func child(_ key: String) -> EncodedNode {
         var nodes: [String: EncodedNode] = [:]
         if case .keyed(let known) = content { nodes = known }
+        // Otherwise each new field would copy the dictionary.
+        content = nil
         let child = EncodedNode()
         nodes[key] = child
         content = .keyed(nodes)
@@ -51,12 +53,13 @@ private final class EncodedNode {
     }
 
     func append() -> EncodedNode {
+        var nodes: [EncodedNode] = []
+        if case .unkeyed(let known) = content { nodes = known }
+        // Otherwise each new element would copy the array.
+        content = nil
         let child = EncodedNode()
-        if case .unkeyed(let known) = content {
-            content = .unkeyed(known + [child])
-        } else {
-            content = .unkeyed([child])
-        }
+        nodes.append(child)
+        content = .unkeyed(nodes)
         return child
     }
 

@@ -87,6 +87,11 @@ private struct LotteryNumbers: DomainEvent, Equatable {
 
 private struct ShelfEmptied: DomainEvent, Equatable {}
 
+private struct StockTaken: DomainEvent, Equatable {
+    let weights: [Int64]
+    let counts: [String: Int64]
+}
+
 private final class ShelfDerived: Base, DomainEvent, @unchecked Sendable {
     let extra: Int
 
@@ -191,6 +196,14 @@ struct UserInfoTests {
         let (userInfo, back) = try await roundTrip(LotteryNumbers([.max, .min]))
         #expect(back == LotteryNumbers([.max, .min]))
         #expect(userInfo?["value", as: [Int64].self] == [.max, .min])
+    }
+
+    @Test(.timeLimit(.minutes(1))) func withAsManyElementsAsItHas() async throws {
+        // A copy of the whole array or dictionary for each element would take minutes.
+        let counts = (0..<100_000).map { ("\($0)", Int64($0)) }
+        let event = StockTaken(weights: Array(0..<400_000), counts: Dictionary(uniqueKeysWithValues: counts))
+        let back = try await roundTrip(event).back
+        #expect(back == event, "the event did not come back the same")
     }
 
     @Test func withAnEventThatHasNoFields() async throws {
