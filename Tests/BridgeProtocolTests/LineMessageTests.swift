@@ -5,8 +5,8 @@ import Testing
 
 @Suite("What a line of a worker says")
 struct LineMessageTests {
-    private func message(_ line: String) throws -> LineMessage {
-        try Array(line.utf8).withUnsafeBytes { try LineMessage($0, limits: LinkLimits()) }
+    private func message(_ line: String, limits: LinkLimits = LinkLimits()) throws -> LineMessage {
+        try Array(line.utf8).withUnsafeBytes { try LineMessage($0, limits: limits) }
     }
 
     private func event(_ line: String) throws -> LineEvent {
@@ -14,8 +14,8 @@ struct LineMessageTests {
         return event
     }
 
-    private func hello(_ line: String) throws -> LineHello {
-        guard case .hello(let hello) = try message(line) else { throw LinkViolation("no hello") }
+    private func hello(_ line: String, limits: LinkLimits = LinkLimits()) throws -> LineHello {
+        guard case .hello(let hello) = try message(line, limits: limits) else { throw LinkViolation("no hello") }
         return hello
     }
 
@@ -59,6 +59,14 @@ struct LineMessageTests {
         #expect(most.versions == 1...3 && most.name == "py" && most.cookie == "c" && most.library == "l")
         #expect(most.wants == ["A"] && most.publishes == ["B", "C"] && most.window == 7 && most.acknowledgesNothing)
         #expect(try hello(#"{"bridge":"hello","acknowledge":"explicit"}"#).acknowledgesNothing == false)
+    }
+
+    @Test("only the length of the hello bounds the names that a worker publishes")
+    func publishedNames() throws {
+        var limits = LinkLimits()
+        limits.interestNames = 1
+        let line = #"{"bridge":"hello","wants":["A"],"publishes":["B","C"]}"#
+        #expect(try hello(line, limits: limits).publishes == ["B", "C"])
     }
 
     @Test("an event keeps what JSON says, integers to the last bit")

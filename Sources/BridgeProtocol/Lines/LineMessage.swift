@@ -65,8 +65,8 @@ package enum LineMessage: Sendable, Hashable {
         case .hello: return .hello(try LineHello(line, limits: limits))
         case .interest:
             return .interest(
-                wants: try names("wants", of: line, limits: limits) ?? [],
-                unwants: try names("unwants", of: line, limits: limits) ?? []
+                wants: try names("wants", of: line, limits: limits, atMost: limits.interestNames) ?? [],
+                unwants: try names("unwants", of: line, limits: limits, atMost: limits.interestNames) ?? []
             )
         case .ready: return .ready
         case .moreTime:
@@ -101,9 +101,10 @@ package enum LineMessage: Sendable, Hashable {
     static func names(
         _ key: String,
         of line: LineObject,
-        limits: LinkLimits
+        limits: LinkLimits,
+        atMost count: Int
     ) throws(LinkViolation) -> [String]? {
-        let names = try line.texts(key, atMost: limits.interestNames)
+        let names = try line.texts(key, atMost: count)
         for name in names ?? [] { try EventFrame.checkName(name, limits: limits) }
         return names
     }
@@ -140,8 +141,9 @@ package struct LineHello: Sendable, Hashable {
         name = try line.text("name") ?? ""
         cookie = try line.text("cookie") ?? ""
         library = try line.text("library") ?? "lines"
-        wants = try LineMessage.names("wants", of: line, limits: limits) ?? []
-        publishes = try LineMessage.names("publishes", of: line, limits: limits).map(EventName.set)
+        wants = try LineMessage.names("wants", of: line, limits: limits, atMost: limits.interestNames) ?? []
+        // The length of the line alone bounds this list: it costs the host nothing beyond the hello.
+        publishes = try LineMessage.names("publishes", of: line, limits: limits, atMost: .max).map(EventName.set)
         for name in publishes ?? [] { try EventFrame.checkEventName(name.text, limits: limits) }
         acknowledgesNothing = try line.word("acknowledge", of: Acknowledging.self) == .nothing
         marksEvents = try line.flag("bookmarks") ?? false
