@@ -9,7 +9,7 @@ public import Synchronization
 /// as soon as no call uses the old list, and no link uses it for a run (events that the link brings together).
 @usableFromInline
 package class AnyEventChannel: @unchecked Sendable {
-    // Sendable: `current` is atomic, `subscribers` and `retired` are guarded by `lock`; a list itself never changes.
+    // Sendable: `current` is atomic, `subscribers`, `retired` and `silent` are guarded by `lock`; a list never changes.
 
     @usableFromInline package let name: String
     package let eventType: any DomainEvent.Type
@@ -31,6 +31,8 @@ package class AnyEventChannel: @unchecked Sendable {
 
     /// True if no handler is ever called, as at a publisher that only stands in for a real one in a test.
     private let isMuted: Bool
+    /// The sequences and deferred handlers of a muted channel: they get no event, but learn of the publisher's end.
+    private var silent: [DeferredSubscriber] = []
 
     init(name: String, eventType: any DomainEvent.Type, forwarders: [any EventForwarder], isMuted: Bool) {
         self.name = name
@@ -182,7 +184,7 @@ package class AnyEventChannel: @unchecked Sendable {
     }
 
     func add(deferred subscriber: DeferredSubscriber) {
-        guard !isMuted else { return }
+        guard !isMuted else { return lock.withLock { silent.append(subscriber) } }
         withExtendedLifetime(change { $0.with(deferred: $0.deferred + [subscriber]) }) {}
     }
 
@@ -201,6 +203,10 @@ package class AnyEventChannel: @unchecked Sendable {
                 links: before.links.filter { $0.gate !== gate }
             )
         }
+        lock.withLock {
+            removed += silent.filter { $0.gate === gate }
+            silent.removeAll { $0.gate === gate }
+        }
         for subscriber in removed { subscriber.discardWaiting() }
         withExtendedLifetime(unused) {}
     }
@@ -210,6 +216,7 @@ package class AnyEventChannel: @unchecked Sendable {
     }
 
     func publisherWasReleased() {
-        for subscriber in currentSubscribers()?.deferred ?? [] { subscriber.publisherWasReleased() }
+        let subscribers = (currentSubscribers()?.deferred ?? []) + lock.withLock { silent }
+        for subscriber in subscribers { subscriber.publisherWasReleased() }
     }
 }

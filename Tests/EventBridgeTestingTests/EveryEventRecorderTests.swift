@@ -183,6 +183,13 @@ struct NullPublisherTests {
         withExtendedLifetime((cup, subscriptions)) {}
     }
 
+    @Test(.timeLimit(.minutes(1))) func aNullPublishersSequenceEndsWithThePublisher() async throws {
+        // A sequence keeps its publisher, and an iterator does not.
+        var events = { EventPublisher.null().events(of: TeaServed.self).makeAsyncIterator() }()
+        #expect(try await events.next() == nil)
+        #expect(!Task.isCancelled, "the time limit ended the sequence")
+    }
+
     @Test func aMockAlsoRecordsIt() async throws {
         let mock = EventRecorder()
         let subscriptions = subscribe(to: mock.publisher)
