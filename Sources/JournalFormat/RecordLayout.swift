@@ -83,4 +83,16 @@ enum RecordLayout {
         let covered = UnsafeRawBufferPointer(rebasing: record[kind...])
         return Checksum.crc32c(of: UInt64(offset), UInt64(record.count), covered, after: seed)
     }
+
+    /// The same checksum, computed with what a search knows of the segment's bytes.
+    static func checksum(
+        _ record: UnsafeRawBufferPointer,
+        seed: UInt32,
+        at offset: Int,
+        knowing sums: inout BlockChecksums
+    ) -> UInt32 {
+        let covered = UnsafeRawBufferPointer(rebasing: record[kind...])
+        let before = Checksum.crc32c(of: UInt64(offset), UInt64(record.count), after: seed)
+        return sums.checksum(covered, at: offset + kind, after: before)
+    }
 }

@@ -23,13 +23,14 @@ package struct RecordView {
 
     package var byteCount: Int { bytes.count }
 
-    /// Checks that untrusted bytes are one whole record, at `offset` in the segment with this seed; nil if not.
-    init?(_ bytes: UnsafeRawBufferPointer, seed: UInt32, at offset: Int) {
+    /// Checks that untrusted bytes are one whole record; nil if not.
+    ///
+    /// - Parameter checksum: the checksum that a record with these bytes has at their place.
+    init?(_ bytes: UnsafeRawBufferPointer, checksum: UInt32) {
         guard Self.isPlausible(bytes, byteCount: bytes.count),
-            let kind = RecordLayout.Kind(rawValue: bytes[RecordLayout.kind])
+            let kind = RecordLayout.Kind(rawValue: bytes[RecordLayout.kind]),
+            checksum == bytes.number(at: RecordLayout.checksum, as: UInt32.self)
         else { return nil }
-        let checksum = RecordLayout.checksum(bytes, seed: seed, at: offset)
-        guard checksum == bytes.number(at: RecordLayout.checksum, as: UInt32.self) else { return nil }
         self.bytes = bytes
         nameBytes = Int(bytes.number(at: RecordLayout.nameBytes, as: UInt16.self))
         originBytes = Int(bytes.number(at: RecordLayout.originBytes, as: UInt16.self))

@@ -3,7 +3,8 @@ import CBridgePlatform
 /// Reads the records of a segment one after the other, from bytes that the caller provides; trusts none of the bytes.
 ///
 /// Where the bytes are not a record, the walk looks for the next record, and reports the damage before it. If no record
-/// follows, bytes that begin with a length of 0 count as room that is not used yet.
+/// follows, bytes that begin with a length of 0 count as room that is not used yet. The time of such a search, and how
+/// many bytes it asks for, grow with the unreadable bytes, and not with their square: whatever the bytes are.
 package struct SegmentWalk {
     private let seed: UInt32
     /// Where the next record begins; the caller's bytes begin there.
@@ -15,6 +16,10 @@ package struct SegmentWalk {
     private var beginsWithZero = false
     /// The offset behind the last byte that is not zero, among the unreadable bytes that the walk has passed.
     private var tornEnd = 0
+    /// The checksums of the present search; nil if there was no search, or none that needed one.
+    private var sums: BlockChecksums?
+    /// How many bytes all searches have read for checksums.
+    private(set) var bytesSearched = 0
     /// Whether the record that closes the journal was read.
     private var isOver = false
 
@@ -27,6 +32,8 @@ package struct SegmentWalk {
         /// Before the next record, bytes cannot be read or events are missing.
         case damage(SegmentDamage)
         /// The walk needs at least this many bytes from ``offset`` on; none of them lies beyond the limit.
+        ///
+        /// A search asks for more than the next step needs, so that it seldom asks for the same bytes again.
         case needsBytes(Int)
         case end(SegmentEnd)
     }
@@ -86,7 +93,7 @@ package struct SegmentWalk {
         case nothing(isZero: Bool)
     }
 
-    private func look(at rest: UnsafeRawBufferPointer, left: Int) -> Look {
+    private mutating func look(at rest: UnsafeRawBufferPointer, left: Int) -> Look {
         let length = rest.number(at: RecordLayout.length, as: UInt32.self)
         let byteCount = Int(length & RecordLayout.lengthMask)
         // No event has the greatest possible position, as the next position would overflow.
@@ -94,9 +101,31 @@ package struct SegmentWalk {
             RecordView.isPlausible(rest, byteCount: byteCount),
             (lowestPosition(rest)..<UInt64.max).contains(rest.number(at: RecordLayout.position, as: UInt64.self))
         else { return .nothing(isZero: length == 0) }
-        guard rest.count >= byteCount else { return .needsBytes(byteCount) }
+        let isSearch = unreadableSince != nil
+        guard rest.count >= byteCount else {
+            // With twice the bytes, records of this length at the next places do not need other bytes.
+            return .needsBytes(isSearch ? min(2 * byteCount, left) : byteCount)
+        }
         let bytes = UnsafeRawBufferPointer(rebasing: rest[..<byteCount])
-        return RecordView(bytes, seed: seed, at: offset).map { .found($0) } ?? .nothing(isZero: false)
+        let checksum = isSearch ? searchedChecksum(bytes) : RecordLayout.checksum(bytes, seed: seed, at: offset)
+        return RecordView(bytes, checksum: checksum).map { .found($0) } ?? .nothing(isZero: false)
+    }
+
+    /// The checksum of what may be a record at ``offset``, without reading all of its bytes again.
+    ///
+    /// The file may have changed since the search read its first bytes. The record that ends the search is therefore
+    /// read once more, from its own bytes, before the walk hands it out.
+    @inline(never)
+    private mutating func searchedChecksum(_ bytes: UnsafeRawBufferPointer) -> UInt32 {
+        var sums = self.sums ?? BlockChecksums(at: offset)
+        // The marks then have one owner, and are not copied.
+        self.sums = nil
+        let before = sums.bytesRead
+        defer {
+            bytesSearched += sums.bytesRead - before
+            self.sums = sums
+        }
+        return RecordLayout.checksum(bytes, seed: seed, at: offset, knowing: &sums)
     }
 
     /// The lowest position that a record may have here; a record that is not an event's has that of the event before.
@@ -114,6 +143,7 @@ package struct SegmentWalk {
             let first = isEvent ? record.position : record.position.saturatingSum(1)
             defer {
                 unreadableSince = nil
+                sums = nil
                 position = first
             }
             return .damage(
@@ -140,6 +170,7 @@ package struct SegmentWalk {
     private mutating func end() -> Step {
         guard let begin = unreadableSince else { return .end(isOver ? .closed : .full) }
         unreadableSince = nil
+        sums = nil
         offset = begin
         // A torn end begins with a length that is not 0, so `tornEnd` lies behind its beginning.
         return .end(beginsWithZero ? .open : .torn(byteCount: tornEnd - begin))

@@ -1,6 +1,7 @@
 import BridgePlatform
 import DomainEvents
 import JournalFormat
+import Locks
 import Testing
 
 @testable import Journal
@@ -28,6 +29,46 @@ struct DamageTests {
             return
         }
         #expect((offset..<(offset + byteCount)).contains(20_000))
+    }
+
+    @Test(
+        "J29: behind damage, a payload that looks like long records is read a few times, not once for each place",
+        .timeLimit(.minutes(2))
+    )
+    func headLikePayload() async throws {
+        let (scratch, segmentBytes) = (try ScratchJournal(), 2 << 20)
+        let journal = try scratch.open(segmentBytes: segmentBytes)
+        var ends: [Int] = []
+        for (number, byteCount) in [(UInt64(1), 1), (2, 1 << 20), (3, 100_000), (4, 1)] {
+            let payload = [UInt8](repeating: 0, count: byteCount)
+            _ = try journal.core.append(payload, name: "Counted", context: .of(number), whenSettled: nil)
+            ends.append(journal.core.lock.withLock { journal.core.state.accepted.offset })
+        }
+        await journal.waitForSpare()
+        let copy = try scratch.copied()
+        await journal.close()
+        // The record has lost its length. The rest of it says at each multiple of 8 that 512 KiB follow.
+        let headLike: [UInt8] = [0x01, 0x00, 0x08, 0xA0, 0xFF, 0xFF, 0xFF, 0x7F]
+        let bytes = [UInt8](repeating: 0, count: 8) + (1..<((ends[1] - ends[0]) / 8)).flatMap { _ in headLike }
+        try copy.overwrite(SegmentCatalog.fileName(of: 1), at: ends[0], with: bytes)
+
+        let storage = try FaultyStorage(at: copy.path)
+        let (again, _) = try FaultTests.journal(on: storage)
+        let forOpening = storage.bytesRead
+        #expect(again.recovery.lastPosition == 4)
+        #expect(again.recovery.gaps.map(\.positions) == [2..<3])
+        // A place that looks damaged is read a second time, and what bookmarks and owed events follow from once more.
+        #expect(forOpening <= 20 * segmentBytes)
+        var positions: [UInt64] = []
+        for try await step in again.records(after: 0, follows: false) {
+            switch step {
+            case .event(let record): positions.append(record.position)
+            case .gap(let gap): #expect(gap.positions == 2..<3)
+            }
+        }
+        #expect(positions == [1, 3, 4])
+        #expect(storage.bytesRead - forOpening <= 5 * segmentBytes)
+        await again.close()
     }
 
     @Test("J10: a segment that is gone, or whose head is, is told with the positions of its events")
