@@ -75,7 +75,7 @@ public final class EventJournal: Sendable {
             (SegmentHead.smallestSegment...SegmentHead.largestSegment).contains(size) && size % 4_096 == 0,
             "a segment of \(size) bytes; 64 KiB to 128 MiB in multiples of 4 KiB are possible"
         )
-        let opening = try JournalOpening(storage, at: path, durability: settings.durability)
+        let opening = try JournalOpening(storage, at: path, settings)
         core = try JournalCore(opening, storage: storage, path: path, lock: lock, settings: settings)
         var recovery = opening.recovery
         recovery.unprotectedEvents = core.custody.eventsWithoutFile

@@ -81,11 +81,10 @@ final class JournalCore: @unchecked Sendable {
                 """
             )
         }
-        var catalog = opening.catalog
-        var custody = opening.custody
-        writer = try Self.first(&catalog, &custody, storage, at: path, settings, opening)
-        self.custody = custody
-        self.catalog = catalog
+        var room = opening.room
+        writer = try Self.first(&room, storage, settings, opening)
+        custody = room.custody
+        catalog = room.catalog
         let mark = JournalState.Mark(number: opening.nextNumber, offset: writer.offset, position: opening.lastPosition)
         state = JournalState(settings.durability, at: mark)
     }

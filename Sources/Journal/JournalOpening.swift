@@ -4,7 +4,8 @@ import Locks
 
 /// The content of a journal's directory when a process opens the journal for writing, and where the journal goes on.
 struct JournalOpening {
-    let catalog: SegmentCatalog
+    /// The segments before the next one, and which events are owed to which receivers.
+    let room: OpeningRoom
     /// The journal's identity.
     let journal: UInt64
     let nextNumber: UInt64
@@ -16,18 +17,17 @@ struct JournalOpening {
     let recovery: JournalRecovery
     /// The last bookmark of each worker.
     let bookmarks: BookmarkTable
-    /// Which events are owed to which receivers.
-    let custody: CustodyLedger
 
     /// The bound for numbers and positions in files; with it, the numbers that follow them cannot overflow.
     private static let highest: UInt64 = 1 << 62
 
     /// Reads all heads, the last segment and maybe earlier ones, and closes the last: the journal goes on in a new one.
     ///
-    /// This needs no room in a file system that writes in place. If events have to be safe against a power cut, this
-    /// call also writes an unclosed last segment once more and synchronizes all segments.
-    init(_ storage: any JournalStorage, at path: String, durability: JournalDurability) throws(JournalError) {
-        var catalog = try SegmentCatalog(of: storage, at: path, skipsUnreadable: false)
+    /// This needs no room in a file system that writes in place. In others, an end record that finds no room is left
+    /// out. If events have to be safe against a power cut, this call also writes an unclosed last segment once more and
+    /// synchronizes all segments. If that finds no room, the oldest segments go, if the policy allows it.
+    init(_ storage: any JournalStorage, at path: String, _ settings: JournalCore.Settings) throws(JournalError) {
+        let catalog = try SegmentCatalog(of: storage, at: path, skipsUnreadable: false)
         do throws(SystemError) {
             // Removes files that were made ahead and hold nothing.
             for name in catalog.unused + [SegmentCatalog.unfinishedName] { try storage.remove(name) }
@@ -35,10 +35,9 @@ struct JournalOpening {
             throw JournalError(error, at: path)
         }
         guard let last = catalog.segments.last else {
-            self.catalog = catalog
+            room = OpeningRoom(catalog, CustodyLedger(), at: path, settings, nextPosition: 1)
             journal = Randomness.nextIncarnation()
             bookmarks = BookmarkTable()
-            custody = CustodyLedger()
             (nextNumber, lastPosition, lastEnd, isReplacement) = (1, 0, 0, false)
             recovery = JournalRecovery(lastPosition: 0, wasClosed: true, tornBytes: 0, gaps: [])
             return
@@ -56,29 +55,31 @@ struct JournalOpening {
         let safe = catalog.safeIndex.flatMap { catalog.segments[$0].head } ?? head
         let read = safe == head ? cursor : try JournalCursor.gathering(storage, at: path, catalog, from: safe).cursor
         bookmarks = try BookmarkRecovery.read(storage, at: path, catalog, fromSafe: read)
-        custody = try CustodyRecovery.read(storage, at: path, catalog, safe, fromSafe: read)
-        catalog.removeLast()
+        var room = OpeningRoom(
+            catalog,
+            try CustodyRecovery.read(storage, at: path, catalog, safe, fromSafe: read),
+            at: path,
+            settings,
+            nextPosition: cursor.position + 1
+        )
         journal = head.journal
         lastPosition = cursor.position
         isReplacement = isEmpty && last.head != nil && gaps.isEmpty
         if isReplacement {
             // It has no events and no notes, so the next segment replaces it; otherwise each start would leave a file.
             // Until the new file is complete, the old file says at which position the journal is.
+            room.removeLast()
             nextNumber = last.number
             lastEnd = head.previousEnd
         } else {
-            let closed: SegmentCatalog.Segment
-            do throws(SystemError) {
-                closed = try Self.close(last, ending, cursor.position, storage, durability)
-            } catch {
-                throw JournalError(error, at: path)
-            }
-            catalog.append(closed)
+            let byteCount = try Self.close(last, ending, cursor.position, storage, settings.durability, &room)
+            room.removeLast()
+            room.append(.init(number: last.number, reading: last.reading, byteCount: byteCount ?? last.byteCount))
             nextNumber = last.number + 1
-            lastEnd = last.head == nil ? ending.offset : closed.byteCount
+            lastEnd = byteCount ?? ending.offset
         }
-        try Self.synchronize(catalog, storage, path, durability)
-        self.catalog = catalog
+        try room.makeSafe(in: storage)
+        self.room = room
         var torn = 0
         if case .torn(let count) = ending.end { torn = count }
         recovery = JournalRecovery(
@@ -103,40 +104,64 @@ struct JournalOpening {
         )
     }
 
-    /// Writes the end record after the last record, and cuts off the rest of the file.
+    /// Closes the last segment; if it has to be safe, makes it safe.
     ///
-    /// A segment whose head is gone stays as it is: the next head says where its records end.
+    /// - Returns: The new size of the file; nil if the file stays as it is.
     private static func close(
         _ segment: SegmentCatalog.Segment,
         _ ending: JournalCursor.Ending,
         _ position: UInt64,
         _ storage: any JournalStorage,
-        _ durability: JournalDurability
-    ) throws(SystemError) -> SegmentCatalog.Segment {
-        guard ending.end != .closed else { return segment }
-        let file = try storage.open(segment.fileName, forWriting: true)
-        if case .machine = durability {
-            try writeBack(file, upTo: ending.offset)
-            try file.synchronize()
+        _ durability: JournalDurability,
+        _ room: inout OpeningRoom
+    ) throws(JournalError) -> Int? {
+        guard ending.end != .closed else { return nil }
+        while true {
+            do throws(SystemError) {
+                let file = try storage.open(segment.fileName, forWriting: true)
+                if case .machine = durability {
+                    try writeBack(file, upTo: ending.offset)
+                    try file.synchronize()
+                }
+                return try segment.head.flatMap { (head) throws(SystemError) in
+                    try writeEnd(file, head, at: ending.offset, position)
+                }
+            } catch {
+                try room.makeRoom(after: error, in: storage)
+            }
         }
-        guard let head = segment.head else { return segment }
-        var end = ending.offset
-        if end + EndRecord.byteCount <= head.segmentBytes {
-            let record = UnsafeMutableRawBufferPointer.allocate(byteCount: EndRecord.byteCount, alignment: 8)
-            defer { record.deallocate() }
-            let length = EndRecord.write(
-                position: position,
-                time: WallClock.now(),
-                into: record,
-                seed: head.seed,
-                at: end
-            )
-            record.storeBytes(of: length, as: UInt32.self)
-            try file.write(UnsafeRawBufferPointer(record), at: end)
-            end += EndRecord.byteCount
+    }
+
+    /// Writes the end record after the last record, and cuts off the rest of the file.
+    ///
+    /// A file without room for the record stays as it is, like one whose head is gone, also if it is the file system
+    /// that has no room: the next head says where the records end.
+    private static func writeEnd(
+        _ file: any JournalFile,
+        _ head: SegmentHead,
+        at offset: Int,
+        _ position: UInt64
+    ) throws(SystemError) -> Int? {
+        let end = offset + EndRecord.byteCount
+        guard end <= head.segmentBytes else { return nil }
+        let record = UnsafeMutableRawBufferPointer.allocate(byteCount: EndRecord.byteCount, alignment: 8)
+        defer { record.deallocate() }
+        let length = EndRecord.write(
+            position: position,
+            time: WallClock.now(),
+            into: record,
+            seed: head.seed,
+            at: offset
+        )
+        record.storeBytes(of: length, as: UInt32.self)
+        do throws(SystemError) {
+            try file.write(UnsafeRawBufferPointer(record), at: offset)
             try file.truncate(to: end)
+        } catch {
+            guard error.isFullDisk else { throw error }
+            return nil
         }
-        return .init(number: segment.number, reading: segment.reading, byteCount: end)
+        return end
     }
 
     /// Writes a file's bytes once more, each to its own place.
@@ -153,23 +178,6 @@ struct JournalOpening {
             guard count > 0 else { return }
             try file.write(UnsafeRawBufferPointer(rebasing: part[..<count]), at: done)
             done += count
-        }
-    }
-
-    /// With `durability: .machine`, makes all segments safe, as an earlier process may have used `.process`.
-    private static func synchronize(
-        _ catalog: SegmentCatalog,
-        _ storage: any JournalStorage,
-        _ path: String,
-        _ durability: JournalDurability
-    ) throws(JournalError) {
-        guard case .machine = durability else { return }
-        do throws(SystemError) {
-            for segment in catalog.segments {
-                try storage.open(segment.fileName, forWriting: true).synchronize()
-            }
-        } catch {
-            throw JournalError(error, at: path)
         }
     }
 }

@@ -162,4 +162,103 @@ struct OpeningTests {
         #expect(UInt64(found.count) + missing == 301)
         await journal.close()
     }
+
+    /// An opening of a killed journal, on a file system that may need room to overwrite bytes and has none.
+    enum FullOpening: CaseIterable, Sendable {
+        case endRecord, newSegment, writtenAgain, writtenAgainAndNewSegment
+
+        var durability: JournalDurability {
+            switch self {
+            case .endRecord, .newSegment: .process
+            case .writtenAgain, .writtenAgainAndNewSegment: .machine(within: .seconds(3_600))
+            }
+        }
+
+        /// How many new files find no room.
+        var fills: Int {
+            switch self {
+            case .endRecord, .writtenAgain: 0
+            case .newSegment: 2
+            case .writtenAgainAndNewSegment: 1
+            }
+        }
+
+        /// How many segments have to go.
+        var removals: Int {
+            switch self {
+            case .endRecord: 0
+            case .writtenAgain: 1
+            case .newSegment, .writtenAgainAndNewSegment: 2
+            }
+        }
+    }
+
+    /// A journal with `count` events of a kilobyte, as a killed process has left it.
+    private static func killed(_ count: Int) async throws -> ScratchJournal {
+        let scratch = try ScratchJournal()
+        let journal = try scratch.open()
+        let publisher = EventPublisher()
+        try journal.record(Counted.self, of: publisher)
+        for number in 0..<count { publisher.publish(Counted(number: number, text: FaultTests.text)) }
+        // Before that, a file may be renamed while the names are listed.
+        await journal.waitForSpare()
+        let copy = try scratch.copied()
+        await journal.close()
+        return copy
+    }
+
+    @Test(
+        "J6: where writing in place needs room, a full disk costs a killed journal only what may be removed",
+        .timeLimit(.minutes(1)),
+        arguments: FullOpening.allCases
+    )
+    func killedOnFullDisk(opening: FullOpening) async throws {
+        let scratch = try await Self.killed(300)
+        // With the one that was made ahead, in whose place the new one comes.
+        let segments = try scratch.segments.count
+        let storage = try FaultyStorage(at: scratch.path, writesInPlace: false)
+        storage.failNextWrites(1)
+        storage.failNextFills(opening.fills)
+        let (journal, publisher) = try FaultTests.journal(on: storage, opening.durability, whenFull: .removeOldest)
+        #expect(journal.recovery.lastPosition == 300 && !journal.recovery.wasClosed && journal.recovery.gaps.isEmpty)
+        #expect(journal.status.segments == segments - opening.removals)
+        try await publisher.deliver(Counted(number: 300), within: .seconds(60))
+        let (found, missing) = try await journal.numbers()
+        #expect((missing > 0) == (opening.removals > 0))
+        #expect(found == Array(Int(missing)...300))
+        await journal.close()
+        // The end record that was not written is missed by no reader.
+        let kept = try StoredJournal(at: scratch.path).verify { Issue.record("\($0)") }
+        #expect(kept == (missing + 1)..<302)
+    }
+
+    @Test(
+        "J6: a journal that may remove nothing is opened without room for the end record, or stays as it was",
+        .timeLimit(.minutes(1)),
+        arguments: [false, true]
+    )
+    func killedOnFullDiskAndKept(isFull: Bool) async throws {
+        let scratch = try await Self.killed(100)
+        let storage = try FaultyStorage(at: scratch.path, writesInPlace: false)
+        storage.failNextWrites(1)
+        storage.setFull(isFull)
+        if isFull {
+            #expect { _ = try FaultTests.journal(on: storage) } throws: { ($0 as? JournalError)?.code == .full }
+        } else {
+            await (try FaultTests.journal(on: storage).0).close()
+        }
+        try await Self.checkNextPosition(of: scratch, behind: 100)
+        #expect(try StoredJournal(at: scratch.path).verify { Issue.record("\($0)") } == 1..<102)
+    }
+
+    @Test("J6: with .machine, a journal is not opened before its last segment is written once more")
+    func killedAndNotWrittenAgain() async throws {
+        let scratch = try await Self.killed(100)
+        let storage = try FaultyStorage(at: scratch.path, writesInPlace: false)
+        storage.failNextWrites(1)
+        #expect {
+            _ = try FaultTests.journal(on: storage, .machine(within: .seconds(3_600)))
+        } throws: { ($0 as? JournalError)?.code == .full }
+        try await Self.checkNextPosition(of: scratch, behind: 100)
+    }
 }
