@@ -9,6 +9,7 @@ docs/internals/testing.md lists do not count. Prints a line that begins with "no
 import argparse
 import collections
 import importlib
+import importlib.metadata
 import io
 import json
 import math
@@ -21,6 +22,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LIBRARIES = ROOT / ".build-logs" / "python"
+# The newest version on PyPI when this line was written. Another version may read some document in another way.
+CBOR2 = "6.3.0"
 DEEPEST = 12
 
 
@@ -240,20 +243,26 @@ def compare(form, count, seed, probe, cbor2):
 
 
 def library():
-    """The module cbor2, which is installed if need be; None if that fails."""
+    """The module cbor2 in the version that is wanted, which is installed if need be; None if that fails."""
     sys.path.insert(0, str(LIBRARIES))
     try:
-        import cbor2
-    except ImportError:
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(LIBRARIES), "cbor2"]
-        try:
+        if installed() != CBOR2:
+            command = [sys.executable, "-m", "pip", "install", "--quiet", "--upgrade", "--target", str(LIBRARIES), f"cbor2=={CBOR2}"]
             subprocess.run(command, capture_output=True, timeout=120, check=True)
             # When Python first looked for modules, this directory did not exist.
             importlib.invalidate_caches()
-            import cbor2
-        except (OSError, subprocess.SubprocessError, ImportError):
-            return None
-    return cbor2
+        import cbor2
+    except (OSError, subprocess.SubprocessError, ImportError):
+        return None
+    return cbor2 if installed() == CBOR2 else None
+
+
+def installed():
+    """The version of the cbor2 that an import would find; None if there is none."""
+    try:
+        return importlib.metadata.version("cbor2")
+    except importlib.metadata.PackageNotFoundError:
+        return None
 
 
 def main():
@@ -266,7 +275,7 @@ def main():
     differences = compare("json", arguments.documents, arguments.seed, arguments.probe, None)
     cbor2 = library()
     if cbor2 is None:
-        print("not checked: the reader of CBOR against cbor2, which cannot be installed here")
+        print(f"not checked: the reader of CBOR against cbor2 {CBOR2}, which cannot be installed here")
     else:
         differences += compare("cbor", arguments.documents, arguments.seed, arguments.probe, cbor2)
     return 1 if differences else 0
