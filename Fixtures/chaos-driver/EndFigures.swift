@@ -3,8 +3,10 @@ import ChaosLedger
 /// How often workers have met each end.
 struct EndFigures: Sendable {
     private var counts: [End: [Party: Int]] = [:]
-    /// How many events were on their way to workers under full load when they died.
+    /// How many events were on their way to workers under full load when they died, if the death waited for load.
     var histogram = Histogram()
+    /// How many deaths of workers under full load did not wait for load.
+    var idleDeaths = 0
     /// How many processes were killed in the middle of their start.
     var early = 0
     /// Processes that were killed in the middle of an orderly end, or soon after it.

@@ -166,12 +166,6 @@ actor Ender {
 
     private func die(_ end: End, _ worker: String, _ process: Int32) async {
         let isLoaded = Party(name: worker).map { Self.isLoaded($0) } ?? false
-        if isLoaded {
-            loadedDeaths += 1
-            if !loadedDeaths.isMultiple(of: Self.deathsBetweenIdleDeaths) {
-                guard await waitForLoad(of: worker) else { return }
-            }
-        }
         // SIGKILL also ends a process that is stopped.
         if chance(1, in: 4) {
             Signal.send(SIGSTOP, to: process)
@@ -181,7 +175,16 @@ actor Ender {
                 await rest(upTo: 8_000)
             }
         }
-        if isLoaded { figures.histogram.add(eventsOnTheirWay(to: worker)) }
+        if isLoaded {
+            loadedDeaths += 1
+            if loadedDeaths.isMultiple(of: Self.deathsBetweenIdleDeaths) {
+                figures.idleDeaths += 1
+            } else {
+                // Last of all, because a worker that goes on may rightly handle all that was on its way.
+                guard await waitForLoad(of: worker) else { return Signal.send(SIGCONT, to: process) }
+                figures.histogram.add(eventsOnTheirWay(to: worker))
+            }
+        }
         Signal.send(end == .kill ? SIGKILL : SIGTERM, to: process)
         var newest = process
         if chance(1, in: 10) {

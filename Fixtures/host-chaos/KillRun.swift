@@ -10,8 +10,10 @@ import Darwin
 
 /// Starts hosts and kills them, and reports what became of the numbers.
 final class KillRun {
-    /// A host that comes no further in this time stands still.
-    private static let patience = Duration.seconds(60)
+    /// A host that comes no further in this time stands still, in nanoseconds.
+    private static let patience: UInt64 = 60_000_000_000
+    /// How much of it one look takes at most: a longer one shows that this process stood still, as the host may have.
+    private static let longestLook: UInt64 = 10_000_000
 
     private let options: ChaosOptions
     private let folder: String
@@ -51,13 +53,16 @@ final class KillRun {
         let goal = tally.accepted + count
         let host = try spawn(.publish)
         // A kill may also come while the host starts, before its first number.
-        var (newest, since) = (tally.accepted, ContinuousClock.now)
-        var stands = false
-        while newest < goal, !stands {
+        var newest = tally.accepted
+        var (spent, lastLook) = (UInt64(0), MonotonicClock.now())
+        while newest < goal, spent <= Self.patience {
             usleep(UInt32(random.next() % 400))
-            if newest != tally.accepted { (newest, since) = (tally.accepted, .now) }
-            stands = ContinuousClock.now - since > Self.patience
+            let now = MonotonicClock.now()
+            spent += min(now - lastLook, Self.longestLook)
+            lastLook = now
+            if newest != tally.accepted { (newest, spent) = (tally.accepted, 0) }
         }
+        let stands = newest < goal
         usleep(UInt32(random.next() % 2_000))
         for process in victims(of: host.processIdentifier) { kill(process, SIGKILL) }
         let exit = host.waitForExit()
