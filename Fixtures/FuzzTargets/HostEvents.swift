@@ -55,12 +55,12 @@ final class HostBooks: @unchecked Sendable {
         }
     }
 
-    /// Returns true when each question was answered, or false after `patience` nanoseconds.
-    func waitForAnswers(within patience: UInt64) -> Bool {
-        let deadline = MonotonicClock.now() + patience
-        return lock.withLock {
+    /// Returns true when each question was answered, or false if some are not and the patience is at its end.
+    func waitForAnswers() -> Bool {
+        lock.withLock {
+            var patience = Patience()
             while !(1...max(lastAsked, 1)).allSatisfy({ lastAsked == 0 || answered.contains($0) }) {
-                if !changed.wait(untilNanoseconds: deadline) { return false }
+                if !patience.wait(for: changed) { return false }
             }
             return true
         }

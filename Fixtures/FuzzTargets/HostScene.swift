@@ -12,8 +12,6 @@ final class HostScene {
     private static let peer = "peer"
     /// How many lives a script gives to the peer at most.
     private static let maximumLives = 3
-    /// How long a wait may take, in nanoseconds.
-    private static let patience: UInt64 = 15_000_000_000
 
     private let directory: ScratchDirectory
     private let publisher = EventPublisher()
@@ -111,7 +109,7 @@ final class HostScene {
         awaitOrder()
         stage.begin(.scripted(nil)) {}
         try finish { [bridge] in await bridge.waitUntilIdle() }
-        try require(books.waitForAnswers(within: Self.patience), "the honest worker has not answered")
+        try require(books.waitForAnswers(), "the honest worker has not answered")
         try checkBooks(ofSent: true)
         for letter in bridge.deadLetters { _ = bridge.discardDeadLetter(letter.id) }
         stage.endLife()
@@ -165,9 +163,9 @@ final class HostScene {
                 done.broadcast()
             }
         }
-        let deadline = MonotonicClock.now() + Self.patience
         let isInTime = lock.withLock {
-            while !isDone { if !done.wait(untilNanoseconds: deadline) { break } }
+            var patience = Patience()
+            while !isDone, patience.wait(for: done) {}
             return isDone
         }
         try require(isInTime, "it hangs: \(bridge.status), \(bridge.statistics.map(\.sent))")
