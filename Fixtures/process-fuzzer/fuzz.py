@@ -19,6 +19,7 @@ import os
 import pathlib
 import random
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -36,12 +37,29 @@ WORKERS = 2
 ATTACKED, QUIET = "run", "quiet"
 # How many times of the same length the report tells apart.
 PARTS = 10
-# The longest that an honest client waits for an answer.
-PATIENCE = 10
+# How long an honest client waits for an answer, and how long for a start or an end is waited, in seconds.
+PATIENCE, LONG_PATIENCE = 10, 60
+# How much of it one look takes at most.
+LOOK = 0.25
 # A supervisor with four workers has 12 MiB; what clients and workers may bring for good is bounded (docs/reference/security.md).
 MOST_MEMORY = 256 << 20
 # How many more descriptors a supervisor at rest may have than before: sockets that were closed a moment ago.
 SPARE = 8
+
+
+class Patience:
+    """Time that is counted in looks. A machine that stands still takes one look, however long it does so, because the supervisor stood
+    still with it."""
+
+    def __init__(self, seconds):
+        self.left, self.last = seconds, time.monotonic()
+
+    def look(self):
+        """Whether some is left."""
+        now = time.monotonic()
+        self.left -= min(now - self.last, LOOK)
+        self.last = now
+        return self.left > 0
 
 
 # --- The parts, each in a process of its own
@@ -65,23 +83,36 @@ class Honest:
         self.host = host
         self.link = Link.attached(str(directory / host / "control"), "honest")
         self.link.send(frame(self.link.hello()))
-        self.link.read(PATIENCE)
+        if self.read(Patience(PATIENCE)) is None:
+            self.give_up("welcome")
         wanted = ["WorkDone", "BridgeStatusReported", "EventsTraced", "EventDeadLettered"]
         self.link.send(frame([INTEREST, [[number, name] for number, name in enumerate(wanted, 1)], []]) + frame([READY]))
-        self.link.read(PATIENCE)
+        self.read(Patience(PATIENCE))
+
+    def read(self, patience):
+        """The next frame; None if the patience is at its end, or the link."""
+        while patience.look():
+            message = self.link.read(LOOK)
+            if message is not None or not self.link.is_open:
+                return message
+        return None
+
+    def give_up(self, what):
+        why = f"within {PATIENCE} s" if self.link.is_open else "before the link has ended"
+        print(f"no {what} of {self.host} {why}", flush=True)
+        sys.exit(1)
 
     def ask(self, number, asks_host):
         """How many seconds the answer took; ends the process if none comes."""
         link = self.link
         name, payload = ("BridgeStatusRequested", {}) if asks_host else ("WorkRequested", {"number": number, "text": ""})
-        began = time.monotonic()
+        began, patience = time.monotonic(), Patience(PATIENCE)
         link.sent += 1
         link.send(frame([EVENT, link.sent, None, time.time_ns(), name, None, payload]))
         while True:
-            message = link.read(began + PATIENCE - time.monotonic())
+            message = self.read(patience)
             if message is None:
-                print(f"no answer to {name} {number} of {self.host} within {PATIENCE} s, or the link has ended", flush=True)
-                sys.exit(1)
+                self.give_up(f"answer to {name} {number}")
             if message[0] not in (EVENT, GAP):
                 continue
             link.send(frame([ACKNOWLEDGE, link.incarnation, link.received, 0, []]))
@@ -159,6 +190,12 @@ class Supervisor:
         return self.process.poll() is None
 
     @property
+    def listens(self):
+        """Whether a client can connect: the socket's file is there a moment before."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as stream:
+            return stream.connect_ex(str(self.control)) == 0
+
+    @property
     def end(self):
         """How the supervisor has ended, in words."""
         text = f"the supervisor has ended with status {self.process.returncode}"
@@ -187,13 +224,25 @@ def part(name, directory, products):
     return subprocess.Popen([sys.executable, HERE, "--be", name, directory, products], stdout=subprocess.PIPE, text=True)
 
 
-def wait_until(what, seconds, condition):
-    end = time.monotonic() + seconds
+def wait_until(what, condition):
+    patience = Patience(LONG_PATIENCE)
     while not condition():
-        if time.monotonic() > end:
-            return f"{what} did not come within {seconds} s"
+        if not patience.look():
+            return f"{what} did not come within {LONG_PATIENCE} s"
         time.sleep(0.02)
     return None
+
+
+def state(process):
+    """What the threads of a process do, as far as the system says."""
+    found = []
+    for thread in pathlib.Path(f"/proc/{process.pid}/task").glob("*"):
+        try:
+            name, _, rest = (thread / "stat").read_text().partition("(")[2].rpartition(")")
+            found.append(f"{name} {rest.split()[0]} {(thread / 'wchan').read_text()}")
+        except OSError:
+            continue
+    return ", ".join(found) or "none"
 
 
 def fuzz(directory, products, seconds):
@@ -203,13 +252,14 @@ def fuzz(directory, products, seconds):
     parts = []
     try:
         for one in supervisors:
-            found = wait_until("the control socket", 20, lambda: one.control.exists() or not one.lives)
+            found = wait_until("the control socket", lambda: one.listens or not one.lives)
             if found or not one.lives:
                 return found or "a supervisor has ended at its start"
         honest = part("honest", directory, products)
         parts = [honest, part("clients", directory, products)]
         began, before, memories = time.monotonic(), None, []
-        while time.monotonic() < began + seconds:
+        # A machine that stands still must not let the time pass before anything was measured.
+        while time.monotonic() < began + seconds or before is None:
             time.sleep(0.1)
             if not supervisor.lives:
                 return supervisor.end
@@ -225,14 +275,17 @@ def fuzz(directory, products, seconds):
             if memory > MOST_MEMORY:
                 return f"the supervisor has {memory >> 20} MiB of memory"
         (directory / "stop").touch()
-        for process in parts:
-            process.wait(timeout=30)
+        for name, process in zip(("honest client", "hostile clients"), parts):
+            found = wait_until(f"the end of the {name}", lambda: process.poll() is not None)
+            if found:
+                return f"{found}; its threads: {state(process)}; the supervisor's: {state(supervisor.process)}"
+        if honest.returncode != 0:
+            return honest.communicate()[0].strip() or f"the honest client has ended with status {honest.returncode}"
         report(directory, seconds, before, supervisor.possessions(), memories)
         if not supervisor.lives:
             return supervisor.end
         return wait_until(
             f"descriptors and threads as before ({before[1]} and {before[2]}, now {supervisor.possessions()[1:]})",
-            20,
             lambda: all(now <= then + SPARE for now, then in zip(supervisor.possessions()[1:], before[1:])),
         )
     finally:
