@@ -15,10 +15,12 @@ package final class ReportStrand: @unchecked Sendable {
 
     /// The longest time that ``whenPassed(_:)`` and ``passed()`` wait for the handlers of reports, in nanoseconds.
     ///
-    /// The time counts from the moment when the running handlers began. So a handler that never returns holds up all
-    /// calls together once, and not each call anew.
-    package static let waitLimit: UInt64 = 5_000_000_000
+    /// A time in which the whole process stands still does not count; ``ReportWaits`` says how. A handler that never
+    /// returns holds up all calls together once, and not each call anew.
+    package static let waitLimit = UInt64(ReportWaits.looks) * lookInterval
 
+    /// The time between two looks at the calls that wait, in nanoseconds.
+    private static let lookInterval: UInt64 = 500_000_000
     /// How many bytes each report is charged besides its variable part.
     private static let reportBytes = 256
     /// How many bytes may wait: 65,536 reports without a variable part, so that a burst of short lines finds room.
@@ -56,8 +58,11 @@ package final class ReportStrand: @unchecked Sendable {
     private var bytes = 0
     private var overflow: [String: Overflow] = [:]
     private var hasThread = false
-    /// When the delivery of the present report began, on the monotonic clock; nil between reports.
-    private var deliveringSince: UInt64?
+    /// Whether a report is being delivered.
+    private var isDelivering = false
+    private var waits = ReportWaits()
+    /// Whether a timer runs that leads to the next look at the calls that wait.
+    private var isLooking = false
     /// Whether the thread no longer waits for further reports.
     private var isEnding = false
 
@@ -147,16 +152,36 @@ package final class ReportStrand: @unchecked Sendable {
 
     /// Calls `body` when all earlier reports have been delivered, or after ``waitLimit``; at once if none is left.
     package func whenPassed(_ body: @escaping @Sendable () -> Void) {
-        let now = MonotonicClock.now()
-        let once = FirstCall(body)
-        let since: UInt64? = lock.withLock {
-            guard first < queue.count || deliveringSince != nil else { return nil }
+        let (isOver, looks): (Bool, Bool) = lock.withLock {
+            guard isDelivering || first < queue.count, let number = waits.begin(body) else { return (true, false) }
             // A report waits or is being delivered, so the strand has a thread, or gets one.
-            _ = append(Entry { once.call() })
-            return deliveringSince ?? now
+            _ = append(Entry { [weak self] in self?.pass(number) })
+            defer { isLooking = true }
+            return (false, !isLooking)
         }
-        guard let since else { return once.call() }
-        once.cancelLater(poller.schedule(at: since + Self.waitLimit) { once.call() })
+        if isOver { return body() }
+        if looks { scheduleLook() }
+    }
+
+    /// Ends a wait before which all reports have been delivered.
+    private func pass(_ number: UInt64) {
+        let body = lock.withLock { waits.takeBody(of: number) }
+        body?()
+    }
+
+    private func scheduleLook() {
+        // As long as a call waits, the strand's thread keeps the strand.
+        poller.schedule(after: Self.lookInterval) { [weak self] in self?.look() }
+    }
+
+    private func look() {
+        let (ended, goesOn) = lock.withLock {
+            let ended = waits.looked()
+            isLooking = !waits.isEmpty
+            return (ended, isLooking)
+        }
+        if goesOn { scheduleLook() }
+        for body in ended { body() }
     }
 
     /// Returns when all earlier reports have been delivered, and after ``waitLimit`` at the latest.
@@ -189,7 +214,8 @@ package final class ReportStrand: @unchecked Sendable {
 
     private func next() -> (@Sendable () -> Void)? {
         lock.withLock {
-            deliveringSince = nil
+            isDelivering = false
+            waits.reportPassed()
             if first == queue.count {
                 queue.removeAll(keepingCapacity: queue.capacity <= 64)
                 first = 0
@@ -203,7 +229,9 @@ package final class ReportStrand: @unchecked Sendable {
             let entry = queue[first]
             first += 1
             bytes -= entry.bytes
-            deliveringSince = MonotonicClock.now()
+            isDelivering = true
+            // A look may have come while the thread had nothing to deliver.
+            waits.reportPassed()
             // Delivered entries are removed in batches, not one by one.
             if first >= 256 {
                 queue.removeFirst(first)
@@ -211,32 +239,5 @@ package final class ReportStrand: @unchecked Sendable {
             }
             return entry.body
         }
-    }
-}
-
-/// Calls a body once, at the first of two occasions.
-private final class FirstCall: @unchecked Sendable {
-    // Sendable: guarded by `lock`.
-    private let lock = Lock()
-    private var body: (@Sendable () -> Void)?
-    private var timer: Poller.Timer?
-
-    init(_ body: @escaping @Sendable () -> Void) {
-        self.body = body
-    }
-
-    func call() {
-        let (body, timer) = lock.withLock { (self.body.take(), self.timer.take()) }
-        timer?.cancelWithoutWaiting()
-        body?()
-    }
-
-    /// Cancels the timer when the body is called, or now if the body was called already.
-    func cancelLater(_ timer: Poller.Timer) {
-        let isOver = lock.withLock {
-            if body != nil { self.timer = timer }
-            return body == nil
-        }
-        if isOver { timer.cancelWithoutWaiting() }
     }
 }

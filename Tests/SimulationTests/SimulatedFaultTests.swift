@@ -193,6 +193,23 @@ struct SimulatedFaultTests {
         }
     }
 
+    @Test("A start waits for the handlers of its reports, however long everything stands still meanwhile")
+    func standstillInReport() async throws {
+        try await run { world in
+            let told = Received()
+            let publisher = EventPublisher()
+            let subscription = publisher.subscribe(to: WorkerReady.self) { (_: WorkerReady) in
+                world.standStill(for: .seconds(20))
+                // All other threads have their turns before the handler returns, and so has each timer that is due.
+                for _ in 0..<1_000 { yieldThread() }
+                told.add(1)
+            }
+            try await world.start(publisher, workers: [Self.counting(Received())])
+            guard told.all == [1] else { throw SimulationError("the start has not waited for its report") }
+            subscription.cancel()
+        }
+    }
+
     @Test("Of two overlapping stops the longer one counts")
     func overlappingStops() async throws {
         try await run { world in
