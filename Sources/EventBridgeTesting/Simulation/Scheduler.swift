@@ -60,6 +60,8 @@ final class Scheduler: @unchecked Sendable {
     @exclusivity(unchecked) private var ending = Ending()
     /// The places in code where tasks were handed to executors outside every world.
     private(set) var escapes: [String] = []
+    /// How long the world has waited for work that had left it, in nanoseconds, as ``comesFromOutside()`` counts.
+    @exclusivity(unchecked) private(set) var waitedOutside: UInt64 = 0
     private let living = ThreadCount()
 
     let inbox = TaskInbox()
@@ -339,17 +341,30 @@ final class Scheduler: @unchecked Sendable {
         return nil
     }
 
-    /// Waits up to a second of real time for work that has left the world; returns whether work came back.
+    /// How long one wait for work outside the world may take, in nanoseconds.
+    private static let patience: UInt64 = 3_000_000_000
+    /// How much of the patience one look takes at most, in nanoseconds.
+    private static let longestLook: UInt64 = 10_000_000
+
+    /// Waits for work that has left the world; returns whether work came back.
+    ///
+    /// This is real time, but however long a look takes, it counts as little time. While this process stands still, the
+    /// work outside stands still too.
     private func comesFromOutside() -> Bool {
         guard !escapes.isEmpty, !ending.isClosing else { return false }
         var hasCome = false
+        var waited: UInt64 = 0
         Simulation.outside {
-            let end = MonotonicClock.now() + 1_000_000_000
-            while !hasCome, MonotonicClock.now() < end {
+            var lastLook = MonotonicClock.now()
+            while inbox.isEmpty, waited < Self.patience {
                 yieldThread()
-                hasCome = !inbox.isEmpty
+                let now = MonotonicClock.now()
+                waited += min(now - lastLook, Self.longestLook)
+                lastLook = now
             }
+            hasCome = !inbox.isEmpty
         }
+        waitedOutside += waited
         return hasCome
     }
 

@@ -5,8 +5,13 @@
 struct Shrinker {
     /// How many runs there are at most.
     static let runs = 500
-    /// How long all runs together may take.
-    static let time = Duration.seconds(30)
+    /// How many steps all runs together may take.
+    ///
+    /// Steps are counted, and not time: a limit of time would let a slow machine shrink a failure less than a fast one.
+    static let steps: UInt64 = 20_000_000
+    /// How long a wait for work outside the world may last to count as one step, in nanoseconds: half a minute of such
+    /// waits counts as all steps.
+    static let waitPerStep: UInt64 = 1_500
 
     /// Runs a list of choices, and returns the outcome.
     let attempt: (Choices.List) async -> SimulationOutcome
@@ -15,7 +20,7 @@ struct Shrinker {
     private(set) var list: Choices.List
     private var kind: String
     private var runsLeft = Shrinker.runs
-    private let deadline = ContinuousClock.now + Shrinker.time
+    private var stepsLeft = Shrinker.steps
 
     init(_ failed: SimulationOutcome, attempt: @escaping (Choices.List) async -> SimulationOutcome) {
         self.attempt = attempt
@@ -58,13 +63,14 @@ struct Shrinker {
         }
     }
 
-    private var isOpen: Bool { runsLeft > 0 && ContinuousClock.now < deadline }
+    private var isOpen: Bool { runsLeft > 0 && stepsLeft > 0 }
 
     /// Runs a list with fewer or smaller choices, and keeps it if its run has a failure of the same kind.
     private mutating func take(_ shorter: Choices.List) async -> Bool {
         guard isOpen, shorter != list else { return false }
         runsLeft -= 1
         let outcome = await attempt(shorter)
+        stepsLeft -= min(stepsLeft, outcome.steps + outcome.waitedOutside / Self.waitPerStep)
         guard outcome.failure != nil, Self.kind(of: outcome) == kind else { return false }
         best = outcome
         // Choices that the run did not come to are not needed.

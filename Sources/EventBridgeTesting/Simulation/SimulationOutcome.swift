@@ -6,6 +6,8 @@ struct SimulationOutcome: Sendable {
     let digest: UInt64
     let steps: UInt64
     let switches: UInt64
+    /// How long the run waited for work that had left the world, in nanoseconds.
+    let waitedOutside: UInt64
     let nanoseconds: UInt64
     let met: [String: Int]
     let arrivals: Int
@@ -26,6 +28,7 @@ struct SimulationOutcome: Sendable {
         steps = sealed.steps
         nanoseconds = sealed.nanoseconds
         switches = scheduler.switches
+        waitedOutside = scheduler.waitedOutside
         met = world.core.met
         arrivals = world.core.arrivals
         reached = world.core.reached
