@@ -46,7 +46,8 @@ public final class Gateway: Sendable {
             credentials: configuration.credentials,
             name: "nats-gateway \(node)",
             // Only exported events come so close together that writing several at once pays off.
-            writesAtOnce: configuration.exports.isEmpty
+            writesAtOnce: configuration.exports.isEmpty,
+            answerTime: configuration.answerTime
         )
         presence = Presence(of: node, owner: owner, over: connection, settled: settled)
         exporter =

@@ -20,6 +20,10 @@ public struct GatewayConfiguration: Sendable, Equatable {
     public var longestChain = 256
     /// How many messages may be unanswered at a time, in each direction.
     let window = 256
+    /// How long the broker may take to accept a connection, and to answer a request, in milliseconds.
+    ///
+    /// Tests that compare all sentences set it higher: a pause of the machine then adds none.
+    var answerTime = NATSConnection.answerTime
 
     /// The environment variables that are read.
     public static let variables = ["NATS_URL", "NATS_CREDENTIALS"]

@@ -15,8 +15,8 @@ final class NATSConnection: Sendable {
         case closed(String)
     }
 
-    /// How long a request waits for its answer, in milliseconds.
-    private static let answerTime: Int64 = 2_000
+    /// How long an attempt to connect, and a request, waits for the broker's answer, in milliseconds.
+    static let answerTime: Int64 = 2_000
     /// Between two attempts to connect, in milliseconds.
     private static let reconnectTime = 250
     /// How many messages may wait for a handler.
@@ -60,6 +60,7 @@ final class NATSConnection: Sendable {
         let credentials: String?
         let name: String
         let writesAtOnce: Bool
+        let answerTime: Int64
     }
 
     /// The beginning of the subjects of all answers to this process.
@@ -81,15 +82,28 @@ final class NATSConnection: Sendable {
     ///   - credentials: the path of a file with a user's JWT and NKey seed.
     ///   - writesAtOnce: whether each message is written by itself and at once. Otherwise the client waits a
     ///     millisecond, or until ``flush()``, for more messages to write together.
-    init(url: String, credentials: String?, name: String, writesAtOnce: Bool) throws(NATSError) {
-        settings = Settings(url: url, credentials: credentials, name: name, writesAtOnce: writesAtOnce)
+    ///   - answerTime: how long an attempt to connect, and a request, waits for the broker's answer, in milliseconds.
+    init(
+        url: String,
+        credentials: String?,
+        name: String,
+        writesAtOnce: Bool,
+        answerTime: Int64 = NATSConnection.answerTime
+    ) throws(NATSError) {
+        settings = Settings(
+            url: url,
+            credentials: credentials,
+            name: name,
+            writesAtOnce: writesAtOnce,
+            answerTime: answerTime
+        )
         var text: UnsafeMutablePointer<CChar>?
         try NATSError.check(natsInbox_Create(&text))
         inbox = text.map { String(cString: $0) } ?? ""
         natsInbox_Destroy(text)
     }
 
-    /// Tries to connect until there is a connection, on a queue that may wait: two seconds for each address.
+    /// Tries to connect until there is a connection, on a queue that may wait: for each address, the answer time.
     ///
     /// libnats 3.4 can wait for a broker that is away, too. But it forgets the address, and gives up, if its first
     /// connection ends while it begins: if a broker is killed at that moment, or a proxy has no broker behind it.
@@ -164,6 +178,7 @@ final class NATSConnection: Sendable {
             try NATSError.check(natsOptions_SetUserCredentialsFromFiles(created, credentials, nil))
         }
         try NATSError.check(natsOptions_SetSendAsap(created, settings.writesAtOnce))
+        try NATSError.check(natsOptions_SetTimeout(created, settings.answerTime))
         try NATSError.check(natsOptions_SetMaxReconnect(created, -1))
         try NATSError.check(natsOptions_SetReconnectWait(created, Int64(Self.reconnectTime)))
         // A request whose connection is gone gets no answer.
@@ -190,7 +205,7 @@ final class NATSConnection: Sendable {
         try NATSError.check(natsConnection_Connect(&connection, created))
         var options = jsOptions()
         jsOptions_Init(&options)
-        options.Wait = Self.answerTime
+        options.Wait = settings.answerTime
         var context: OpaquePointer?
         do throws(NATSError) {
             try NATSError.check(natsConnection_JetStream(&context, connection, &options))
@@ -290,7 +305,7 @@ final class NATSConnection: Sendable {
         defer { natsMsg_Destroy(message) }
         for field in headers { try NATSError.check(natsMsgHeader_Set(message, field.name, field.value)) }
         var reply: OpaquePointer?
-        let status = natsConnection_RequestMsg(&reply, client, message, Self.answerTime)
+        let status = natsConnection_RequestMsg(&reply, client, message, settings.answerTime)
         switch status {
         case NATS_TIMEOUT, NATS_CONNECTION_DISCONNECTED: return nil
         default: try NATSError.check(status)
@@ -351,7 +366,7 @@ final class NATSConnection: Sendable {
     /// Asks once; waits for the answer.
     func answer(to subject: String) -> Answer {
         var reply: OpaquePointer?
-        switch natsConnection_Request(&reply, client, subject, nil, 0, Self.answerTime) {
+        switch natsConnection_Request(&reply, client, subject, nil, 0, settings.answerTime) {
         case NATS_OK: return reply.map { .payload(NATSMessage($0).payload) } ?? .unknown
         case NATS_NO_RESPONDERS, NATS_TIMEOUT: return .none
         default: return .unknown

@@ -55,7 +55,7 @@ final class Presence: Sendable {
         }
     }
 
-    /// Looks whether another gateway answers, which may take two seconds; only on one thread at a time.
+    /// Looks whether another gateway answers, which may take the answer time; only on one thread at a time.
     func look() -> Finding {
         if state.withLock(\.isPresent) { return .served }
         let answer = connection.answer(to: node.presence)

@@ -99,6 +99,7 @@ struct GatewayNetworkTests {
         let second = try NodeUnderTest("berlin", broker, owner: "x") {
             $0.exports = ["Counted"]
             $0.url = relay.url
+            $0.answerTime = NodeUnderTest.longAnswerTime
         }
         second.export("event-2")
         await second.wait { !$0.sentences.isEmpty || !$0.acknowledged.isEmpty }
@@ -162,7 +163,10 @@ struct GatewayNetworkTests {
     @Test func whyThereIsNoConnectionIsSaidOnceForEachReason() async throws {
         let broker = try Broker()
         // Nothing listens, so each attempt fails at once.
-        let berlin = try NodeUnderTest("berlin", broker) { $0.exports = ["Counted"] }
+        let berlin = try NodeUnderTest("berlin", broker) {
+            $0.exports = ["Counted"]
+            $0.answerTime = NodeUnderTest.longAnswerTime
+        }
         berlin.export("event-1")
         await berlin.wait { !$0.sentences.isEmpty }
         try broker.start()

@@ -27,7 +27,10 @@ struct GatewayTests {
     @Test func eventsArriveInOrderEachOnce() async throws {
         let broker = try Broker()
         try broker.start()
-        let berlin = try sender(broker)
+        let berlin = try NodeUnderTest("berlin", broker) {
+            $0.exports = ["Counted"]
+            $0.answerTime = NodeUnderTest.longAnswerTime
+        }
         let paris = try receiver(broker)
         let ids = Self.ids(1...5_000)
         for id in ids { berlin.export(id) }
@@ -166,7 +169,10 @@ struct GatewayTests {
         var first: NodeUnderTest? = try NodeUnderTest("berlin", broker, owner: "x") { $0.exports = ["Counted"] }
         first?.export("event-1")
         await first?.wait { $0.acknowledged == ["event-1"] }
-        let second = try NodeUnderTest("berlin", broker, owner: "x") { $0.exports = ["Counted"] }
+        let second = try NodeUnderTest("berlin", broker, owner: "x") {
+            $0.exports = ["Counted"]
+            $0.answerTime = NodeUnderTest.longAnswerTime
+        }
         second.export("event-2")
         await second.wait { $0.sentences == ["waits for the end of the gateway before this one"] }
         first?.export("event-1b")
@@ -351,6 +357,7 @@ struct GatewayTests {
             }
         } configure: {
             $0.imports = [other: ["Counted"]]
+            $0.answerTime = NodeUnderTest.longAnswerTime
         }
         await first?.wait { $0.arrivals.contains("untaken") && !$0.sentences.isEmpty }
         #expect(first?.arrivals == ["a", "refused", "b", "untaken"])

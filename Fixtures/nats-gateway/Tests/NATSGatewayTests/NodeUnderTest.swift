@@ -11,6 +11,9 @@ final class NodeUnderTest: Sendable {
         case said(GatewayReport)
     }
 
+    /// An answer time for tests that compare all sentences, in milliseconds: far more than a slow machine needs.
+    static let longAnswerTime: Int64 = 60_000
+
     let gateway: Gateway
     private let log = Changing<[Happening]>([])
 
