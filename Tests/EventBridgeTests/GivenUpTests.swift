@@ -27,7 +27,13 @@ struct GivenUpTests {
             backoff: .exponential(from: .milliseconds(5), to: .milliseconds(20)),
             limits: WorkerLimits(outbox: 1 << 10)
         ) { _ in throw CannotBegin() }
-        let start = Task { try await BridgeHost.inMemory(publisher, workers: [worker]) }
+        // The test keeps the bridge: a bridge that is released ends at once, and refuses events for another reason.
+        let bridge = try BridgeHost(
+            publisher: publisher,
+            workers: [worker.specification],
+            launcher: InMemoryLauncher([worker])
+        )
+        let start = Task { try await bridge.start() }
         // No peer wants the event before the start has begun; then a few fit into the outbox, and the next one waits.
         let error = await #expect(throws: DeliveryError.self) {
             for number in 1...Int.max {
@@ -40,8 +46,10 @@ struct GivenUpTests {
         let failure = await #expect(throws: BridgeError.self) { try await start.value }
         #expect(failure?.description.contains("5 restarts within 10 s; last: exited with status 70") == true)
         #expect(gaveUp.all.map(\.worker) == ["broken"])
-        withExtendedLifetime(subscription) {}
+        await bridge.shutdown()
+        subscription.cancel()
     }
+
     @Test("deliver does not wait for a stopped worker that only looks on", .timeLimit(.minutes(5)))
     func stoppedWatcher() async throws {
         let publisher = EventPublisher()

@@ -147,13 +147,15 @@ struct FaultTests {
             try await publisher.deliver(Counted(number: number, text: Self.text), within: .seconds(60))
         }
         await journal.waitForSpare()
-        storage.failNextRemovals(1)
-        storage.failNextFills(1)
+        storage.failRemovals(of: SegmentCatalog.fileName(of: 1))
+        // Until an event was refused: the journal may look for room again before an event needs it.
+        storage.setFull(true)
         var refused = 0
         for number in 200..<400 {
             let event = Counted(number: number, text: Self.text)
             while (try? await publisher.deliver(event, within: .seconds(60))) == nil {
                 refused += 1
+                storage.setFull(false)
                 await Task.yield()
             }
         }

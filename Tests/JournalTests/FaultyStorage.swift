@@ -22,7 +22,7 @@ final class FaultyStorage: JournalStorage, @unchecked Sendable {
     private var failsToSynchronize = 0
     private var failsToWrite = 0
     private var goodWrites = 0
-    private var failsToRemove = 0
+    private var irremovable: Set<String> = []
     private var failsToOpen = 0
     private var unreadable: [(name: String, bytes: Range<Int>)] = []
     private var failsToRead = 0
@@ -55,8 +55,8 @@ final class FaultyStorage: JournalStorage, @unchecked Sendable {
         lock.withLock { (failsToWrite, goodWrites) = (count, good) }
     }
 
-    /// Lets the removal of the next `count` segments fail.
-    func failNextRemovals(_ count: Int) { lock.withLock { failsToRemove = count } }
+    /// Lets each removal of this file fail from now on.
+    func failRemovals(of name: String) { lock.withLock { _ = irremovable.insert(name) } }
 
     /// Lets the next `count` openings behind `good` others fail, as if this process had no descriptor left.
     func failNextOpenings(_ count: Int, after good: Int = 0) {
@@ -187,11 +187,7 @@ final class FaultyStorage: JournalStorage, @unchecked Sendable {
     func rename(_ name: String, to other: String) throws(SystemError) { try directory.rename(name, to: other) }
 
     func remove(_ name: String) throws(SystemError) {
-        let fails = lock.withLock {
-            guard failsToRemove > 0, name.hasSuffix(".segment") else { return false }
-            failsToRemove -= 1
-            return true
-        }
+        let fails = lock.withLock { irremovable.contains(name) }
         if fails { throw SystemError(code: EIO, operation: "removing") }
         try directory.remove(name)
     }
