@@ -1,6 +1,6 @@
 import BridgePlatform
-import Dispatch
 import Locks
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -77,11 +77,8 @@ func leavingNothingBehind(
     sourceLocation: SourceLocation = #_sourceLocation,
     _ body: () throws -> Void
 ) throws {
-    // The runtime is still starting up in an exit test. After the first timer Dispatch has opened all that it keeps.
-    // Descriptors that it opens for a moment may be gone afterwards, so only new descriptors count.
-    let started = Mailbox<Bool>()
-    DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(1)) { started.put(true) }
-    try started.wait()
+    // Descriptors that the runtime opens for a moment may be gone afterwards, so only new descriptors count.
+    waitForStartedRuntime()
     let before = try openDescriptors()
     try body()
     let left = try openDescriptors().subtracting(before)

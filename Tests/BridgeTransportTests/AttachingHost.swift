@@ -173,6 +173,7 @@ final class AttachingClient: Sendable {
 
 /// Checks that `body` leaves no descriptor behind; only for exit tests, where nothing else runs.
 func leavingNoDescriptor(_ body: () throws -> Void) throws {
+    waitForStartedRuntime()
     let before = try CurrentProcess.openDescriptorCount()
     try body()
     // A thread that has made its last call still holds its stream for a moment.
