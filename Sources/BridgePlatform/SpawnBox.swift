@@ -39,6 +39,11 @@ package struct SpawnBox: Equatable, Sendable {
     package struct Files: Equatable, Sendable {
         package var readOnly: [String]
         package var writable: [String]
+        /// What processes in other boxes may write; this box gives no right to it.
+        ///
+        /// A process in a box can put a link in place of a path below what it may write. So the box is not closed if
+        /// one of its own paths leads over a link that lies below ``writable`` or these paths.
+        package var writableElsewhere: [String] = []
 
         package init(readOnly: [String], writable: [String]) {
             self.readOnly = readOnly
@@ -67,7 +72,13 @@ package struct SpawnBox: Equatable, Sendable {
 
 extension SpawnBox {
     /// The paths of ``files`` in the order in which the C structure has them.
-    var paths: [String] { (files?.readOnly ?? []) + (files?.writable ?? []) }
+    var paths: [String] { ruled.map(\.path) }
+
+    private var ruled: [(path: String, kind: cbp_box_path_kind)] {
+        guard let files else { return [] }
+        return files.readOnly.map { ($0, cbp_path_read_only) } + files.writable.map { ($0, cbp_path_writable) }
+            + files.writableElsewhere.map { ($0, cbp_path_writable_elsewhere) }
+    }
 
     /// Calls `body` with the box as a C structure, valid during the call.
     ///
@@ -76,9 +87,8 @@ extension SpawnBox {
         let limits = (0..<Int32(cbp_limit_count.rawValue)).map { number in
             Limit(rawValue: number).flatMap { self.limits[$0] }.map { Int64($0) } ?? -1
         }
-        let readOnly = files?.readOnly.count ?? 0
-        let ruled = paths.indices.compactMap { index in
-            texts.pointers[index].map { cbp_box_path(path: $0, is_writable: index >= readOnly) }
+        let ruled = ruled.enumerated().compactMap { index, rule in
+            texts.pointers[index].map { cbp_box_path(path: $0, kind: rule.kind) }
         }
         return limits.withUnsafeBufferPointer { limits in
             ruled.withUnsafeBufferPointer { ruled in
@@ -134,7 +144,7 @@ extension SpawnBox {
     /// Why the process could not be put into the box; nil if it failed at something else.
     func error(_ stage: cbp_spawn_stage, code: CInt, detail: CInt, operation: String) -> SpawnError? {
         let isLimit = stage == cbp_stage_limit
-        let isPath = stage == cbp_stage_path
+        let isPath = stage == cbp_stage_path || stage == cbp_stage_link
         let lack = lack(stage, code: code, detail: detail)
         guard isLimit || isPath || lack != nil else { return nil }
         // A shortage passes: it says nothing of what this system can do.
@@ -147,7 +157,8 @@ extension SpawnBox {
         }
         if isPath {
             let path = paths.indices.contains(Int(detail)) ? paths[Int(detail)] : "a path"
-            return .failed(SystemError(code: code, operation: "\(operation), whose box gives it \(path),"))
+            let way = stage == cbp_stage_link ? " by way of a link in a directory that a worker may write" : ""
+            return .failed(SystemError(code: code, operation: "\(operation), whose box gives it \(path)\(way),"))
         }
         return .boxUnavailable(lack ?? "")
     }

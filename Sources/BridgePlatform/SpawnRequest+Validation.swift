@@ -18,9 +18,7 @@ extension SpawnRequest {
             try refuseNUL(in: value, named: "environment value of \(key)")
         }
         if let workingDirectory { try refuseNUL(in: workingDirectory, named: "workingDirectory") }
-        if let files = box?.files {
-            for path in files.readOnly + files.writable { try refuseNUL(in: path, named: "a path of the box") }
-        }
+        for path in box?.paths ?? [] { try refuseNUL(in: path, named: "a path of the box") }
         try validateDescriptors()
     }
 

@@ -42,6 +42,10 @@ cbp_spawn_report cbp_give_up_capabilities(void);
 /// outside.
 cbp_spawn_report cbp_restrict_reach(const struct launch *launch);
 
+/// Opens a path of the box, by its place in the box, as a place in the file system (O_PATH). Follows a link only if no
+/// process in this box, or in the other boxes that it knows, could have put the link there.
+cbp_spawn_report cbp_open_listed(const struct launch *launch, size_t index, int *opened);
+
 /// The part of the box that a filter of system calls enforces: no changes outside and, if the box says so, no network.
 cbp_spawn_report cbp_restrict_calls(const struct launch *launch);
 

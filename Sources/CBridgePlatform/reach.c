@@ -78,10 +78,8 @@ struct rules {
     __u64 handled;
 };
 
-/// Gives rights to one path; returns 0, or the error.
-static int add(const struct rules *rules, const char *path, __u64 rights) {
-    int file = open(path, O_PATH | O_CLOEXEC);
-    if (file < 0) return errno;
+/// Gives rights to what is open as `file`, and closes it; returns 0, or the error.
+static int add(const struct rules *rules, int file, __u64 rights) {
     struct stat status;
     if (fstat(file, &status) == 0 && !S_ISDIR(status.st_mode)) rights &= of_files;
     struct landlock_path_beneath_attr rule = {.allowed_access = rights & rules->handled, .parent_fd = file};
@@ -99,7 +97,8 @@ static int landlock_abi(void) {
 /// Gives rights to a path that may be missing or closed to this user; returns 0, or the error of a shortage, which may
 /// be over at a later start.
 static int add_if_there(const struct rules *rules, const char *path, __u64 rights) {
-    int error = add(rules, path, rights);
+    int file = open(path, O_PATH | O_CLOEXEC);
+    int error = file < 0 ? errno : add(rules, file, rights);
     return error == EMFILE || error == ENFILE || error == ENOMEM ? error : 0;
 }
 
@@ -125,8 +124,12 @@ static cbp_spawn_report add_all(const struct launch *launch, const struct rules 
     int shortage = add_always(launch, rules);
     if (shortage != 0) return cbp_failed(cbp_stage_files, shortage, 0);
     for (size_t index = 0; index < launch->request->box->path_count; index++) {
-        const cbp_box_path *path = &launch->request->box->paths[index];
-        int error = add(rules, path->path, path->is_writable ? writing : reading);
+        enum cbp_box_path_kind kind = launch->request->box->paths[index].kind;
+        if (kind == cbp_path_writable_elsewhere) continue;
+        int file = -1;
+        cbp_spawn_report found = cbp_open_listed(launch, index, &file);
+        if (found.stage != 0) return found;
+        int error = add(rules, file, kind == cbp_path_writable ? writing : reading);
         if (error != 0) return cbp_failed(cbp_stage_path, error, (int)index);
     }
     return cbp_succeeded();

@@ -62,6 +62,7 @@ extension HostCore {
             specification: specification.child,
             isSuccessor: isSuccessor,
             box: specification.box,
+            writablePaths: specification.box?.files == nil ? [] : writablePaths,
             cookie: incarnation.cookie,
             limits: specification.limits.link,
             poller: poller,
@@ -86,6 +87,15 @@ extension HostCore {
                 worker.process.signal(.kill)
             }
         }
+    }
+
+    /// The absolute paths that the boxes of all workers make writable, also of workers that run by an earlier
+    /// specification.
+    private var writablePaths: [String] {
+        let all = lock.withLock {
+            workers.filter { !$0.isRemoved }.flatMap { [$0.specification] + $0.starts.all.map(\.specification) }
+        }
+        return all.flatMap { $0.box?.writablePaths(in: $0.child.workingDirectory) ?? [] }
     }
 
     private func launched(_ incarnation: WorkerIncarnation, _ result: Result<LaunchedWorker, LaunchFailure>) {

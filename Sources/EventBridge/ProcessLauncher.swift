@@ -97,7 +97,7 @@ final class ProcessLauncher: WorkerLauncher, @unchecked Sendable {
         let guarding = try runningGuard(on: order.poller)
         request.diesWithParent = true
         request.guardDescriptor = guarding?.descriptor?.rawValue
-        request.box = order.box?.spawnBox
+        request.box = order.box?.spawnBox(in: specification.workingDirectory, besides: order.writablePaths)
         let lines = order.output
         let outputPipe = try LinePipe.capture(output.reading, on: order.poller) { lines($0, false) }
         let errorPipe = try LinePipe.capture(error.reading, on: order.poller) { lines($0, true) }

@@ -27,6 +27,9 @@ public struct WorkerBox: Sendable, Hashable {
     /// A path stands for a file, or for a directory with all that lies below it. It must exist when the worker is
     /// started; a relative path counts from the worker's working directory.
     ///
+    /// A start fails if a path leads over a link in a directory that the box of a worker of this host makes writable.
+    /// Such a link may be a worker's attempt to open another place to its next start.
+    ///
     /// The worker can always read its program, `/usr`, `/bin`, `/sbin`, `/lib`, `/lib32`, `/lib64`, the directories of
     /// the host's Swift runtime, the loader's list of libraries, `/etc/localtime`, `/proc`, `/sys/devices/system/cpu`,
     /// `/dev/zero`, `/dev/random` and `/dev/urandom`. It can also read and write `/dev/null` and `/dev/full`. About a
@@ -202,6 +205,48 @@ extension WorkerBox {
         box.refusesConnections = !allowsNetwork && !allowsConnections
         box.isBestEffort = isBestEffort
         return box
+    }
+
+    /// The box of a process that starts in `directory`, with absolute paths.
+    ///
+    /// A worker that may write above its working directory could put a link in the directory's place, from which
+    /// relative paths would count. The box follows no such link in an absolute path.
+    ///
+    /// - Parameter others: the absolute paths that the boxes of the host's workers make writable.
+    func spawnBox(in directory: String?, besides others: [String]) -> SpawnBox {
+        var box = spawnBox
+        guard let files else { return box }
+        let place = WorkingDirectory(directory)
+        var ruled = SpawnBox.Files(
+            readOnly: files.readOnly.map(place.absolute),
+            writable: files.writable.map(place.absolute)
+        )
+        ruled.writableElsewhere = others
+        box.files = ruled
+        return box
+    }
+
+    /// The absolute paths that this box makes writable for a process that starts in `directory`.
+    func writablePaths(in directory: String?) -> [String] {
+        (files?.writable ?? []).map(WorkingDirectory(directory).absolute)
+    }
+
+    /// The directory from which a worker's relative paths count; nil for this process's directory.
+    private struct WorkingDirectory {
+        private let path: String?
+
+        init(_ directory: String?) {
+            let own = OperatingSystem.workingDirectory
+            path = directory.map { Self.join(own, $0) } ?? own
+        }
+
+        func absolute(_ path: String) -> String { Self.join(self.path, path) }
+
+        /// The path itself if it is absolute, or if the directory is not known.
+        private static func join(_ directory: String?, _ path: String) -> String {
+            guard let directory, !path.hasPrefix("/") else { return path }
+            return "\(directory)/\(path)"
+        }
     }
 
     /// The parts that the box lacks on this system, a sentence for each.

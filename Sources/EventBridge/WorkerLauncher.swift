@@ -35,6 +35,9 @@ package struct LaunchOrder: Sendable {
     package let isSuccessor: Bool
     /// What the worker may use up and touch; nil for all that this process may.
     package let box: WorkerBox?
+    /// The absolute paths that the boxes of this host's workers make writable: the worker's box follows no link below
+    /// them.
+    package var writablePaths: [String] = []
     /// The secret with which the worker proves that it is the process that was started.
     package let cookie: String
     /// The limits of the link to the worker.

@@ -185,6 +185,82 @@ extension PlatformTests {
             }
         }
 
+        /// Why a process in a box with these files does not begin; nil if it begins.
+        private func refusal(_ files: SpawnBox.Files) -> String? {
+            do throws(SpawnError) {
+                _ = try ChildProcess.spawn(shell("exit 0").inBox { $0.files = files }).waitForExit()
+                return nil
+            } catch {
+                return error.description
+            }
+        }
+
+        @Test("F16: a box follows no link that a process in this box, or in another, could have put there")
+        func replacedPath() async throws {
+            guard try canDo("F16 files", { $0.files = everyFile }) else { return }
+            await #expect(processExitsWith: .success) {
+                try withTemporaryDirectory { directory in
+                    let (given, secret) = ("\(directory)/given", "\(directory)/secret")
+                    let prepared = """
+                        mkdir -p \(given)/kept/below \(secret) && ln -s ../secret \(given)/replaced &&
+                        ln -s \(secret) \(given)/absolute && ln -s given \(directory)/ours &&
+                        ln -s given/replaced \(directory)/onwards
+                        """
+                    let status = try run(shell(prepared)).exit.status
+                    #expect(status == .exited(code: 0))
+                    defer { _ = try? run(shell("rm -r \(directory)/*")) }
+                    let astray = [
+                        "\(given)/replaced", "\(given)/absolute", "\(given)/kept/../replaced",
+                        "\(directory)/ours/replaced", "\(directory)/onwards", "\(given)/kept/../kept",
+                    ]
+                    for path in astray {
+                        let sentence = """
+                            spawn of /bin/sh, whose box gives it \(path) by way of a link in a directory that a worker \
+                            may write, failed: Permission denied (EACCES)
+                            """
+                        var elsewhere = SpawnBox.Files(readOnly: [path], writable: [])
+                        elsewhere.writableElsewhere = [given]
+                        #expect(BoxTests().refusal(elsewhere) == sentence)
+                        #expect(BoxTests().refusal(.init(readOnly: [path], writable: [given])) == sentence)
+                        #expect(BoxTests().refusal(.init(readOnly: [], writable: [given, path])) == sentence)
+                        // By way of the user's own link the writable directory is the same.
+                        let other = SpawnBox.Files(readOnly: [path], writable: ["\(directory)/ours"])
+                        #expect(BoxTests().refusal(other) == sentence)
+                    }
+                }
+            }
+        }
+
+        @Test("A box follows other links, and gives rights to what lies in a writable directory")
+        func otherLinks() async throws {
+            guard try canDo("F16 files", { $0.files = everyFile }) else { return }
+            await #expect(processExitsWith: .success) {
+                try withTemporaryDirectory { directory in
+                    let given = "\(directory)/given"
+                    let prepared = """
+                        mkdir -p \(given)/programs \(directory)/far && cp /bin/true \(given)/programs/true &&
+                        printf f > \(directory)/far/file && ln -s far \(directory)/near &&
+                        ln -s \(given)/programs \(directory)/ours
+                        """
+                    let status = try run(shell(prepared)).exit.status
+                    #expect(status == .exited(code: 0))
+                    defer { _ = try? run(shell("rm -r \(directory)/*")) }
+                    let paths = ["\(directory)/near", "\(given)/../near/file", "/bin", "\(given)", "/etc/../usr/bin"]
+                    for path in paths {
+                        #expect(BoxTests().refusal(.init(readOnly: [path], writable: [given])) == nil)
+                    }
+                    let script = """
+                        cat \(directory)/far/file; \(given)/programs/true && echo ran; cp /bin/true \(given)/new
+                        \(given)/new 2>/dev/null || echo refused
+                        """
+                    let request = shell(script).inBox {
+                        $0.files = .init(readOnly: ["\(directory)/near", "\(directory)/ours"], writable: [given])
+                    }
+                    #expect(try run(request).output == "fran\nrefused\n")
+                }
+            }
+        }
+
         @Test("F16: a set-user-ID program gets no rights in a box")
         func noNewPrivileges() async throws {
             guard geteuid() == 0, CurrentProcess.isExecutableFile("/usr/bin/setpriv") else {

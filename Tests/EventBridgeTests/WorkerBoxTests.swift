@@ -152,6 +152,52 @@ struct WorkerBoxTests {
         reports.end()
     }
 
+    /// Why a bridge does not start whose worker "reader" has a box with this path; nil if it starts.
+    private func refusal(
+        of path: String,
+        in directory: String? = nil,
+        beside writer: WorkerSpecification
+    ) async throws -> String? {
+        let reports = WorkerReports(publisher)
+        var reader = faulty("none", name: "reader", subscribes: [WorkRequested.self])
+        reader.box = WorkerBox(files: .init(readOnly: [path]))
+        reader.child.workingDirectory = directory
+        let bridge = try BridgeHost(publisher: publisher, workers: [writer, reader])
+        var reason: String?
+        do {
+            try await bridge.start()
+        } catch {
+            let exits = reports.exits.all
+            reason = (exits.first { $0.worker == "reader" } ?? exits.first)?.reason ?? "\(error)"
+        }
+        await bridge.shutdown()
+        reports.end()
+        return reason
+    }
+
+    @Test("F16: a path that another worker has replaced by a link is not opened to this worker")
+    func replacedPath() async throws {
+        let (given, other) = (try TemporaryDirectory(), try TemporaryDirectory())
+        var writer = faulty("none", name: "writer", subscribes: [WorkRequested.self])
+        writer.box = WorkerBox(files: .init(writable: ["."]))
+        writer.child.workingDirectory = given.path
+        try FileManager.default.createDirectory(atPath: given.path + "/kept", withIntermediateDirectories: false)
+        if let reason = try await refusal(of: given.path + "/kept", beside: writer) {
+            #expect(reason.contains("Landlock"))
+            return CurrentProcess.report("not tested: F16 paths, as it \(reason)")
+        }
+        try FileManager.default.createSymbolicLink(
+            atPath: given.path + "/replaced",
+            withDestinationPath: other.path
+        )
+        let way = "by way of a link in a directory that a worker may write, failed: Permission denied (EACCES)"
+        let path = given.path + "/replaced"
+        #expect(try await refusal(of: path, beside: writer)?.contains("gives it \(path) \(way)") == true)
+        // A working directory that was replaced opens no relative path.
+        let relative = try await refusal(of: ".", in: path, beside: writer)
+        #expect(relative?.contains("gives it \(path)/. \(way)") == true)
+    }
+
     @Test("Mistakes in a box are named with the worker")
     func mistakes() {
         let wrong = WorkerBox(

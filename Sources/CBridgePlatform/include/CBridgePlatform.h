@@ -187,9 +187,17 @@ enum cbp_box_limit {
     cbp_limit_count,
 };
 
+/// What a box says of a path.
+enum cbp_box_path_kind {
+    cbp_path_read_only,
+    cbp_path_writable,
+    /// Another box makes the path writable. This box gives no right to it.
+    cbp_path_writable_elsewhere,
+};
+
 typedef struct {
     const char *_Nonnull path;
-    bool is_writable;
+    enum cbp_box_path_kind kind;
 } cbp_box_path;
 
 /// What the process may use up and touch; see docs/decisions/0022 and 0023.
@@ -200,7 +208,8 @@ typedef struct {
     const int64_t *_Nonnull limits;
     /// The umask: the mode bits that new files do not get; -1 for the parent's umask.
     int mask;
-    /// Whether the process can touch only files below `paths`, and the files that every program needs.
+    /// Whether the process can touch only files below the first two kinds of `paths`, and the files that every program
+    /// needs.
     bool rules_files;
     const cbp_box_path *_Nullable paths;
     size_t path_count;
@@ -257,6 +266,9 @@ enum cbp_spawn_stage {
     /// Landlock calls its version.
     cbp_stage_signals = 11,
     cbp_stage_directory = 12,
+    /// A path of the box leads over a link that a process in a box could have put there. The detail is the path's place
+    /// in the box, from 0.
+    cbp_stage_link = 13,
 };
 
 typedef struct {
