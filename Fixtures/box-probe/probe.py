@@ -31,8 +31,17 @@ CALLS = {
     "semget": (64, 190),
     "semop": (65, 193),
     "semctl": (66, 191),
+    "request_key": (249, 218),
+    "shmctl": (31, 195),
+    "msgrcv": (70, 188),
+    "msgctl": (71, 187),
+    "semtimedop": (220, 192),
     "mq_open": (240, 180),
     "mq_unlink": (241, 181),
+    "mq_timedsend": (242, 182),
+    "mq_timedreceive": (243, 183),
+    "mq_notify": (244, 184),
+    "mq_getsetattr": (245, 185),
     "unshare": (272, 97),
     "setns": (308, 268),
     "clone3": (435, 435),
@@ -42,6 +51,33 @@ CALLS = {
     "inotify_init1": (294, 26),
     "inotify_add_watch": (254, 27),
     "io_uring_setup": (425, 425),
+}
+
+# The calls that the filter refuses whatever their arguments are, each with arguments that do nothing without a box: no
+# process has the key or the descriptor -1, and no pointer leads anywhere.
+REFUSED = {
+    "add_key": (None, None, None, 0, -1),
+    "request_key": (None, None, None, -1),
+    "keyctl": (-1,),
+    "shmget": (-1, 0, 0),
+    "shmat": (-1, None, 0),
+    "shmctl": (-1, -1, None),
+    "msgget": (-1, 0),
+    "msgsnd": (-1, None, 0, 0),
+    "msgrcv": (-1, None, 0, 0, 0),
+    "msgctl": (-1, -1, None),
+    "semget": (-1, 0, 0),
+    "semop": (-1, None, 0),
+    "semtimedop": (-1, None, 0, None),
+    "semctl": (-1, 0, -1),
+    "mq_open": (None, 0, 0, None),
+    "mq_unlink": (None,),
+    "mq_timedsend": (-1, None, 0, 0, None),
+    "mq_timedreceive": (-1, None, 0, None, None),
+    "mq_notify": (-1, None),
+    "mq_getsetattr": (-1, None, None),
+    "clone3": (None, 0),
+    "setns": (-1, 0),
 }
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -239,6 +275,10 @@ def tries(found):
     }
 
 
+def call_with_nothing(name):
+    return lambda: call(name, *(ctypes.c_void_p() if word is None else word for word in REFUSED[name]))
+
+
 def libc_shmdt(address):
     libc.shmdt(ctypes.c_void_p(address))
 
@@ -246,7 +286,8 @@ def libc_shmdt(address):
 def main():
     if sys.argv[1] == "victim":
         return victim(sys.argv[2])
-    for name, attempt in tries(json.loads(sys.argv[2])).items():
+    attempts = tries(json.loads(sys.argv[2])) | {f"the call {name}": call_with_nothing(name) for name in REFUSED}
+    for name, attempt in attempts.items():
         try:
             attempt()
             print(f"{name}: done")

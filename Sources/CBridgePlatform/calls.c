@@ -72,9 +72,15 @@ static const struct {
     {SYS_semop, ENOSYS},
     {SYS_semtimedop, ENOSYS},
     {SYS_semctl, ENOSYS},
-    // POSIX message queues have names, but not in a file system that Landlock has rules for.
+    // POSIX message queues have names, but not in a file system that Landlock has rules for. The calls that take a
+    // descriptor are refused too: a process can be handed a queue by another one, or open a queue as a file in
+    // /dev/mqueue if its box has no rules of files.
     {SYS_mq_open, ENOSYS},
     {SYS_mq_unlink, ENOSYS},
+    {SYS_mq_timedsend, ENOSYS},
+    {SYS_mq_timedreceive, ENOSYS},
+    {SYS_mq_notify, ENOSYS},
+    {SYS_mq_getsetattr, ENOSYS},
     // The flags of this call lie in memory. Libraries fall back to clone.
     {SYS_clone3, ENOSYS},
     {SYS_setns, EPERM},

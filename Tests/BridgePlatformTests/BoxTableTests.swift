@@ -30,7 +30,19 @@ extension PlatformTests {
         }
 
         /// The attempts and their results in each column; "?" depends on other parts of the system.
-        private static let table: [(attempt: String, answers: [String])] = [
+        private static let table: [(attempt: String, answers: [String])] = acts + refusedCalls
+
+        /// The calls that the filter refuses whatever their arguments are, by the error.
+        private static let refusedCalls: [(attempt: String, answers: [String])] = [
+            "ENOSYS": [
+                "add_key", "request_key", "keyctl", "shmget", "shmat", "shmctl", "msgget", "msgsnd", "msgrcv", "msgctl",
+                "semget", "semop", "semtimedop", "semctl", "mq_open", "mq_unlink", "mq_timedsend", "mq_timedreceive",
+                "mq_notify", "mq_getsetattr", "clone3",
+            ],
+            "EPERM": ["setns"],
+        ].flatMap { error, calls in calls.map { ("the call \($0)", ["?", error, error, error]) } }
+
+        private static let acts: [(attempt: String, answers: [String])] = [
             // Landlock forbids these: a look into a process outside, and a signal to it.
             ("signal", ["done", "EPERM", "EPERM", "EPERM"]),
             ("signal by descriptor", ["done", "EPERM", "EPERM", "EPERM"]),
