@@ -32,9 +32,25 @@ package final class FileReplacement {
         // If `path` is a symbolic link, the file that it leads to is replaced, which may be in another directory.
         let target = isThere ? Self.resolved(path) : path
         let temporary = "\(target).\(String(randomUInt64(), radix: 36)).part"
-        file = try Self.open(temporary, O_WRONLY | O_CREAT | O_EXCL)
+        let permissions = isThere ? status.st_mode & 0o777 : nil
+        file = try Self.make(temporary, permissions)
         names = (temporary, target)
-        if isThere { chmod(temporary, status.st_mode & 0o777) }
+    }
+
+    /// Makes a file with these permissions, or with those of any new file; if that fails, nothing was made.
+    ///
+    /// The file never has more permissions than these: it may be to hold what other users must not read.
+    private static func make(_ path: String, _ permissions: mode_t?) throws(SystemFileError) -> SystemFile {
+        let file = try open(path, O_WRONLY | O_CREAT | O_EXCL, permissions ?? 0o666)
+        guard let permissions else { return file }
+        do throws(SystemFileError) {
+            // The umask may have taken away some of them.
+            try file.setPermissions(permissions)
+            return file
+        } catch {
+            unlink(path)
+            throw error
+        }
     }
 
     deinit {
@@ -63,8 +79,12 @@ package final class FileReplacement {
         if let names { unlink(names.temporary) }
     }
 
-    private static func open(_ path: String, _ flags: CInt) throws(SystemFileError) -> SystemFile {
-        let number = retryingInterrupted { openFile(path, flags | O_CLOEXEC, 0o666) }
+    private static func open(
+        _ path: String,
+        _ flags: CInt,
+        _ permissions: mode_t = 0
+    ) throws(SystemFileError) -> SystemFile {
+        let number = retryingInterrupted { openFile(path, flags | O_CLOEXEC, permissions) }
         guard number >= 0 else { throw SystemFileError(errno) }
         return SystemFile(FileDescriptor(owning: number))
     }

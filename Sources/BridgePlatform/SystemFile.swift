@@ -144,6 +144,14 @@ package final class SystemFile: Sendable {
         if case .failed(let failure, _) = write(bytes) { throw failure }
     }
 
+    /// Gives the file these permissions, whatever the umask is.
+    func setPermissions(_ permissions: mode_t) throws(SystemFileError) {
+        var status = stat()
+        // A file system in which all files have the same permissions may refuse to set any.
+        if fstat(number, &status) == 0, status.st_mode & 0o777 == permissions { return }
+        guard retryingInterrupted({ fchmod(number, permissions) }) == 0 else { throw SystemFileError(errno) }
+    }
+
     /// Returns when the written bytes lie on the medium, if the file is of a kind that has one; on Darwin they may
     /// still lie in the drive's memory.
     package func synchronize() throws(SystemFileError) {

@@ -1,5 +1,6 @@
 import BridgePlatform
 import Foundation
+import TestSupport
 import Testing
 
 @Suite("A file that is there as a whole or not at all")
@@ -40,6 +41,67 @@ struct FileReplacementTests {
         #expect(attributes[.posixPermissions] as? Int == 0o600)
         #expect(try names() == ["f"])
     }
+
+    private func permissions(_ name: String) throws -> Int? {
+        let attributes = try FileManager.default.attributesOfItem(atPath: "\(directory)/\(name)")
+        return attributes[.posixPermissions] as? Int
+    }
+
+    /// Makes a file with these permissions, and returns its path.
+    private func make(_ permissions: Int) throws -> String {
+        let path = directory + "/f"
+        try Data("before".utf8).write(to: URL(fileURLWithPath: path))
+        try FileManager.default.setAttributes([.posixPermissions: permissions], ofItemAtPath: path)
+        return path
+    }
+
+    @Test("it has the permissions of the file that it replaces, whatever the umask is")
+    func permissions() async throws {
+        defer { end() }
+        let path = try make(0o664)
+        await #expect(processExitsWith: .success) { [path = path as String] in
+            umask(0o077)
+            try FileReplacement(of: path).commit()
+        }
+        #expect(try permissions("f") == 0o664)
+        #expect(try text("f") == "")
+    }
+
+    #if os(Linux)
+    @Test("it never has more permissions than the file that it replaces")
+    func permissionsFromTheBeginning() async throws {
+        defer { end() }
+        let path = try make(0o600)
+        await #expect(processExitsWith: .signal(SIGSYS)) { [path = path as String] in
+            // It takes away a permission that the process then has to set.
+            umask(0o200)
+            if MissingSystemCalls.installKillingAtPermissions() {
+                _ = try FileReplacement(of: path)
+            } else {
+                CurrentProcess.report("not tested: permissions of a new file, as this system has no filters")
+                raise(SIGSYS)
+            }
+        }
+        // What the process had made when it was about to set the permissions.
+        for name in try names() where name != "f" { #expect(try permissions(name) == 0o400) }
+    }
+
+    @Test("one that cannot get the permissions of the file that it replaces is not made")
+    func permissionsRefused() async throws {
+        defer { end() }
+        let path = try make(0o600)
+        await #expect(processExitsWith: .success) { [path = path as String] in
+            umask(0o200)
+            guard MissingSystemCalls.installForPermissions() else {
+                return CurrentProcess.report("not tested: refused permissions, as this system has no filters")
+            }
+            let error = #expect(throws: SystemFileError.self) { _ = try FileReplacement(of: path) }
+            #expect(error?.description == "Operation not permitted")
+        }
+        #expect(try names() == ["f"])
+        #expect(try text("f") == "before")
+    }
+    #endif
 
     @Test("one that is not completed leaves nothing, and what was there as it was")
     func abandoned() throws {

@@ -32,9 +32,11 @@ package enum MissingSystemCalls {
     #if arch(x86_64)
     private static let (prctl, seccomp) = (157, 317)
     private static let (changeWatches, socketName): (UInt32, UInt32) = (233, 51)
+    private static let changePermissions: [UInt32] = [90, 91, 268]
     #else
     private static let (prctl, seccomp) = (167, 277)
     private static let (changeWatches, socketName): (UInt32, UInt32) = (21, 204)
+    private static let changePermissions: [UInt32] = [52, 53]
     #endif
     private static let createRuleset: UInt32 = 444
     private static let waitPrecisely: UInt32 = 441
@@ -61,10 +63,27 @@ package enum MissingSystemCalls {
     /// - Returns: False if the filter cannot be installed.
     package static func installForSocketNames() -> Bool { install([socketName], answering: ENOBUFS) }
 
+    /// As on a file system without permissions: `chmod` and its siblings answer with EPERM.
+    ///
+    /// - Returns: False if the filter cannot be installed.
+    package static func installForPermissions() -> Bool { install(changePermissions, answering: EPERM) }
+
+    /// As if this process were killed as soon as it is about to change a file's permissions.
+    ///
+    /// - Returns: False if the filter cannot be installed.
+    package static func installKillingAtPermissions() -> Bool {
+        let killProcess: UInt32 = 0x8000_0000
+        return install(changePermissions, doing: killProcess)
+    }
+
     private static func install(_ missing: [UInt32], answering error: CInt) -> Bool {
+        install(missing, doing: 0x0005_0000 | UInt32(error))
+    }
+
+    private static func install(_ missing: [UInt32], doing refuse: UInt32) -> Bool {
         guard let systemCall else { return false }
         let (load, jumpIfEqual, answer): (UInt16, UInt16, UInt16) = (0x20, 0x15, 0x06)
-        let (refuse, allow): (UInt32, UInt32) = (0x0005_0000 | UInt32(error), 0x7FFF_0000)
+        let allow: UInt32 = 0x7FFF_0000
         // The first word that a filter sees is the number of the system call.
         var steps = [Instruction(code: load, value: 0)]
         for (index, number) in missing.enumerated() {
