@@ -219,6 +219,19 @@ package final class ChildProcess: @unchecked Sendable {
         }
     }
 
+    /// Kills the child, and calls `handler` once, on the poller's thread, when the child has ended.
+    ///
+    /// For a child that cannot be watched, or need not be: if the system has no watch left, a timer looks for its end.
+    package func forceEnd(on poller: Poller, _ handler: @escaping @Sendable (ChildExit) -> Void) {
+        // A child that is gone gets no signal; nothing else can go wrong with a handle of this process's own child.
+        _ = try? signal(SIGKILL)
+        do throws(SystemError) {
+            try onExit(on: poller, handler)
+        } catch {
+            lookAgain(ExitWatch(), on: poller, handler)
+        }
+    }
+
     /// Waits for the child's exit, for ever if need be.
     package func waitForExit() -> ChildExit {
         while true {

@@ -124,19 +124,7 @@ extension HostCore {
                 start: incarnation.number,
                 pid: worker.process.processIdentifier
             )
-            do {
-                try incarnation.begin(worker)
-            } catch {
-                worker.process.signal(.kill)
-                supervisor?.childExited(
-                    index: incarnation.index,
-                    start: incarnation.number,
-                    reason: .spawnFailed(
-                        "its process cannot be watched: \(error)",
-                        errno: (error as? SystemError)?.code
-                    )
-                )
-            }
+            incarnation.begin(worker)
         }
     }
 }

@@ -285,7 +285,17 @@ private final class SpawnedProcess: WorkerProcess {
     var usage: ResourceUsage? { child.usage.map(ResourceUsage.init) }
 
     func onExit(_ handler: @escaping @Sendable (ExitReason) -> Void) throws {
-        try child.onExit(on: poller) { [pipes, ended, poller] exit in
+        try child.onExit(on: poller, whenEnded(handler))
+    }
+
+    func forceEnd(_ handler: @escaping @Sendable () -> Void) {
+        child.forceEnd(on: poller, whenEnded { _ in handler() })
+    }
+
+    private func whenEnded(
+        _ handler: @escaping @Sendable (ExitReason) -> Void
+    ) -> @Sendable (ChildExit) -> Void {
+        { [pipes, ended, poller] exit in
             ended(exit)
             // The output that a grandchild prints after the worker's exit is no longer the worker's.
             for pipe in pipes { pipe.finish() }

@@ -94,15 +94,39 @@ final class WorkerIncarnation: HostSession, @unchecked Sendable {
     }
 
     /// Begins to read the link and to watch the process; called after ``spawned(_:)``.
-    func begin(_ launched: LaunchedWorker) throws {
-        try link.start(over: launched.stream, control: self, recoversOutbox: true)
+    ///
+    /// If the system lacks a thread or a watch for that, the process is killed, and the failure is reported as its end
+    /// when nothing is left of the process.
+    func begin(_ launched: LaunchedWorker) {
+        do throws(SystemError) {
+            try link.start(over: launched.stream, control: self, recoversOutbox: true)
+        } catch {
+            let reason = ExitReason.spawnFailed("its link cannot be read: \(error)", errno: error.code)
+            return launched.process.forceEnd { [self] in endedWithoutLink(reason) }
+        }
         do {
             try launched.process.onExit { [self] reason in processExited(reason) }
         } catch {
-            // Nothing will report the end of the process, so the link must not wait for it.
-            link.close()
-            throw error
+            let code = (error as? SystemError)?.code
+            let reason = ExitReason.spawnFailed("its process cannot be watched: \(error)", errno: code)
+            lock.withLock { end.signalWasSent() }
+            launched.process.forceEnd { [self] in processExited(reason) }
         }
+    }
+
+    /// Reports the end of a process whose link was never read: it was not welcomed, so it has published nothing.
+    private func endedWithoutLink(_ reason: ExitReason) {
+        let usage = lock.withLock { started?.process }?.usage
+        lock.withLock {
+            exit = reason
+            hasReported = true
+            started?.usage = usage
+            // There is no process left to signal.
+            started?.process = nil
+        }
+        host?.outboxes.remove(incarnation)
+        host?.usages.add(usage, index: index, start: number)
+        supervisor?.childExited(index: index, start: number, reason: reason)
     }
 
     /// The host's supervisor, which learns what happens to this start.

@@ -80,6 +80,9 @@ package protocol WorkerProcess: Sendable {
     /// Calls `handler` once when the process has ended.
     func onExit(_ handler: @escaping @Sendable (ExitReason) -> Void) throws
 
+    /// Kills a process whose end is not watched, and calls `handler` once when nothing is left of the process.
+    func forceEnd(_ handler: @escaping @Sendable () -> Void)
+
     /// What the process has used in its life; nil before its end, and if that is not known.
     var usage: ResourceUsage? { get }
 }
@@ -88,6 +91,11 @@ extension WorkerProcess {
     package var usage: ResourceUsage? { nil }
 
     package func signal(_ signal: SignalNumber) -> Bool { false }
+
+    package func forceEnd(_ handler: @escaping @Sendable () -> Void) {
+        signal(.kill)
+        do { try onExit { _ in handler() } } catch { handler() }
+    }
 }
 
 extension WorkerProcess {

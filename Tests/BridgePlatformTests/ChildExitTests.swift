@@ -1,4 +1,5 @@
 import BridgePlatform
+import TestSupport
 import Testing
 
 #if canImport(Glibc)
@@ -45,6 +46,36 @@ extension PlatformTests {
                 let large = try ChildProcess.spawn(shell("head -c \(size) /dev/zero | tail -c \(size) >/dev/null"))
                 let peak = try #require(large.waitForExit().resourceUse?.peakResidentBytes)
                 #expect(peak > size && peak < 4 * size)
+            }
+        }
+        #endif
+
+        #if os(Linux)
+        @Test("A child is killed with its group, and its end noticed, even where nothing more can be watched")
+        func endedUnwatched() async {
+            await #expect(processExitsWith: .success) {
+                let poller = try Poller(name: "unwatched test")
+                guard MissingSystemCalls.installForWatches() else {
+                    return CurrentProcess.report("not tested: an unwatched child, as this system has no filters")
+                }
+                let pipe = try FileDescriptor.pipe()
+                let exits = Mailbox<ChildExit>()
+                var request = shell("sleep 1000 & echo; exec sleep 1000")
+                request.standardOutput = .descriptor(pipe.writing.rawValue)
+                let child = try ChildProcess.spawn(request)
+                pipe.writing.close()
+                var byte: UInt8 = 0
+                #expect(read(pipe.reading.rawValue, &byte, 1) == 1)
+                let error = #expect(throws: SystemError.self) { try child.onExit(on: poller) { exits.put($0) } }
+                #expect(error?.code == ENOSPC)
+                child.forceEnd(on: poller) { exits.put($0) }
+                #expect(try exits.wait()[0].status == .signaled(signal: SIGKILL, coreDumped: false))
+                #expect(kill(child.processIdentifier, 0) != 0)
+                // The grandchild holds the pipe, so it can end only because the grandchild ends.
+                #expect(readToEnd(pipe.reading.rawValue).isEmpty)
+                pipe.reading.close()
+                poller.stop()
+                #expect(exits.contents.count == 1)
             }
         }
         #endif
