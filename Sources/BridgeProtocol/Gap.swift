@@ -24,11 +24,11 @@ package struct Gap: Sendable, Hashable {
     package static let maximumRanges = 64
 
     package let name: String
-    package let reason: UInt64
+    package let reason: Reason
     package private(set) var count: UntrustedNumber
     package private(set) var ranges: [Range]
 
-    package init(name: String, reason: UInt64, count: UntrustedNumber, ranges: [Range]) {
+    package init(name: String, reason: Reason, count: UntrustedNumber, ranges: [Range]) {
         self.name = name
         self.reason = reason
         self.count = count
@@ -38,7 +38,7 @@ package struct Gap: Sendable, Hashable {
     package init(_ id: EventID, name: String, reason: Reason) {
         self.init(
             name: name,
-            reason: reason.rawValue,
+            reason: reason,
             count: 1,
             ranges: [Range(first: id, last: UntrustedNumber(id.number))]
         )

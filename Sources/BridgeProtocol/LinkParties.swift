@@ -89,7 +89,8 @@ extension Gap {
     fileprivate init(_ frame: GapFrame, name: String, sender: EventSource, receiver: EventSource) {
         self.init(
             name: name,
-            reason: frame.reason,
+            // Otherwise a peer that counts its reasons up could keep its gaps from becoming one.
+            reason: Gap.Reason(rawValue: frame.reason) ?? .policy,
             count: frame.count,
             ranges: frame.ranges.map {
                 Range(first: $0.first.identity(from: sender, to: receiver), last: $0.last)

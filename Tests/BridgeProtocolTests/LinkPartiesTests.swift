@@ -81,6 +81,18 @@ struct LinkPartiesTests {
         #expect(gap.name == "Saved" && gap.count == 12 && gap.ranges.map(\.first) == Self.identities)
     }
 
+    @Test("gaps with reasons that the protocol does not have are like each other")
+    func unknownReasons() throws {
+        let (_, worker) = Self.sides()
+        let received = (UInt64(0)..<10).map { number in
+            let range = GapFrame.Range(first: .sender(number: number + 1), last: number + 1)
+            return GapFrame(sequence: number + 1, name: .number(1), count: 1, reason: number * 7, ranges: [range])
+        }
+        var queue = OverflowQueue()
+        for frame in received { queue.append(try #require(worker.received(frame, name: "Saved"))) }
+        #expect(queue.count == 1)
+    }
+
     @Test("the handshake says who offers this side's events, where it does, and under which incarnations")
     func handshake() {
         var parties = LinkParties(own: Self.other)

@@ -31,7 +31,7 @@ struct EventFilterTests {
     @Test("and gaps of those")
     func gaps() throws {
         let first = EventID(origin: "a", incarnation: 1, number: 1)
-        let gap = PrintedGap(Gap(name: "A", reason: 1, count: 2, ranges: [.init(first: first, last: 2)]))
+        let gap = PrintedGap(Gap(name: "A", reason: .policy, count: 2, ranges: [.init(first: first, last: 2)]))
         func shows(_ events: String?, _ origin: String?) throws -> Bool {
             try EventFilter(events: events, from: origin).shows(gap, host: "host")
         }

@@ -168,8 +168,8 @@ struct EventFormatterTests {
     @Test("have a line of another kind in the place of missing ones")
     func gaps() throws {
         let first = EventID(origin: "canvas", incarnation: 10, number: 4)
-        let gap = PrintedGap(Gap(name: "A\u{7}", reason: 1, count: 37, ranges: [.init(first: first, last: 40)]))
-        let one = PrintedGap(Gap(name: "A", reason: 2, count: 1, ranges: []))
+        let gap = PrintedGap(Gap(name: "A\u{7}", reason: .policy, count: 37, ranges: [.init(first: first, last: 40)]))
+        let one = PrintedGap(Gap(name: "A", reason: .full, count: 1, ranges: []))
         func text(_ gap: PrintedGap) -> String { String(decoding: formatter().line(gap), as: UTF8.self) }
         #expect(text(gap) == "(37 events A\\u0007 are missing here: they came faster than they were read)")
         #expect(text(one) == "(1 event A is missing here: they came faster than they were read)")

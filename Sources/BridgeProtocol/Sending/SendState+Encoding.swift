@@ -184,7 +184,7 @@ extension SendState {
                 sequence: outbox.lastSequence &+ 1,
                 name: name,
                 count: gap.count.asWritten,
-                reason: gap.reason,
+                reason: gap.reason.rawValue,
                 ranges: ranges
             )
             headBuffer.removeAll()
