@@ -114,6 +114,21 @@ struct LinkBacklogTests {
         pair.shutDown()
     }
 
+    @Test("a worker that is not ready yet gets rid of its events, though events for it wait until it is ready")
+    func notReady() throws {
+        var limits = LinkLimits()
+        limits.outboxBytes = 4 * LinkLimits.minimumCharge
+        let pair = try LinkPair(.memory, limits: limits, releasesEvents: false)
+        for number in 1...3 { pair.host.publish(number, from: LinkPair.hostSource) }
+        for number in 1...8 { pair.worker.publish(number, from: LinkPair.workerSource) }
+        waitUntil { pair.worker.outboxDepth.events == 0 }
+        #expect(pair.worker.hasRoom(for: "BoxSaved"))
+        #expect(pair.host.outboxDepth.events == 3)
+        pair.host.releaseEvents()
+        pair.workerDelegate.events.wait { $0.count == 3 }
+        pair.shutDown()
+    }
+
     @Test("a peer without shared memory may not put off for ever what its acknowledgements stand behind")
     func owed() throws {
         var limits = LinkLimits()

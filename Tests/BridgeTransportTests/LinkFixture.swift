@@ -162,12 +162,16 @@ final class LinkPair: Sendable {
     let workerDelegate: RecordingDelegate
     let poller: Poller
 
+    /// Connects the two links; returns when the handshake is done.
+    ///
     /// `predecessor` is an ended link whose events the host's link sends again; `hostDispose` and `workerDispose` say
-    /// what the side of that name does with events.
+    /// what the side of that name does with events. Without `releasesEvents` the host's link keeps its events, as for a
+    /// worker that is not ready yet.
     init(
         _ carrier: Carrier,
         limits: LinkLimits = LinkLimits(),
         recoversOutbox: Bool = false,
+        releasesEvents: Bool = true,
         takesUpFrom predecessor: Link? = nil,
         wrapHost: (any ByteStream, Poller) -> any ByteStream = { stream, _ in stream },
         wrapWorker: (any ByteStream, Poller) -> any ByteStream = { stream, _ in stream },
@@ -184,7 +188,7 @@ final class LinkPair: Sendable {
             poller: poller
         )
         hostDelegate = RecordingDelegate(
-            onMessage: { link, message in Self.hostReceived(message, link, limits) },
+            onMessage: { link, message in Self.hostReceived(message, link, limits, releasesEvents: releasesEvents) },
             dispose: hostDispose
         )
         workerDelegate = RecordingDelegate(
@@ -213,7 +217,12 @@ final class LinkPair: Sendable {
         )
     }
 
-    static func hostReceived(_ message: ControlMessage, _ link: Link, _ limits: LinkLimits) {
+    static func hostReceived(
+        _ message: ControlMessage,
+        _ link: Link,
+        _ limits: LinkLimits,
+        releasesEvents: Bool = true
+    ) {
         guard case .hello(let hello) = message else { return }
         switch HostHandshake.helloReceived(hello, expecting: "secret") {
         case .reject(let reject): link.send(.reject(reject))
@@ -241,7 +250,7 @@ final class LinkPair: Sendable {
                 peerFrameBytes: hello.frameBytes,
                 peerFeatures: hello.features
             )
-            link.releaseEvents()
+            if releasesEvents { link.releaseEvents() }
         }
     }
 

@@ -131,7 +131,10 @@ package struct SendState: ~Copyable {
     /// Handled events do not count. Handlers never wait for room, so a crowded peer recovers, however full others are.
     package var isCrowded: Bool { outbox.unhandledBytes + queue.chargedBytes >= limits.outboxBytes }
 
-    package var holdsBack: Bool { gate.holdsBack }
+    /// Whether what lies here may stay for any length of time, and is kept whatever becomes of the peer.
+    ///
+    /// A host keeps its events until the worker is ready. A worker may wait for its own events before that.
+    package var holdsBack: Bool { gate.holdsBack || (isHost && !gate.isReleased) }
 
     /// Whether the peer has nothing left to settle; while the gate is paused, only events that have left count, and
     /// after ``drain()``, only what lay here at that call.

@@ -5,7 +5,7 @@
 /// outboxes of these peers and the journal have it; it holds the events behind it, too.
 package struct SendingGate: Sendable, Hashable {
     /// Whether the peer has said what it wants.
-    private var isReleased = false
+    package private(set) var isReleased = false
     /// Whether nothing leaves for now.
     package private(set) var isPaused = false
     /// Whether nothing leaves any more.

@@ -39,7 +39,7 @@ struct SendingGateTests {
     private static func check(_ gate: SendingGate, _ expected: Expected) {
         #expect(gate.isOpen == (expected.isReady && !expected.isPaused && !expected.isKept), "\(expected)")
         #expect(gate.holdsBack == (expected.isPaused || expected.isKept), "\(expected)")
-        #expect(gate.isPaused == expected.isPaused, "\(expected)")
+        #expect(gate.isPaused == expected.isPaused && gate.isReleased == expected.isReady, "\(expected)")
     }
 
     @Test("each input in each state: open once the peer is ready, unless it pauses or is let go")
