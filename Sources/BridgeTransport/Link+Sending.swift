@@ -165,13 +165,17 @@ extension Link {
     }
 
     /// Tells the peer of a gap, in the place where the missing events would have come.
-    package func note(_ gap: Gap) {
+    ///
+    /// - Returns: Whether the link takes the gap: one that takes no more events takes none.
+    @discardableResult
+    package func note(_ gap: Gap) -> Bool {
         let isNoted = lock.withLock {
             guard closed == nil else { return false }
             sending.note(gap)
             return true
         }
         if isNoted { pump() }
+        return isNoted
     }
 
     /// Why no event is taken any more; nil as long as events are taken.

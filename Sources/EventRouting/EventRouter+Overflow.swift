@@ -41,9 +41,9 @@ extension EventRouter {
             {
                 continue
             }
-            target.link.note(gap)
+            target.note(gap)
         }
-        for target in named(name)?.fanout.attached ?? [] where target !== peer { target.link.note(gap) }
+        for target in named(name)?.fanout.attached ?? [] where target !== peer { target.note(gap) }
         publisher.channel(named: name)?.eventsWereMissed(gap.count.clamped(to: 0...Int.max))
     }
 }

@@ -224,6 +224,6 @@ package final class EventRouter: @unchecked Sendable {
     func announce(_ loss: Topic.Loss, of name: String) {
         losses.add(event: name, id: loss.id, link: loss.peerName, reason: loss.error.description)
         guard loss.error.code == .outboxFull else { return }
-        loss.peer.link.note(Gap(loss.id, name: name, reason: .full))
+        loss.peer.note(Gap(loss.id, name: name, reason: .full))
     }
 }

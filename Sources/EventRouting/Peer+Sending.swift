@@ -281,6 +281,15 @@ extension Peer {
         return nil
     }
 
+    /// Tells the peer, or its next incarnation, of a gap.
+    func note(_ gap: Gap) {
+        while true {
+            let link = self.link
+            if link.note(gap) || !isRenewed || !link.hasEnded { return }
+            renew(after: link)
+        }
+    }
+
     private func forwarded(_ outcome: Enqueued, _ name: String, _ ifFull: FullOutboxAction) -> Forwarded? {
         switch outcome {
         case .accepted: .taken

@@ -60,8 +60,9 @@ final class Settlement: @unchecked Sendable {
         self.receipt = receipt
         openParts = crowded.count + 1
         for peer in crowded {
-            // The wait for room closes no circle, because no call in a handler waits for room. The wait for the backlog
-            // could, so `backlogs` checks it.
+            // The wait for room closes no circle, because no call in a handler waits for room. (The exception, a peer
+            // that speaks lines and is no longer read, is in docs/decisions/0034.) The wait for the backlog could close
+            // a circle, so `backlogs` checks it.
             peer.whenRoom { backlogs.wait(origin, for: peer) { self.finishPart() } }
         }
     }

@@ -9,7 +9,7 @@ import Testing
 @testable import EventRouting
 
 /// Takes what comes, and does nothing about it.
-private final class SilentSink: LinkControlSink {
+final class SilentSink: LinkControlSink {
     func link(_ link: Link, received message: ControlMessage) throws {}
     func linkEnded(_ link: Link, _ end: LinkEnd) {}
 }
