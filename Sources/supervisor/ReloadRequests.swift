@@ -14,8 +14,8 @@ final class ReloadRequests: @unchecked Sendable {
     private var requesters: [EventContext] = []
     private var isAnswering = false
 
-    /// Whether a reload is starting and stopping workers.
-    var isUnderWay: Bool { lock.withLock { isAnswering } }
+    /// Whether a reload is starting and stopping workers, or has been requested and will.
+    var isUnderWay: Bool { lock.withLock { isAnswering || isWanted } }
 
     /// Requests a reload; any thread may call it.
     func request() {
@@ -41,7 +41,7 @@ final class ReloadRequests: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - body: gets the events that wait for an answer.
-    ///   - afterwards: called when the reload no longer starts or stops workers.
+    ///   - afterwards: called when the reload no longer starts or stops workers; a later one may be wanted by then.
     func forEach(_ body: ([EventContext]) async -> Void, afterwards: () -> Void) async {
         for await _ in requests.stream {
             // After the end has begun, no reload begins. The previous reload may have answered the requests that

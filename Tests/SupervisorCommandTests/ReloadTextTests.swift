@@ -69,4 +69,31 @@ struct ReloadTextTests {
         requests.request()
         #expect(await found.next() == nil)
     }
+
+    @Test(
+        "a reload is under way from its request on, even if it was requested during another one",
+        .timeLimit(.minutes(1))
+    )
+    func requestedMeanwhile() async {
+        let requests = ReloadRequests()
+        #expect(!requests.isUnderWay)
+        requests.request()
+        #expect(requests.isUnderWay)
+        let (states, continuation) = AsyncStream.makeStream(of: Bool.self)
+        let answering = Task {
+            var count = 0
+            await requests.forEach(
+                { _ in
+                    count += 1
+                    if count == 1 { requests.request() }
+                },
+                afterwards: { continuation.yield(requests.isUnderWay) }
+            )
+        }
+        var found = states.makeAsyncIterator()
+        #expect(await found.next() == true)
+        #expect(await found.next() == false)
+        answering.cancel()
+        await answering.value
+    }
 }
