@@ -68,6 +68,8 @@ struct BridgeRun {
         // Set before the sentence is printed, so that a request that follows the sentence finds that the end has begun.
         isEnding.set()
         reloading.cancel()
+        // Refused before the shutdown begins: no reload will answer them, and a shutdown may take minutes.
+        for requester in reloads.close() { refuse(requester, ReloadRequests.Refusal.runIsEnding.sentence) }
         if let sentence = ending?.sentence { diagnostics.say(sentence) }
         service?.beganStopping()
         await reader?.stop()
@@ -224,18 +226,18 @@ struct BridgeRun {
     /// Requests a reload as SIGHUP does, and answers the sender of the command with the outcome.
     private func reloadCommanded() {
         guard let context = EventContext.current else { return reloads.request() }
-        func refuse(_ reason: String) {
-            publisher.publish(ConfigurationReloaded(ReloadOutcome(.refused, saying: [reason])), causedBy: context)
-        }
         // Like every command, a command to reload that may have been carried out before is not carried out again.
         guard context.attempt == 1 else {
             return refuse(
+                context,
                 "the link broke off while the command was on its way, so it may have been carried out already"
             )
         }
-        if !reloads.request(by: context) {
-            refuse("\(ReloadRequests.mostRequesters) requests wait for an answer already")
-        }
+        if let refusal = reloads.request(by: context) { refuse(context, refusal.sentence) }
+    }
+
+    private func refuse(_ requester: EventContext, _ reason: String) {
+        publisher.publish(ConfigurationReloaded(ReloadOutcome(.refused, saying: [reason])), causedBy: requester)
     }
 
     private func escalate() {

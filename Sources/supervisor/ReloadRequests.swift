@@ -8,33 +8,60 @@ final class ReloadRequests: @unchecked Sendable {
     /// The greatest number of requests that wait for an answer at once: more than there are clients.
     static let mostRequesters = 256
 
+    /// Why no reload will answer an event.
+    enum Refusal: Sendable, Hashable {
+        case tooManyWait
+        case runIsEnding
+
+        /// The reason, as the sender of the event is told.
+        var sentence: String {
+            switch self {
+            case .tooManyWait: "\(ReloadRequests.mostRequesters) requests wait for an answer already"
+            case .runIsEnding: "the supervisor is stopping"
+            }
+        }
+    }
+
     private let requests = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     private let lock = Lock()
     private var isWanted = false
     private var requesters: [EventContext] = []
     private var isAnswering = false
+    private var isClosed = false
 
     /// Whether a reload is starting and stopping workers, or has been requested and will.
     var isUnderWay: Bool { lock.withLock { isAnswering || isWanted } }
 
-    /// Requests a reload; any thread may call it.
+    /// Requests a reload, except after ``close()``; any thread may call it.
     func request() {
-        lock.withLock { isWanted = true }
+        lock.withLock { if !isClosed { isWanted = true } }
         requests.continuation.yield()
     }
 
     /// Requests a reload for an event that expects an answer.
     ///
-    /// - Returns: True if the event will be answered; false if too many events wait for an answer already.
-    func request(by requester: EventContext) -> Bool {
-        let isTaken = lock.withLock {
-            guard requesters.count < Self.mostRequesters else { return false }
+    /// - Returns: Nil if a reload or ``close()`` will take care of the event; otherwise why not.
+    func request(by requester: EventContext) -> Refusal? {
+        let refusal: Refusal? = lock.withLock {
+            guard !isClosed else { return .runIsEnding }
+            guard requesters.count < Self.mostRequesters else { return .tooManyWait }
             isWanted = true
             requesters.append(requester)
-            return true
+            return nil
         }
-        if isTaken { requests.continuation.yield() }
-        return isTaken
+        if refusal == nil { requests.continuation.yield() }
+        return refusal
+    }
+
+    /// Takes no further requests, and begins no further reload; a reload that has begun goes on.
+    ///
+    /// - Returns: The events that wait for a reload, which the caller has to refuse.
+    func close() -> [EventContext] {
+        lock.withLock {
+            isClosed = true
+            defer { (isWanted, requesters) = (false, []) }
+            return requesters
+        }
     }
 
     /// Answers together all requests that wait, and goes on with later ones; returns only after the task is cancelled.

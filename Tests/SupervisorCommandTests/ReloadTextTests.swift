@@ -51,8 +51,8 @@ struct ReloadTextTests {
         let requests = ReloadRequests()
         let publisher = EventPublisher()
         let context = publisher.makeContext(causedBy: nil)
-        for _ in 1...ReloadRequests.mostRequesters { #expect(requests.request(by: context)) }
-        #expect(!requests.request(by: context))
+        for _ in 1...ReloadRequests.mostRequesters { #expect(requests.request(by: context) == nil) }
+        #expect(requests.request(by: context) == .tooManyWait)
         requests.request()
         let (counts, continuation) = AsyncStream.makeStream(of: Int.self)
         let answering = Task {
@@ -95,5 +95,19 @@ struct ReloadTextTests {
         #expect(await found.next() == false)
         answering.cancel()
         await answering.value
+    }
+
+    @Test("requests that wait at the end of the run are handed back to be refused; later ones are refused at once")
+    func closed() {
+        let requests = ReloadRequests()
+        let publisher = EventPublisher()
+        let waiting = (1...2).map { _ in publisher.makeContext(causedBy: nil) }
+        for context in waiting { #expect(requests.request(by: context) == nil) }
+        #expect(requests.close().map(\.id) == waiting.map(\.id))
+        #expect(!requests.isUnderWay)
+        for context in waiting { #expect(requests.request(by: context) == .runIsEnding) }
+        requests.request()
+        #expect(!requests.isUnderWay && requests.close().isEmpty)
+        #expect(ReloadRequests.Refusal.runIsEnding.sentence == "the supervisor is stopping")
     }
 }
