@@ -244,6 +244,9 @@ struct CommandLineParserTests {
                 "publish A",
                 "found no JSON, expected an object with the event's fields, or - for standard input"
             ),
+            ("publish --within 0s A {}", "found \"0s\" after --within, expected a time above 0"),
+            ("request A {} --awaiting B --within 0ms", "found \"0ms\" after --within, expected a time above 0"),
+            ("reload --within=0h", "found \"0h\" after --within, expected a time above 0"),
             ("publish A {} {}", "found \"{}\" after the JSON, expected nothing more"),
             ("run", "found no configuration, expected the name of its file"),
             ("run a b", "found \"b\" after the configuration, expected nothing more"),
@@ -328,8 +331,8 @@ struct CommandLineParserTests {
         #expect(try parse("tail") == .tail(TailOptions()))
         let tail = TailOptions(control: "run/s", events: "A,B", origin: "canvas", format: .json)
         #expect(try parse("tail --from canvas --events=A,B --format json --control run/s") == .tail(tail))
-        #expect(try parse("publish A {}") == .publish(PublishOptions(name: "A", json: "{}")))
-        let publish = PublishOptions(control: "run/s", name: "A", json: "-", within: "5s")
+        #expect(try parse("publish A {}") == .publish(PublishOptions(name: "A", json: "{}", limit: .seconds(30))))
+        let publish = PublishOptions(control: "run/s", name: "A", json: "-", limit: .seconds(5))
         #expect(try parse("publish --within 5s A - --control run/s") == .publish(publish))
     }
 

@@ -52,7 +52,7 @@ enum CommandLineParser {
             return .logs(LogsOptions(worker: operand, control: given.values["--control"], follows: follows))
         case .metrics: return .metrics(control: given.values["--control"])
         case .tail: return .tail(TailOptions(given))
-        case .publish: return .publish(PublishOptions(given))
+        case .publish: return .publish(try PublishOptions(given))
         case .request: return .request(try RequestOptions(given))
         case .events: return .events(try EventsOptions(given))
         case .trace: return .trace(try TraceOptions(given))
@@ -123,12 +123,12 @@ extension TailOptions {
 }
 
 extension PublishOptions {
-    fileprivate init(_ given: SubcommandArguments) {
+    fileprivate init(_ given: SubcommandArguments) throws(UsageError) {
         self.init(
             control: given.values["--control"],
             name: given.operands.first ?? "",
             json: given.operands.last ?? "",
-            within: given.values["--within"]
+            limit: try given.timeLimit(usually: Self.usualTime)
         )
     }
 }

@@ -7,7 +7,7 @@ extension Subcommand {
         operands: publication,
         options: [
             control,
-            within(usually: PublishCommand.usualTime, "how long it waits for the workers"),
+            within(usually: PublishOptions.usualTime, "how long it waits for the workers"),
         ],
         details: [
             """

@@ -46,6 +46,15 @@ struct SubcommandArguments: Sendable {
         }
     }
 
+    /// The time limit that was given with `--within`, which is above 0; `usual` if the option was not given.
+    func timeLimit(usually usual: String) throws(UsageError) -> Duration {
+        let limit = try duration("--within", usually: usual)
+        guard limit > .zero else {
+            throw error("found \(ShownValue.text(values["--within"] ?? usual)) after --within, expected a time above 0")
+        }
+        return limit
+    }
+
     private mutating func take(option word: String, from words: inout ArraySlice<String>) throws(UsageError) {
         let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
         let (name, given) = (parts[0], parts.count > 1 ? parts[1] : nil)

@@ -18,7 +18,7 @@ struct ReloadOptions: Sendable, Hashable {
 
     init(_ given: SubcommandArguments) throws(UsageError) {
         control = given.values["--control"]
-        limit = try given.duration("--within", usually: Self.usualTime)
+        limit = try given.timeLimit(usually: Self.usualTime)
     }
 }
 

@@ -23,7 +23,7 @@ struct RequestOptions: Sendable, Hashable {
         json = given.operands.last ?? ""
         answer = given.values["--awaiting"] ?? ""
         failure = given.values["--or-failing"]
-        limit = try given.duration("--within", usually: Self.usualTime)
+        limit = try given.timeLimit(usually: Self.usualTime)
         isJSON = given.flags.contains("--json")
         try Self.check(answer, of: "--awaiting")
         guard let failure else { return }
