@@ -712,6 +712,7 @@ let package = Package(
         .testTarget(
             name: "SupervisorCommandTests",
             dependencies: [
+                "BridgeClient",
                 "BridgeControl",
                 "BridgePlatform",
                 "BridgeProtocol",

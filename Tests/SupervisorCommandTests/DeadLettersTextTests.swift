@@ -1,3 +1,4 @@
+import BridgeClient
 import BridgeControl
 import Testing
 
@@ -92,5 +93,52 @@ struct DeadLettersTextTests {
             ReportJSON.text(DeadLetterOutcome(letter: 3, kind: .accepted, worker: "store"))
                 == #"{"letter":3,"kind":"accepted","worker":"store"}"#
         )
+    }
+
+    @Test(
+        "a letter without an answer is named as such, and the action goes on with the next",
+        arguments: [
+            (
+                DeadLettersOptions(.redeliver([1, 2, 3])),
+                "there was no answer about letter 2 within 5s; it may still be redelivered"
+            ),
+            (
+                DeadLettersOptions(.discard([1, 2, 3])),
+                "there was no answer about letter 2 within 5s; it may still be discarded"
+            ),
+            (DeadLettersOptions(.show([1, 2, 3])), "there was no answer about letter 2 within 5s"),
+            (DeadLettersOptions(isJSON: true, .discard([1, 2, 3])), #"{"letter":2,"kind":"unanswered"}"#),
+        ]
+    )
+    func unanswered(options: DeadLettersOptions, line: String) async throws {
+        var lines: [String] = []
+        func printed(_ line: String) -> ProgramStatus {
+            lines.append(line)
+            return .success
+        }
+        let status = try await DeadLettersCommand(options: options, limit: .seconds(5)).each([1, 2, 3], printed) {
+            if $0 == 2 { throw BridgeClientError(.timedOut, "no answer") }
+            return ("done \($0)", $0 == 3 ? .usage : .success)
+        }
+        #expect(lines == ["done 1", line, "done 3"])
+        #expect(status == .unhandledEvents)
+    }
+
+    @Test("the end of the link ends the action, as no later letter could be asked about")
+    func endOfLink() async {
+        var lines: [String] = []
+        func printed(_ line: String) -> ProgramStatus {
+            lines.append(line)
+            return .success
+        }
+        let error = await #expect(throws: BridgeClientError.self) {
+            _ = try await DeadLettersCommand(options: DeadLettersOptions(.discard([1, 2, 3]))).each([1, 2, 3], printed)
+            {
+                if $0 == 2 { throw BridgeClientError(.linkEnded, "gone") }
+                return ("done \($0)", .success)
+            }
+        }
+        #expect(error?.code == .linkEnded)
+        #expect(lines == ["done 1"])
     }
 }

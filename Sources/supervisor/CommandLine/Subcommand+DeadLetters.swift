@@ -67,7 +67,10 @@ extension Subcommand {
             (.output, ["standard output cannot be written"]),
             (
                 .unhandledEvents,
-                ["the first ID that failed was refused: its event is still a dead letter, or is one again"]
+                [
+                    "the first ID that failed was refused: its event is still a dead letter, or is one again; or there",
+                    "was no answer within 30 s, and the action may still be carried out",
+                ]
             ),
             (.notPermitted, ["another user serves the control socket"]),
         ]

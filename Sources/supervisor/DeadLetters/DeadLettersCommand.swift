@@ -6,10 +6,12 @@ import DomainEvents
 /// `supervisor dead-letters`: lists, shows, redelivers and discards the dead letters of a running supervisor.
 struct DeadLettersCommand {
     let options: DeadLettersOptions
+    /// How long the answer about a letter is waited for; handlers of the host may have to return first.
+    var limit = Duration.seconds(30)
 
     /// Carries out the action, and prints each letter's outcome as soon as it is known.
     ///
-    /// If the action fails for one letter, it is still carried out for the others.
+    /// If the action fails for one letter, or is not answered in time, it is still carried out for the others.
     ///
     /// - Parameter printing: prints lines.
     /// - Returns: The status of the first failure, of an action or of printing a line; success if nothing has failed.
@@ -24,7 +26,7 @@ struct DeadLettersCommand {
             return text.map(printing) ?? .success
         case .show(let letters):
             return try await each(letters, printing) { number in
-                guard let letter = try await client.deadLetter(number) else {
+                guard let letter = try await client.deadLetter(number, within: limit) else {
                     return outcome(DeadLetterOutcome(letter: number, kind: .unknown))
                 }
                 let text = options.isJSON ? DeadLettersText.json(letter) : DeadLettersText.shown(letter)
@@ -32,9 +34,13 @@ struct DeadLettersCommand {
                 return (isLast ? text : "\(text)\n", .success)
             }
         case .redeliver(let letters):
-            return try await each(letters, printing) { outcome(try await client.redeliverDeadLetter($0)) }
+            return try await each(letters, printing) {
+                outcome(try await client.redeliverDeadLetter($0, within: limit))
+            }
         case .discard(let letters):
-            return try await each(letters, printing) { outcome(try await client.discardDeadLetter($0)) }
+            return try await each(letters, printing) {
+                outcome(try await client.discardDeadLetter($0, within: limit))
+            }
         }
     }
 
@@ -50,17 +56,34 @@ struct DeadLettersCommand {
         return DeadLettersText.list(letters, isColoured: isColoured, width: output.terminalSize?.columns)
     }
 
-    private func each(
+    /// Carries out `command` for one letter after the other; an error other than a missing answer ends the loop.
+    func each(
         _ letters: [UInt64],
         _ printing: (String) -> ProgramStatus,
         _ command: (UInt64) async throws -> (text: String, status: ProgramStatus)
     ) async throws -> ProgramStatus {
         var first = ProgramStatus.success
         for letter in letters {
-            let (text, status) = try await command(letter)
+            let (text, status): (String, ProgramStatus)
+            do {
+                (text, status) = try await command(letter)
+            } catch let error as BridgeClientError where error.code == .timedOut {
+                (text, status) = (unanswered(letter), .unhandledEvents)
+            }
             for status in [status, printing(text)] where first == .success { first = status }
         }
         return first
+    }
+
+    private func unanswered(_ letter: UInt64) -> String {
+        if options.isJSON { return DeadLettersText.jsonOfUnanswered(letter) }
+        let consequence: String? =
+            switch options.action {
+            case .redeliver: "redelivered"
+            case .discard: "discarded"
+            case .show, .list: nil
+            }
+        return DeadLettersText.unanswered(letter, within: limit, mayStillBe: consequence)
     }
 
     private func outcome(_ outcome: DeadLetterOutcome) -> (text: String, status: ProgramStatus) {

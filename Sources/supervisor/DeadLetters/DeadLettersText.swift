@@ -57,7 +57,23 @@ enum DeadLettersText {
         return TerminalText.harmless(text)
     }
 
+    /// Says that the supervisor has not answered.
+    ///
+    /// - Parameter consequence: what the action may still do to the letter; nil for an action that changes nothing.
+    static func unanswered(_ letter: UInt64, within limit: Duration, mayStillBe consequence: String?) -> String {
+        let rest = consequence.map { "; it may still be \($0)" } ?? ""
+        return "there was no answer about letter \(letter) within \(DurationText.text(limit))\(rest)"
+    }
+
     // MARK: - For programs
+
+    /// A letter that the supervisor has not answered about, in the form of an outcome.
+    static func jsonOfUnanswered(_ letter: UInt64) -> String { ReportJSON.text(Unanswered(letter: letter)) }
+
+    private struct Unanswered: Encodable {
+        let letter: UInt64
+        let kind = "unanswered"
+    }
 
     /// One letter as a JSON object in a line; its payload is `data`, as in a printed event.
     static func json(_ letter: DeadLetterReport) -> String {
