@@ -36,8 +36,8 @@ final class DeadLetterService: Sendable {
 
     private func list(_ command: DeadLettersRequested) -> DeadLettersReported {
         let found = core.deadLetters.letters.lazy.filter { letter in
-            letter.number > command.after && (command.event ?? letter.event.name) == letter.event.name
-                && (command.worker ?? letter.receiver) == letter.receiver
+            letter.number > command.after && command.event?.hasBytes(of: letter.event.name) ?? true
+                && command.worker?.hasBytes(of: letter.receiver) ?? true
         }
         let first = Array(found.prefix(DeadLettersReported.mostLetters + 1))
         return DeadLettersReported(

@@ -114,7 +114,8 @@ extension HostCore {
         handingOverWithin limit: Duration
     ) async -> [AppliedChanges.Failure] {
         var failures: [AppliedChanges.Failure] = []
-        for (index, member) in zip(indices(of: worker.name), worker.members) where member != specification(index) {
+        for (index, member) in zip(indices(of: worker.name), worker.members)
+        where !member.isSpelled(like: specification(index)) {
             let outcome = await replace(index, with: member, handingOverWithin: limit)
             if case .failed(let why) = outcome {
                 let error = BridgeError.notReplaced(member.name, why)

@@ -37,7 +37,8 @@ struct WorkerChanges: Sendable {
         let changes = worker.changesOfWhatStays(from: member, name: before.name, pool: before.pool)
         mistakes += changes.map { "worker \"\(worker.name)\": \($0)" }
         guard changes.isEmpty else { return }
-        if worker.members == before.members { unchanged.append(worker.name) } else { changed.append(worker) }
+        let isSame = worker.members.elementsEqual(before.members) { $0.isSpelled(like: $1) }
+        if isSame { unchanged.append(worker.name) } else { changed.append(worker) }
     }
 
     /// A new process must not have the name of a process that has not ended yet: the processes could be confused.

@@ -17,6 +17,10 @@ private struct CrateLost: DomainEvent {
     let number: Int
 }
 
+private struct KilnFired: DomainEvent {
+    let number: Int
+}
+
 private struct Unwilling: Error, CustomStringConvertible {
     let description = "not today"
 }
@@ -80,6 +84,24 @@ struct DeadLetterServiceTests {
             #expect(try await client.deadLetters(ofEvent: "CrateLost").isEmpty)
             #expect(try await client.deadLetters(forWorker: "host").isEmpty)
         }
+    }
+
+    @Test("a list of an event's letters has only those whose event has the name's bytes")
+    func listByBytes() async throws {
+        let home = try AttachHome()
+        let kiln = InMemoryWorker("kiln", subscribes: [KilnFired.self]) { publisher in
+            [publisher.subscribe(to: KilnFired.self) { _ in throw Unwilling() }]
+        }
+        let (bridge, kept) = try await home.start(workers: [kiln])
+        home.publisher.publish(KilnFired(number: 1))
+        await bridge.waitUntilIdle()
+        let client = try await home.attach(EventPublisher())
+        #expect(try await client.deadLetters(ofEvent: "KilnFired").count == 1)
+        // The sign for kelvin, which Swift takes for a K.
+        #expect(try await client.deadLetters(ofEvent: "\u{212A}ilnFired").isEmpty)
+        await client.close()
+        await bridge.shutdown()
+        withExtendedLifetime(kept) {}
     }
 
     @Test("a letter is shown with its payload, unless that is too long")

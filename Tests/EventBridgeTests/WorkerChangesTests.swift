@@ -53,6 +53,25 @@ struct WorkerChangesTests {
         #expect(changes([worker("p", pool: pool)], [worker("p", pool: pool)]).unchanged == ["p"])
     }
 
+    @Test("count a text as changed that has other bytes, though Swift takes it for the same")
+    func otherBytes() {
+        let changes: [(inout WorkerSpecification, String) -> Void] = [
+            { $0.child.executable = .path($1) }, { $0.child.workingDirectory = $1 }, { $0.child.arguments = [$1] },
+            { $0.child.environment = ["A": "a", $1: ""] }, { $0.child.environment = ["A": $1] },
+            { $0.subscribes = [$1] }, { $0.publishes = [$1] }, { $0.box = WorkerBox(files: .init(readOnly: [$1])) },
+            { $0.box = WorkerBox(files: .init(writable: [$1])) },
+        ]
+        for change in changes {
+            var workers = [worker("a"), worker("a"), worker("a")]
+            for (index, text) in ["caf\u{E9}", "cafe\u{301}", "caf\u{E9}"].enumerated() {
+                change(&workers[index], text)
+            }
+            #expect(workers[0] == workers[1])
+            #expect(self.changes([workers[0]], [workers[1]]).changed.map(\.name) == ["a"], "\(workers[0])")
+            #expect(self.changes([workers[0]], [workers[2]]).unchanged == ["a"], "\(workers[0])")
+        }
+    }
+
     @Test("that are not possible while the bridge runs are named")
     func impossible() {
         var significant = worker("a")
