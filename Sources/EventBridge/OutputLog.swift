@@ -4,9 +4,13 @@ import Synchronization
 
 /// Numbers the lines of all workers of a host, so that the lines of a pool have an order.
 final class OutputNumbers: Sendable {
-    private let last = Atomic<UInt64>(0)
+    private let given = Atomic<UInt64>(0)
 
-    func next() -> UInt64 { last.wrappingAdd(1, ordering: .relaxed).newValue }
+    /// The number that was given out last; the lines with smaller numbers are in their logs.
+    var last: UInt64 { given.load(ordering: .acquiring) }
+
+    /// Called by one thread, which adds the line to its log before it takes the next number.
+    func next() -> UInt64 { given.wrappingAdd(1, ordering: .releasing).newValue }
 }
 
 /// The last lines that a worker has printed in all of its starts, for the clients that ask for them.

@@ -30,26 +30,24 @@ final class OutputService: Sendable {
             return WorkerOutputReported(refusal: "there is no worker \"\(name)\"")
         }
         let most = WorkerOutputReported.mostLines
-        var found: [(worker: String, line: OutputLog.Line)] = []
-        var hasForgotten = false
-        for worker in workers {
-            let log = worker.printed.lines(after: command.after, atMost: most + 1)
-            found += log.lines.map { (worker.specification.name, $0) }
-            hasForgotten = hasForgotten || log.hasForgotten
-        }
-        found.sort { $0.line.number < $1.line.number }
+        let found = MergedOutput(
+            of: workers.lazy.map(\.printed),
+            core.output.numbers,
+            after: command.after,
+            atMost: most + 1
+        )
         var lines: [OutputLine] = []
         var bytes = 0
-        for (worker, line) in found {
+        for (place, line) in found.lines {
             guard lines.count < most, bytes < Self.mostBytes else { break }
-            lines.append(OutputLine(line, of: worker))
+            lines.append(OutputLine(line, of: workers[place].specification.name))
             bytes += lines.last?.text.utf8.count ?? 0
         }
         return WorkerOutputReported(
             lines: lines,
-            isComplete: lines.count == found.count,
+            isComplete: lines.count == found.lines.count,
             // A question for all lines has missed none: its answer begins with the oldest line that was kept.
-            hasMissed: command.after > 0 && hasForgotten
+            hasMissed: command.after > 0 && found.hasForgotten
         )
     }
 }

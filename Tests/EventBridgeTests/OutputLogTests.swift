@@ -33,6 +33,49 @@ struct OutputLogTests {
         #expect(last.count == OutputLog.maximumBytes / (OutputLog.maximumLineBytes + OutputLog.lineBytes))
     }
 
+    @Test("of several workers are found without a hole, though lines are added while the logs are read")
+    func addedMeanwhile() {
+        let numbers = OutputNumbers()
+        let logs = [OutputLog(numbers), OutputLog(numbers)]
+        func add(to log: Int) { logs[log].add(line("\(log)"), isError: false) }
+        add(to: 0)
+        add(to: 1)
+        // The first log has been read when the second one is asked for.
+        let meanwhile = logs.lazy.map { log in
+            if log === logs[1] {
+                add(to: 0)
+                add(to: 1)
+            }
+            return log
+        }
+        let first = MergedOutput(of: meanwhile, numbers, after: 1, atMost: 100)
+        #expect(first.lines.map(\.line.number) == [2] && first.lines.map(\.log) == [1] && !first.hasForgotten)
+        let second = MergedOutput(of: logs, numbers, after: 2, atMost: 100)
+        #expect(second.lines.map(\.line.number) == [3, 4] && second.lines.map(\.log) == [0, 1])
+        #expect(MergedOutput(of: logs, numbers, after: 4, atMost: 100).lines.isEmpty)
+        // Each log gives its oldest lines.
+        #expect(MergedOutput(of: logs, numbers, after: 0, atMost: 1).lines.map(\.line.number) == [1, 2])
+    }
+
+    @Test("of several workers are found without a hole by a reader that asks again and again", .timeLimit(.minutes(5)))
+    func polled() throws {
+        let numbers = OutputNumbers()
+        let logs = [OutputLog(numbers), OutputLog(numbers)]
+        // So few that none is forgotten.
+        let count = 800
+        try PlatformThread.start(name: "worker's lines") {
+            for number in 0..<count {
+                logs[number % 2].add(LinePipe.Line(bytes: [], isContinued: false), isError: false)
+            }
+        }
+        var found: [UInt64] = []
+        waitUntil {
+            found += MergedOutput(of: logs, numbers, after: found.last ?? 0, atMost: count).lines.map(\.line.number)
+            return found.last == UInt64(count)
+        }
+        #expect(found == Array(1...UInt64(count)))
+    }
+
     @Test(
         "are told to who is attached: of one worker, in pieces, and of an unknown one why not",
         .timeLimit(.minutes(5))

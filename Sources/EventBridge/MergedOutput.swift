@@ -1,0 +1,29 @@
+/// The lines that several workers have printed behind a number, in the order of their numbers.
+///
+/// Lines may be added while the logs are read one after the other: one of them to a log that was read already, and the
+/// next one to a log that was not. A client that got the second line would ask for what is behind it, and so never see
+/// the first. So lines whose numbers were given out later than the first log was read are left out; the client's next
+/// question finds them.
+struct MergedOutput {
+    /// Each with its log's place among the logs.
+    let lines: [(log: Int, line: OutputLog.Line)]
+    /// Whether a log has forgotten a line behind the number.
+    let hasForgotten: Bool
+
+    /// - Parameters:
+    ///   - logs: read in this order; all of them take their numbers from `numbers`.
+    ///   - count: how many lines of each log are taken at most.
+    init(of logs: some Sequence<OutputLog>, _ numbers: OutputNumbers, after number: UInt64, atMost count: Int) {
+        // The line with this number may not be in its log yet. Then it is left out as well, and nothing follows it.
+        let newest = numbers.last
+        var lines: [(log: Int, line: OutputLog.Line)] = []
+        var hasForgotten = false
+        for (place, log) in logs.enumerated() {
+            let found = log.lines(after: number, atMost: count)
+            lines += found.lines.prefix { $0.number <= newest }.map { (place, $0) }
+            hasForgotten = hasForgotten || found.hasForgotten
+        }
+        lines.sort { $0.line.number < $1.line.number }
+        (self.lines, self.hasForgotten) = (lines, hasForgotten)
+    }
+}
