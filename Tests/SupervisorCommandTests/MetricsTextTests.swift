@@ -97,6 +97,26 @@ struct MetricsTextTests {
         #expect(samples(of: "worker_outbox_bytes").first?.hasSuffix("\"} 300") == true)
     }
 
+    @Test("escape a quote, a backslash and a line feed that are parts of longer characters")
+    func longerCharacters() {
+        func text(_ name: String) -> String {
+            let workers = [WorkerReport(name: name, state: "ready")]
+            return MetricsText.text(
+                BridgeReport(pid: 1, library: "", protocolVersion: 1, uptimeMilliseconds: 0, workers: workers)
+            )
+        }
+        let plain = text("a").utf8.count { $0 == UInt8(ascii: "\n") }
+        for (name, escaped) in [
+            ("a\r\nb", #"a\#r\nb"#), ("\"\u{301}b", #"\"\#u{301}b"#), ("\\\u{301}b", #"\\\#u{301}b"#),
+        ] {
+            let found = text(name)
+            #expect(found.utf8.count { $0 == UInt8(ascii: "\n") } == plain)
+            // Compared by bytes, as a String's search does not look into a character.
+            let sample = "event_bridge_worker_ready{worker=\"\(escaped)\"} 1\n"
+            #expect(Array(found.utf8).firstRange(of: Array(sample.utf8)) != nil, "\(found)")
+        }
+    }
+
     @Test("show the journal's positions, sizes and lag, and nothing without a journal")
     func journal() {
         #expect(

@@ -106,16 +106,18 @@ struct MetricFamily: Sendable {
         return (["# HELP \(name) \(help)", "# TYPE \(name) \(kind)"] + lines).joined(separator: "\n")
     }
 
+    /// Escapes each scalar by itself: a line feed after a carriage return, and a quote before a combining mark, are
+    /// parts of a longer character.
     private static func escaped(_ text: String) -> String {
-        String(
-            text.flatMap { character -> [Character] in
-                switch character {
-                case "\\": ["\\", "\\"]
-                case "\"": ["\\", "\""]
-                case "\n": ["\\", "n"]
-                default: [character]
-                }
+        var escaped = String.UnicodeScalarView()
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\\": escaped.append(contentsOf: "\\\\".unicodeScalars)
+            case "\"": escaped.append(contentsOf: "\\\"".unicodeScalars)
+            case "\n": escaped.append(contentsOf: "\\n".unicodeScalars)
+            default: escaped.append(scalar)
             }
-        )
+        }
+        return String(escaped)
     }
 }
