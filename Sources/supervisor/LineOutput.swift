@@ -3,8 +3,8 @@ import Locks
 
 /// Writes lines to a file on a thread of its own: whole, in order, and many at a time when they come fast.
 ///
-/// After a failed write, the writing ends and further lines are ignored; but on a full disk, lines are left out until
-/// there is room. A slow reader fills the queue; each caller says what then becomes of its line.
+/// After a failed write, the writing ends and further lines are left out; but on a full disk, lines are left out only
+/// until there is room. A slow reader fills the queue; each caller says what then becomes of its line.
 final class LineOutput: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
@@ -31,7 +31,9 @@ final class LineOutput: @unchecked Sendable {
     private var queue: [UInt8] = []
     private var leftOut = 0
     private var isWriting = false
-    private var isBroken = false
+    /// The failure after which nothing is written any more.
+    private var end: SystemFileError?
+    private var firstFailure: SystemFileError?
     private var waits = true
     private var isAbandoned = false
 
@@ -53,8 +55,11 @@ final class LineOutput: @unchecked Sendable {
     /// Puts a line, given without a newline, into the queue.
     func write(_ line: [UInt8], whenFull: WhenFull) {
         lock.withLock {
-            while whenFull == .wait, waits, !isBroken, queue.count >= capacity { changed.wait() }
-            guard !isBroken else { return }
+            while whenFull == .wait, waits, end == nil, queue.count >= capacity { changed.wait() }
+            if let end {
+                if !end.hasNoReader { leftOut += 1 }
+                return
+            }
             guard queue.count < capacity || whenFull == .take else {
                 leftOut += 1
                 return
@@ -87,15 +92,18 @@ final class LineOutput: @unchecked Sendable {
     }
 
     /// Whether the output has a reader; false once a write has failed for any reason except a full disk.
-    var hasReader: Bool { lock.withLock { !isBroken } }
+    var hasReader: Bool { lock.withLock { end == nil } }
+
+    /// Why a line could not be written the first time; nil if each one could, or only because the reader has gone.
+    var failure: SystemFileError? { lock.withLock { firstFailure } }
 
     /// Waits until everything is written, writing has ended because of a failure, or ``abandon()`` is called.
     ///
-    /// - Returns: How many lines were left out so far.
+    /// - Returns: How many lines were left out so far; lines for a reader that has gone do not count.
     @discardableResult
     func flush() -> Int {
         lock.withLock {
-            while !isBroken, !isAbandoned, isWriting || !queue.isEmpty { changed.wait() }
+            while end == nil, !isAbandoned, isWriting || !queue.isEmpty { changed.wait() }
             return leftOut
         }
     }
@@ -117,25 +125,36 @@ final class LineOutput: @unchecked Sendable {
             let outcome = file.write(isTorn ? [newline] + lines : lines)
             turns.giveBack()
             var failure: SystemFileError?
+            var unwritten = 0
             if case .failed(let error, let count) = outcome {
                 failure = error
                 let written = max(0, isTorn ? count - 1 : count)
                 if count > 0 { isTorn = written > 0 && lines[written - 1] != newline }
-                // Lines for a reader that has gone are not counted.
-                if !error.hasNoReader { lock.withLock { leftOut += lines[written...].count { $0 == newline } } }
+                unwritten = lines[written...].count { $0 == newline }
             } else {
                 isTorn = false
             }
             let isOver = failure.map { !$0.hasNoRoom } ?? false
             lock.withLock {
                 isWriting = false
-                isBroken = isOver
-                if isBroken { queue = [] }
+                if let failure { note(failure, unwritten, isOver) }
                 changed.broadcast()
             }
             if let failure, !isFailing { onFailure(failure) }
             isFailing = failure != nil
             if isOver { return }
         }
+    }
+
+    /// Counts the lines that are not written because of a failure; at the last failure, those that wait as well.
+    private func note(_ failure: SystemFileError, _ unwritten: Int, _ isOver: Bool) {
+        if !failure.hasNoReader {
+            firstFailure = firstFailure ?? failure
+            leftOut += unwritten
+            if isOver { leftOut += queue.count { $0 == UInt8(ascii: "\n") } }
+        }
+        guard isOver else { return }
+        end = failure
+        queue = []
     }
 }

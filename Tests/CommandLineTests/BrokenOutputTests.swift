@@ -95,6 +95,15 @@ struct BrokenOutputTests {
         #expect(lines.dropLast().allSatisfy { $0.hasPrefix("{") && $0.hasSuffix("}") })
     }
 
+    @Test("N15: standard output cannot be written at all: the run says how much was not printed, and in its status")
+    func unwritableOutput() async throws {
+        let workspace = try Workspace()
+        let result = try await run("1< /dev/null", in: workspace)
+        #expect(result.status == .exited(code: 74))
+        #expect(result.errors.contains { $0.contains("events are not printed any more") }, "\(result.errors)")
+        #expect(result.errors.contains { $0.contains("40 events were not printed") }, "\(result.errors)")
+    }
+
     @Test("N15: an answer that a full disk does not take ends with status 74; a reader that has gone is no failure")
     func fullAnswers() async throws {
         guard isThere(Self.full, for: "N15, a full disk under an answer") else { return }
@@ -115,6 +124,24 @@ struct BrokenOutputTests {
         }
         let unread = try await workspace.run("status", "--control", "run/s", readsOutput: false)
         #expect(unread.status == .exited(code: 0) && unread.errors.isEmpty, "\(unread.errors)")
+        _ = try await supervisor.terminate()
+    }
+
+    @Test("N15: a watch that cannot write its output says so once, and ends with status 74", arguments: [true, false])
+    func watchWithoutOutput(isFull: Bool) async throws {
+        guard !isFull || isThere(Self.full, for: "N15, a full disk under a watch") else { return }
+        let workspace = try Workspace()
+        let supervisor = try await RunningSupervisor.start(["store"], in: workspace)
+        let program = try SupervisorProgram.products() + "/supervisor"
+        let redirection = isFull ? "> \(Self.full)" : "1< /dev/null"
+        let result = try await SupervisorProgram.run(
+            ["-c", "exec '\(program)' status --watch --control run/s \(redirection)"],
+            of: "/bin/sh",
+            in: workspace.path
+        )
+        #expect(result.status == .exited(code: 74))
+        let reason = isFull ? "No space left on device" : "Bad file descriptor"
+        #expect(result.errors == ["supervisor: standard output: \(reason)"])
         _ = try await supervisor.terminate()
     }
 
@@ -228,6 +255,32 @@ struct BrokenOutputTests {
         let ended = try await tail
         #expect(ended.status == .exited(code: 74), "\(ended.errors)")
         #expect(ended.errors.contains { $0.contains("events are not printed: standard output: ") }, "\(ended.errors)")
+        bridge.terminate()
+        #expect(try await bridge.result().status == .exited(code: 0), "\(bridge.lines)")
+    }
+
+    @Test("N15: a tail on a full disk goes on, says so once, and ends with status 74")
+    func tailOnFullDisk() async throws {
+        guard isThere(Self.full, for: "N15, a full disk under a tail") else { return }
+        let workspace = try Workspace()
+        try workspace.write("bridge.json5", Workspace.bridge())
+        let bridge = workspace.start("run", "bridge.json5")
+        _ = try #require(await bridge.line(with: "is ready"), "\(bridge.lines)")
+        let program = try SupervisorProgram.products() + "/supervisor"
+        let tail = RunningProgram(
+            ["-c", "exec '\(program)' tail --control run/s > \(Self.full)"],
+            of: "/bin/sh",
+            in: workspace.path
+        )
+        _ = try #require(await bridge.line(with: "has attached"), "\(bridge.lines)")
+        let event = #"{"number": 1, "text": "t"}"#
+        let published = try await workspace.run("publish", "--control", "run/s", "WorkRequested", event)
+        #expect(published.status == .exited(code: 0), "\(published.errors)")
+        _ = try #require(await tail.line(with: "standard output: No space left on device"), "\(tail.lines)")
+        tail.terminate()
+        let ended = try await tail.result()
+        #expect(ended.status == .exited(code: 74))
+        #expect(ended.errors.count { $0.contains("events are not printed") } == 1, "\(ended.errors)")
         bridge.terminate()
         #expect(try await bridge.result().status == .exited(code: 0), "\(bridge.lines)")
     }

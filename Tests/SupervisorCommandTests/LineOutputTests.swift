@@ -55,9 +55,34 @@ struct LineOutputTests {
             sentences.note("\(failure), \(failure.hasNoReader), \(failure.hasNoRoom)")
         }
         for _ in 0..<100 { output.write(String(repeating: "x", count: 64), whenFull: .wait) }
-        output.flush()
+        // Nothing is missing where nothing reads.
+        #expect(output.flush() == 0 && output.failure == nil)
         waitUntil { !sentences.all.isEmpty }
         #expect(sentences.all == ["Broken pipe, true, false"])
+    }
+
+    @Test("N15: where nothing can be written, lines that were written, that wait and that come later are counted")
+    func unwritable() throws {
+        let (sentences, turns) = (Sentences(), WritingTurns())
+        // Open for reading only.
+        let file = try SystemFile.open(reading: "/dev/null")
+        turns.take()
+        let output = try LineOutput(file, name: "lines", capacity: 1, turns: turns) { failure in
+            sentences.note("\(failure), \(failure.hasNoReader), \(failure.hasNoRoom)")
+        }
+        output.write("is being written", whenFull: .wait)
+        // There is room as soon as the writing thread has taken the first line.
+        output.write("waits", whenFull: .wait)
+        output.write("waits, too", whenFull: .take)
+        #expect(output.failure == nil && output.hasReader)
+        turns.giveBack()
+        #expect(output.flush() == 3 && !output.hasReader)
+        output.write("comes later", whenFull: .wait)
+        output.write("comes later, too", whenFull: .take)
+        #expect(output.flush() == 5)
+        waitUntil { !sentences.all.isEmpty }
+        #expect(sentences.all == ["Bad file descriptor, false, false"])
+        #expect(output.failure?.description == "Bad file descriptor")
     }
 
     @Test("N15: what a full disk does not take is counted, and the next lines are tried again")
@@ -73,6 +98,7 @@ struct LineOutputTests {
         for number in 1...3 {
             output.write("line", whenFull: .wait)
             #expect(output.flush() == number)
+            #expect(output.failure?.hasNoRoom == true)
         }
         waitUntil { !sentences.all.isEmpty }
         #expect(sentences.all == ["No space left on device, false, true"])

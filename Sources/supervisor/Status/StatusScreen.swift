@@ -3,7 +3,8 @@ import BridgePlatform
 
 /// Shows reports one after the other: in the same place on a terminal, or one below the other.
 ///
-/// A slow reader misses some of the reports. When the reader has gone, no more are shown.
+/// A slow reader misses some of the reports. When the reader has gone, or the output cannot be written, no more are
+/// shown.
 final class StatusScreen: Sendable {
     enum Form: Sendable, Hashable {
         /// Each report replaces the previous report.
@@ -27,14 +28,14 @@ final class StatusScreen: Sendable {
         self.file = file
         self.form = form
         self.isOnlyBad = isOnlyBad
-        output = try LineOutput(file, name: "output", capacity: Self.capacity, turns: .standardOutput) { failure in
-            // A reader that has gone is not reported.
-            if !failure.hasNoReader { Self.say("standard output: \(failure)") }
-        }
+        output = try LineOutput(file, name: "output", capacity: Self.capacity, turns: .standardOutput)
     }
 
-    /// Whether the output has a reader; false once a write has failed for any reason except a full disk.
-    var hasReader: Bool { output.hasReader }
+    /// Whether further reports can be shown; false once a write has failed, for whatever reason.
+    var isUsable: Bool { output.hasReader && output.failure == nil }
+
+    /// Why reports could not be shown; nil if they could, or if the reader has gone.
+    var failure: SystemFileError? { output.failure }
 
     /// - Parameter before: the report that was shown last; nil for the first report, and for the first one after the
     ///   supervisor did not answer.

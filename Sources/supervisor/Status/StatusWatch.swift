@@ -50,11 +50,16 @@ final class StatusWatch: @unchecked Sendable {
         screen.flush()
         withExtendedLifetime((subscriptions, signals)) {}
         if let failure { throw failure }
+        if let failure = screen.failure {
+            throw RunFailure(status: .output, description: "supervisor: standard output: \(failure)")
+        }
     }
 
     // MARK: - Showing
 
-    /// Shows reports until a signal asks for the end, the output has no reader, or the link is lost for good.
+    /// Shows reports until a signal asks for the end, the output cannot be written, or the link is lost for good.
+    ///
+    /// A full disk ends it, too: a later report makes up for none that was not shown, and the caller should hear of it.
     private func show(_ client: BridgeClient) async -> RunFailure? {
         var before: BridgeReport?
         var last: BridgeReport?
@@ -72,7 +77,7 @@ final class StatusWatch: @unchecked Sendable {
                 screen.tell(failure.sentence, last: last, isNews: !hasTold)
                 hasTold = true
             }
-            guard !isEnding.isSet, screen.hasReader else { return nil }
+            guard !isEnding.isSet, screen.isUsable else { return nil }
             _ = await iterator.next()
         } while !isEnding.isSet
         return nil
