@@ -48,7 +48,7 @@ enum SupervisorCommand {
         case .deadLetters(let options):
             return await ended { try await DeadLettersCommand(options: options).run(printing: say) }
         case .journal(let options):
-            return await ended { try await JournalCommand(options: options).run(printing: say) }
+            return await ended { try await JournalCommand(options: options).run(printing: printed) }
         case .logs(let options):
             return await ended { try await LogsCommand(options: options).run { say($0) } }
         case .metrics(let control): return await told(by: MetricsCommand(control: control).run)
@@ -94,10 +94,14 @@ enum SupervisorCommand {
     }
 
     /// Prints the answer; it is no failure if the reader has closed standard output.
-    private static func say(_ text: String) -> ProgramStatus {
-        guard case .failed(let error, _) = SystemFile.standardOutput.write(Array("\(text)\n".utf8)), !error.hasNoReader
-        else { return .success }
+    private static func say(_ text: String) -> ProgramStatus { printed(text).status }
+
+    private static func printed(_ text: String) -> PrintOutcome {
+        guard case .failed(let error, _) = SystemFile.standardOutput.write(Array("\(text)\n".utf8)) else {
+            return .printed
+        }
+        guard !error.hasNoReader else { return .readerGone }
         CurrentProcess.report("supervisor: standard output: \(error)")
-        return .output
+        return .failed
     }
 }

@@ -43,12 +43,17 @@ struct JournalCommandTests {
             return journal
         }
 
-        func run(_ action: JournalOptions.Action, isJSON: Bool = false) async throws -> ProgramStatus {
+        /// - Parameter outcome: what becomes of each text that the command prints.
+        func run(
+            _ action: JournalOptions.Action,
+            isJSON: Bool = false,
+            printing outcome: PrintOutcome = .printed
+        ) async throws -> ProgramStatus {
             said = []
             let command = JournalCommand(options: JournalOptions(directory: path, isJSON: isJSON, action))
             return try await command.run { text in
                 said += text.split(separator: "\n").map(String.init)
-                return .success
+                return outcome
             }
         }
     }
@@ -79,6 +84,25 @@ struct JournalCommandTests {
         #expect(try await scratch.run(Self.all, isJSON: true) == .success)
         #expect(scratch.said[2].contains("\"type\":\"Shelved\"") && scratch.said[2].contains("\"sequence\":3"))
         await journal.close()
+    }
+
+    @Test("shows no further event once the reader has gone, which is no failure, or a line cannot be printed")
+    func readerGone() async throws {
+        let scratch = try Scratch()
+        let journal = try await scratch.fill(100)
+        for isJSON in [false, true] {
+            #expect(try await scratch.run(Self.all, isJSON: isJSON, printing: .readerGone) == .success)
+            #expect(scratch.said.count == 1)
+            #expect(try await scratch.run(Self.all, isJSON: isJSON, printing: .failed) == .output)
+            #expect(scratch.said.count == 1)
+        }
+        await journal.close()
+        // What it has found counts, with or without a reader.
+        #expect(try await scratch.run(.verify, printing: .readerGone) == .success)
+        let target = try Scratch()
+        #expect(try await scratch.run(.salvage(into: target.path), printing: .readerGone) == .success)
+        #expect(try await target.run(Self.all) == .success)
+        #expect(target.said.count == 100)
     }
 
     @Test("lists the files with the positions of their events")
@@ -214,7 +238,7 @@ struct JournalCommandTests {
     @Test("a directory that is not there is named")
     func missing() async throws {
         let command = JournalCommand(options: JournalOptions(directory: "/nowhere/at/all", .list))
-        await #expect { _ = try await command.run { _ in .success } } throws: { error in
+        await #expect { _ = try await command.run { _ in .printed } } throws: { error in
             guard let failure = error as? RunFailure else { return false }
             return failure.status == .noInput && failure.description.contains("/nowhere/at/all")
         }

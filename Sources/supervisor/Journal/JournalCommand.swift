@@ -5,18 +5,19 @@ import Journal
 struct JournalCommand {
     let options: JournalOptions
 
-    func run(printing: (String) -> ProgramStatus) async throws(RunFailure) -> ProgramStatus {
+    func run(printing: (String) -> PrintOutcome) async throws(RunFailure) -> ProgramStatus {
+        func say(_ text: String) -> ProgramStatus { printing(text).status }
         do {
             let journal = try StoredJournal(at: options.directory)
             return switch options.action {
-            case .list: printing(JournalText.list(journal.listed, isJSON: options.isJSON))
+            case .list: say(JournalText.list(journal.listed, isJSON: options.isJSON))
             case .show(let selection): try show(journal, selection, printing)
             case .replay(let selection, let target):
                 try await ReplayCommand(selection: selection, target: target, isJSON: options.isJSON)
-                    .run(journal, printing: printing)
-            case .verify: try verify(journal, printing)
-            case .trim(let position): printing(JournalText.trimmed(try trim(journal, position), isJSON: options.isJSON))
-            case .salvage(let directory): try salvage(journal, into: directory, printing)
+                    .run(journal, printing: say)
+            case .verify: try verify(journal, say)
+            case .trim(let position): say(JournalText.trimmed(try trim(journal, position), isJSON: options.isJSON))
+            case .salvage(let directory): try salvage(journal, into: directory, say)
             }
         } catch let failure as RunFailure {
             throw failure
@@ -30,23 +31,24 @@ struct JournalCommand {
         }
     }
 
+    /// Shows events until the end, the limit or a failure, or until there is no reader any more.
     private func show(
         _ journal: StoredJournal,
         _ selection: JournalSelection,
-        _ printing: (String) -> ProgramStatus
+        _ printing: (String) -> PrintOutcome
     ) throws -> ProgramStatus {
         var left = selection.limit ?? .max
-        var status = ProgramStatus.success
-        guard left > 0 else { return status }
+        var outcome = PrintOutcome.printed
+        guard left > 0 else { return .success }
         try journal.read(after: selection.position, where: selection.query) { step in
-            status = printing(JournalText.line(step, isJSON: options.isJSON))
+            outcome = printing(JournalText.line(step, isJSON: options.isJSON))
             if case .event = step { left -= 1 }
-            return left > 0 && status == .success
+            return left > 0 && outcome == .printed
         }
-        return status
+        return outcome.status
     }
 
-    private func verify(_ journal: StoredJournal, _ printing: (String) -> ProgramStatus) throws -> ProgramStatus {
+    private func verify(_ journal: StoredJournal, _ say: (String) -> ProgramStatus) throws -> ProgramStatus {
         var gaps: [JournalGap] = []
         let positions = try journal.verify { gaps.append($0) }
         let verdict = JournalText.Verdict(
@@ -55,18 +57,18 @@ struct JournalCommand {
             gaps: gaps,
             lacksEnd: journal.lacksEnd
         )
-        let status = printing(JournalText.verdict(verdict, isJSON: options.isJSON))
+        let status = say(JournalText.verdict(verdict, isJSON: options.isJSON))
         return status == .success && !gaps.isEmpty ? .badInput : status
     }
 
     private func salvage(
         _ journal: StoredJournal,
         into directory: String,
-        _ printing: (String) -> ProgramStatus
+        _ say: (String) -> ProgramStatus
     ) throws -> ProgramStatus {
         var gaps: [JournalGap] = []
         let count = try journal.salvage(into: directory) { gaps.append($0) }
-        let status = printing(JournalText.salvaged(count, gaps, lacksEnd: journal.lacksEnd, isJSON: options.isJSON))
+        let status = say(JournalText.salvaged(count, gaps, lacksEnd: journal.lacksEnd, isJSON: options.isJSON))
         return status == .success && !gaps.isEmpty ? .badInput : status
     }
 
