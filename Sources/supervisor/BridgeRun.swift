@@ -80,7 +80,8 @@ struct BridgeRun {
             outcome.eventsWereNotPrinted()
         }
         if case let count = diagnostics.output.flush(), count > 0 {
-            diagnostics.say("\(count) lines that workers printed were left out, as standard error took no more")
+            let lines = count == 1 ? "1 line was" : "\(count) lines were"
+            diagnostics.say("\(lines) left out, as standard error took no more")
             diagnostics.output.flush()
         }
         service?.finish()

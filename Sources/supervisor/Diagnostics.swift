@@ -16,9 +16,17 @@ struct Diagnostics: Sendable {
         )
     }
 
-    /// Prints a sentence about the run as a whole.
+    /// Prints a sentence about the run as a whole, with or without room: there are few.
     func say(_ sentence: String, _ level: JournalStream.Level = .notice) {
         write("supervisor: \(TerminalText.harmless(sentence))", level, whenFull: .take)
+    }
+
+    /// Prints a sentence about what clients do, or what workers print; without room it is left out and counted.
+    ///
+    /// There may be any number of such sentences. The calling thread also hands out the reports about workers; while it
+    /// waited, those would be dropped for lack of room. So it does not wait.
+    func sayIfRoom(_ sentence: String, _ level: JournalStream.Level = .notice) {
+        write("supervisor: \(TerminalText.harmless(sentence))", level, whenFull: .leaveOut)
     }
 
     /// Prints a sentence about a place in a file; the sentence begins with the place.

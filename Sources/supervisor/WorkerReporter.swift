@@ -64,7 +64,7 @@ struct WorkerReporter: Sendable {
             publisher.subscribe(to: DeadLettersFull.self) { if isOurs() { full($0) } },
             publisher.subscribe(to: ClientAttached.self) { if isOurs() { attached($0) } },
             publisher.subscribe(to: ClientDetached.self) { if isOurs() { detached($0) } },
-            publisher.subscribe(to: ControlSocketReported.self) { if isOurs() { diagnostics.say($0.text) } },
+            publisher.subscribe(to: ControlSocketReported.self) { if isOurs() { diagnostics.sayIfRoom($0.text) } },
             publisher.subscribe(to: EventRefused.self) { refused($0, reporter: Self.reporter(besides: host), source) },
             publisher.subscribe(to: EventsDropped.self) { dropped($0, reporter: Self.reporter(besides: host), host) },
             publisher.subscribe(to: HandlerFailed.self) { handlerFailed($0, reporter: Self.reporter(besides: host)) },
@@ -190,7 +190,7 @@ struct WorkerReporter: Sendable {
 
     private func dropped(_ event: WorkerOutputDropped) {
         let lines = event.lines == 1 ? "1 line" : "\(event.lines) lines"
-        diagnostics.say(
+        diagnostics.sayIfRoom(
             "worker \"\(event.worker)\" prints more than is shown: \(lines) (\(event.bytes) bytes) left out; it goes on unhindered",
             .warning
         )
@@ -211,11 +211,11 @@ struct WorkerReporter: Sendable {
     // MARK: - Clients
 
     private func attached(_ event: ClientAttached) {
-        diagnostics.say("\(event.client) \(ShownValue.text(event.title)) (process \(event.pid)) has attached")
+        diagnostics.sayIfRoom("\(event.client) \(ShownValue.text(event.title)) (process \(event.pid)) has attached")
     }
 
     private func detached(_ event: ClientDetached) {
-        diagnostics.say("\(event.client) \(ShownValue.text(event.title)) \(event.reason)")
+        diagnostics.sayIfRoom("\(event.client) \(ShownValue.text(event.title)) \(event.reason)")
     }
 
     // MARK: - Events

@@ -1,10 +1,10 @@
 import BridgePlatform
 import DomainEvents
-import EventBridge
 import Locks
 import Supervision
 import Testing
 
+@testable import EventBridge
 @testable import supervisor
 
 /// What a reporter asks of its run, and tells it.
@@ -41,9 +41,10 @@ private final class Run {
     private let reader: SystemFile
     private let subscriptions: [Subscription]
 
-    init() throws {
+    /// - Parameter capacity: of the sentences that wait for the reader.
+    init(capacity: Int = LineOutput.capacity) throws {
         let pipe = try FileDescriptor.pipe()
-        output = try LineOutput(SystemFile(pipe.writing), name: "sentences")
+        output = try LineOutput(SystemFile(pipe.writing), name: "sentences", capacity: capacity)
         reader = SystemFile(pipe.reading)
         let reporter = WorkerReporter(
             diagnostics: Diagnostics(output: output),
@@ -62,6 +63,12 @@ private final class Run {
     func publish(_ report: some DomainEvent, as origin: String) {
         let id = EventID(origin: origin, incarnation: 1, number: 1)
         publisher.publish(report, as: EventContext(id: id, nanosecondsSinceEpoch: 0))
+    }
+
+    /// How many sentences were left out for lack of room; no sentence waits for the reader any more.
+    func leftOut() -> Int {
+        output.abandon()
+        return output.flush()
     }
 
     /// Takes the sentences that were said since the last call; there has to be one at least.
@@ -141,6 +148,22 @@ struct WorkerReporterTests {
         // What was said once is not said again.
         run.publisher.publish(drop(of: "WorkerGaveUp", for: "host"))
         #expect(try !run.said().contains("was given up"))
+    }
+
+    @Test("clients that come and go while nothing reads the sentences take a bounded room, and what is left out counts")
+    func comingAndGoing() throws {
+        // The pipe loses its reader at the end, while the writing thread waits for it.
+        SignalSource.ignoreBrokenPipes()
+        let run = try Run(capacity: 4_096)
+        let clients = 10_000
+        for number in 1...clients {
+            let name = "client-\(number)"
+            run.publisher.publish(ClientAttached(client: name, title: "supervisor status", pid: 1))
+            run.publisher.publish(ClientDetached(client: name, title: "supervisor status", reason: "said goodbye"))
+        }
+        // The pipe holds 64 KiB, the queue 4 KiB, and the writing thread as much; a sentence has more than 40 bytes.
+        #expect(run.leftOut() > 2 * clients - (64 + 3 * 4) * 1_024 / 40)
+        #expect(run.outcome.status == .success)
     }
 
     @Test("a dropped report of a worker's end has the states looked at again; others and those of workers do not")
