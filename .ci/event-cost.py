@@ -55,17 +55,17 @@ EVENTS = 20_000
 FEW_EVENTS, MANY_EVENTS, WARM_UP = 1_000, 10_000, 500
 # In seconds. How much of a processor one run may use: ten times what the longest needs.
 LONGEST_RUN = 120
-# How many looks, a second apart, may find a run whose threads all wait: then it hangs. Looks are counted, not time,
-# because a machine that stands still is no hang.
+# The script looks at a run every LOOK seconds. If more than MOST_IDLE_LOOKS looks find all threads waiting, the run
+# hangs. Looks are counted and not time, because a suspended machine is no hang.
 LOOK, MOST_IDLE_LOOKS = 1, 60
 # How long all runs together may take; .ci/run gives less if its own time is nearly over.
 LONGEST = 700
 # One thread does the same whatever else runs. The other journeys have several, and how many events these take at once
 # depends on when the machine lets each thread run: an event of fan-out costs up to half as much again beside other work.
 SINGLE_THREADED = {"local", "local-recorded", "codec"}
-# If other processes take this share of the processors, too high a figure of several threads proves nothing, up to what
-# such load may add: as many instructions again, and half of the tolerance for allocations, which is still less than a
-# mistake adds.
+# If other processes take this share of the processors, a journey with several threads may exceed its tolerance without
+# a mistake. Such load may add up to 100 % of the recorded instructions. It may raise the allocations to 1.5 times the
+# tolerance above the record, which is still less than a mistake adds.
 FOREIGN_SHARE, INSTRUCTIONS_BY_LOAD, ALLOCATIONS_BY_LOAD = 0.25, 1.0, 1.5
 
 
@@ -97,7 +97,7 @@ def processor_seconds(process):
 
 
 def foreign_seconds():
-    """How long other processes have used the processors that this one may use, and those of other machines on the same hardware."""
+    """Processor time, on the processors that this process may use, that went to other processes or to other virtual machines (steal)."""
     try:
         ours = {f"cpu{number}" for number in os.sched_getaffinity(0)}
         lines = [line.split() for line in pathlib.Path("/proc/stat").read_text().splitlines()]
@@ -258,8 +258,8 @@ def measure(program, records, end):
             instructions = [Instructions(stripped, journey, recorded(journey, "instructions")) for journey in counted]
         try:
             for costs in (allocations, instructions):
-                # One run of each after the other: so none is left out because others need many, and other work that is
-                # soon over does not meet all runs of one journey.
+                # The costs take turns, one run each. So each cost gets a run even if others need many. And a short
+                # burst of other work does not disturb all runs of one journey.
                 while waiting := [cost for cost in costs if cost.needs_run]:
                     for cost in waiting:
                         cost.measure(end)

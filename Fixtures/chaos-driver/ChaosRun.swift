@@ -23,7 +23,7 @@ struct ChaosRun {
     private static let memoryGrowth = 4 << 20
     /// How many of the deaths that waited for load must hit it.
     ///
-    /// The rest is for a driver that stands still between two looks at the load while the worker goes on.
+    /// The others may miss it: the driver may be suspended after its look at the load while the worker goes on.
     private static let leastLoadedPercent = 80.0
     /// With fewer deaths under full load, chance alone may lead to a lower percentage.
     private static let enoughDeaths = 20

@@ -10,9 +10,10 @@ import Darwin
 
 /// Starts hosts and kills them, and reports what became of the numbers.
 final class KillRun {
-    /// A host that comes no further in this time stands still, in nanoseconds.
+    /// How long a host may make no progress before it counts as hung, in nanoseconds.
     private static let patience: UInt64 = 60_000_000_000
-    /// How much of it one look takes at most: a longer one shows that this process stood still, as the host may have.
+    /// How many nanoseconds one look counts at most: a longer one means that this process was suspended, as the host
+    /// may have been.
     private static let longestLook: UInt64 = 10_000_000
 
     private let options: ChaosOptions

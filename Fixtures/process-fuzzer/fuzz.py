@@ -37,9 +37,9 @@ WORKERS = 2
 ATTACKED, QUIET = "run", "quiet"
 # How many times of the same length the report tells apart.
 PARTS = 10
-# How long an honest client waits for an answer, and how long for a start or an end is waited, in seconds.
+# In seconds: how long an honest client waits for an answer, and how long the fuzzer waits for a start or an end.
 PATIENCE, LONG_PATIENCE = 10, 60
-# How much of it one look takes at most.
+# How many seconds one look counts at most: a longer one means that this process was suspended.
 LOOK = 0.25
 # A supervisor with four workers has 12 MiB; what clients and workers may bring for good is bounded (docs/reference/security.md).
 MOST_MEMORY = 256 << 20
@@ -90,7 +90,7 @@ class Honest:
         self.read(Patience(PATIENCE))
 
     def read(self, patience):
-        """The next frame; None if the patience is at its end, or the link."""
+        """The next frame; None if the time is up or the link has ended."""
         while patience.look():
             message = self.link.read(LOOK)
             if message is not None or not self.link.is_open:
@@ -191,7 +191,7 @@ class Supervisor:
 
     @property
     def listens(self):
-        """Whether a client can connect: the socket's file is there a moment before."""
+        """Whether a client can connect; the socket's file exists a moment earlier."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as stream:
             return stream.connect_ex(str(self.control)) == 0
 

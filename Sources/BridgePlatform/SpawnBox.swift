@@ -41,8 +41,8 @@ package struct SpawnBox: Equatable, Sendable {
         package var writable: [String]
         /// What processes in other boxes may write; this box gives no right to it.
         ///
-        /// A process in a box can put a link in place of a path below what it may write. So the box is not closed if
-        /// one of its own paths leads over a link that lies below ``writable`` or these paths.
+        /// A process in a box can put a link in place of a path below what it may write. So the process does not start
+        /// if one of the box's own paths leads over a link that lies below ``writable`` or these paths.
         package var writableElsewhere: [String] = []
 
         package init(readOnly: [String], writable: [String]) {

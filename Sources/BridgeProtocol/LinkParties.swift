@@ -89,7 +89,7 @@ extension Gap {
     fileprivate init(_ frame: GapFrame, name: String, sender: EventSource, receiver: EventSource) {
         self.init(
             name: name,
-            // Otherwise a peer that counts its reasons up could keep its gaps from becoming one.
+            // A peer that sends a new number each time could otherwise keep its gaps from being merged.
             reason: Gap.Reason(rawValue: frame.reason) ?? .policy,
             count: frame.count,
             ranges: frame.ranges.map {

@@ -2,8 +2,8 @@
 // writable. If the next box opened its paths by way of such links, the process would choose which rights the next box
 // gives. So this file goes through a path name by name, and follows no such link.
 //
-// This is no more than the kernel allows: the kernel opens the path too, by its own rules, and both have to come to the
-// same file.
+// This walk gives no access that the kernel would refuse. The kernel opens the whole path as well, by its own rules,
+// and both must find the same file.
 
 #define _GNU_SOURCE
 
@@ -35,7 +35,7 @@ static void leave(int place) {
     errno = error;
 }
 
-/// Puts the directory above in the place of a directory; returns 0 if there is none, 1, or -1.
+/// Replaces `*place` by its parent directory. Returns 1, 0 if `*place` is the root, or -1 on error.
 static int go_up(int *place) {
     struct stat before, after, root;
     int above = openat(*place, "..", as_place);
@@ -49,7 +49,7 @@ static int go_up(int *place) {
     if (!is_same(&before, &after)) return 1;
     if (stat("/", &root) != 0) return -1;
     if (is_same(&after, &root)) return 0;
-    // A directory that is mounted below itself: what lies above it cannot be told from it.
+    // `..` led to the same directory, which is not the root: it is mounted below itself, so its parent cannot be found.
     errno = EACCES;
     return -1;
 }
@@ -76,7 +76,8 @@ static int lies_below(int directory, const struct stat *root) {
 static int is_writable(const cbp_box *box, int directory) {
     for (size_t index = 0; index < box->path_count; index++) {
         struct stat root;
-        // What is not there now lets no process write. If it is a path of this box, the box fails for lack of it.
+        // No process can write below a path that does not exist. If this box lists the path, its own opening reports
+        // that.
         if (box->paths[index].kind == cbp_path_read_only || stat(box->paths[index].path, &root) != 0) continue;
         int found = lies_below(directory, &root);
         if (found != 0) return found;
@@ -84,10 +85,9 @@ static int is_writable(const cbp_box *box, int directory) {
     return 0;
 }
 
-/// A walk along a path.
 struct walk {
     const cbp_box *box;
-    /// What the walk has come to.
+    /// The file or directory reached so far, as a descriptor.
     int place;
     /// What is left of the path, within `text`.
     char *left;
@@ -131,7 +131,7 @@ static int step(struct walk *walk) {
     struct stat status;
     int error = fstat(next, &status);
     bool is_link = error == 0 && S_ISLNK(status.st_mode);
-    // A directory that was moved has another directory above it, as if a link led there.
+    // A process that moves a directory changes where `..` leads, just as a link would.
     if (error == 0 && (is_link || strcmp(name, "..") == 0)) {
         error = is_writable(walk->box, is_link ? walk->place : next);
         if (error == 1) {
@@ -173,7 +173,7 @@ static bool go(struct walk *walk, const char *path) {
 cbp_spawn_report cbp_open_listed(const struct launch *launch, size_t index, int *opened) {
     const cbp_box *box = launch->request->box;
     const char *path = box->paths[index].path;
-    // The kernel has rules of its own for links (fs.protected_symlinks), and mounts what is mounted on demand.
+    // Opening the whole path applies the kernel's own rules for links (fs.protected_symlinks), and triggers automounts.
     int plain = open(path, O_PATH | O_CLOEXEC);
     if (plain < 0) return cbp_failed(cbp_stage_path, errno, (int)index);
     struct walk walk = {.box = box};
@@ -183,7 +183,7 @@ cbp_spawn_report cbp_open_listed(const struct launch *launch, size_t index, int 
         return cbp_failed(walk.is_astray ? cbp_stage_link : cbp_stage_path, errno, (int)index);
     }
     int error = fstat(plain, &expected) != 0 || fstat(walk.place, &found) != 0 ? errno : 0;
-    // The path was changed in between; a later start may find it at rest.
+    // The path changed between the two openings. A later start may succeed.
     if (error == 0 && !is_same(&found, &expected)) error = EAGAIN;
     close(plain);
     if (error != 0) {

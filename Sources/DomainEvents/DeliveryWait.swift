@@ -93,8 +93,8 @@ package final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
             }
             hasLeft()
         }
-        // Once the event has begun to leave, the task only calls handlers. They must not run in a cancelled task
-        // because another handler has given the answer.
+        // Once the event has begun to leave, the task only calls handlers. An answer from one handler must not cancel
+        // the task in which the others run.
         defer { if lock.withLock({ departure == .ahead }) { starter.cancel() } }
         return try await value(by: deadline)
     }

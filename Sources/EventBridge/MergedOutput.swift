@@ -1,9 +1,9 @@
-/// The lines that several workers have printed behind a number, in the order of their numbers.
+/// The lines of several workers whose numbers are above a given one, in the order of their numbers.
 ///
-/// Lines may be added while the logs are read one after the other: one of them to a log that was read already, and the
-/// next one to a log that was not. A client that got the second line would ask for what is behind it, and so never see
-/// the first. So lines whose numbers were given out later than the first log was read are left out; the client's next
-/// question finds them.
+/// Workers may print while the logs are read, one after the other. Then a line may go to a log that was already read,
+/// and the next line to a log that was not. A client that got the second line would ask for what is behind it, and so
+/// never see the first. So lines whose numbers were given out later than the first log was read are left out; the
+/// client's next question finds them.
 struct MergedOutput {
     /// Each with its log's place among the logs.
     let lines: [(log: Int, line: OutputLog.Line)]

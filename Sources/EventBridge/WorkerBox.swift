@@ -209,8 +209,9 @@ extension WorkerBox {
 
     /// The box of a process that starts in `directory`, with absolute paths.
     ///
-    /// A worker that may write above its working directory could put a link in the directory's place, from which
-    /// relative paths would count. The box follows no such link in an absolute path.
+    /// A worker that may write to the parent of its working directory could replace that directory by a link. A
+    /// relative path would then count from the link's target. So relative paths become absolute here: in an absolute
+    /// path the box follows no such link.
     ///
     /// - Parameter others: the absolute paths that the boxes of the host's workers make writable.
     func spawnBox(in directory: String?, besides others: [String]) -> SpawnBox {

@@ -58,7 +58,6 @@ package final class ReportStrand: @unchecked Sendable {
     private var bytes = 0
     private var overflow: [String: Overflow] = [:]
     private var hasThread = false
-    /// Whether a report is being delivered.
     private var isDelivering = false
     private var waits = ReportWaits()
     /// Whether a timer runs that leads to the next look at the calls that wait.

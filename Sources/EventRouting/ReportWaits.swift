@@ -26,7 +26,6 @@ struct ReportWaits {
     /// How many looks have found the present report.
     private var looksAtReport = 0
 
-    /// Whether no call waits.
     var isEmpty: Bool { waits.isEmpty }
 
     /// Notes a call that waits, and returns its number; nil if the present report has had its time.

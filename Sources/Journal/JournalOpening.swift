@@ -134,8 +134,9 @@ struct JournalOpening {
 
     /// Writes the end record after the last record, and cuts off the rest of the file.
     ///
-    /// A file without room for the record stays as it is, like one whose head is gone, also if it is the file system
-    /// that has no room: the next head says where the records end.
+    /// If the segment or the file system has no room for the record, the file keeps its size, and this returns nil. On
+    /// a full file system a part of the record may have been written. The next segment's head says where the records
+    /// end, as for a file whose head is gone.
     private static func writeEnd(
         _ file: any JournalFile,
         _ head: SegmentHead,

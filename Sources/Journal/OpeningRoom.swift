@@ -40,10 +40,11 @@ struct OpeningRoom {
 
     mutating func removeLast() { catalog.removeLast() }
 
-    /// Returns when it makes sense to try again what failed with this error, as the oldest segment is gone.
+    /// Prepares another try of what failed with this error: removes the oldest segment.
     ///
-    /// The removed events may have caused events in later segments. As in a journal that is open, all later events are
-    /// made safe first: a power cut could otherwise take the effects after their causes are gone.
+    /// If that segment has owed events, the first call removes nothing, and the caller just tries again. The removed
+    /// events may have caused events in later segments. As in a journal that is open, all later events are made safe
+    /// first: a power cut could otherwise take the effects after their causes are gone.
     ///
     /// - Throws: ``JournalError`` if no segment may be removed, or if that does not help.
     mutating func makeRoom(after error: SystemError, in storage: any JournalStorage) throws(JournalError) {

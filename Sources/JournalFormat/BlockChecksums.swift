@@ -4,11 +4,11 @@
 /// of many MiB, and a worker chooses the bytes of its payloads. If the search read each such part from end to end, its
 /// time would grow with the square of the bytes.
 struct BlockChecksums {
-    /// What is known at the end of so many blocks.
+    /// What is known after the first n blocks, where n is this mark's index.
     private struct Mark {
         /// The checksum of the blocks.
         let sum: UInt32
-        /// What a checksum is multiplied by if the bytes of so many blocks follow.
+        /// The factor for a checksum that n blocks follow.
         let power: UInt32
     }
 
@@ -31,8 +31,8 @@ struct BlockChecksums {
     /// The checksum of a part and of the bytes before it, whose checksum is `before`.
     ///
     /// - Parameters:
-    ///   - offset: where the part begins. The blocks between two parts are not there, so the caller goes from lower to
-    ///     higher offsets.
+    ///   - offset: where the part begins. A part that begins neither within the known blocks nor at their end discards
+    ///     them. So the caller goes from lower to higher offsets.
     mutating func checksum(_ bytes: UnsafeRawBufferPointer, at offset: Int, after before: UInt32) -> UInt32 {
         guard bytes.count >= 2 * Self.blockBytes else { return read(bytes[...], after: before) }
         if !(begin...end).contains(offset) { self = BlockChecksums(at: offset, bytesRead) }

@@ -3,8 +3,8 @@ import CBridgePlatform
 /// Reads the records of a segment one after the other, from bytes that the caller provides; trusts none of the bytes.
 ///
 /// Where the bytes are not a record, the walk looks for the next record, and reports the damage before it. If no record
-/// follows, bytes that begin with a length of 0 count as room that is not used yet. The time of such a search, and how
-/// many bytes it asks for, grow with the unreadable bytes, and not with their square: whatever the bytes are.
+/// follows, bytes that begin with a length of 0 count as room that is not used yet. Whatever the bytes are, the time of
+/// such a search is linear in the number of unreadable bytes, and so is the number of bytes that it asks for.
 package struct SegmentWalk {
     private let seed: UInt32
     /// Where the next record begins; the caller's bytes begin there.
@@ -103,7 +103,7 @@ package struct SegmentWalk {
         else { return .nothing(isZero: length == 0) }
         let isSearch = unreadableSince != nil
         guard rest.count >= byteCount else {
-            // With twice the bytes, records of this length at the next places do not need other bytes.
+            // Twice the length, so that records of this length at the next places need no further bytes.
             return .needsBytes(isSearch ? min(2 * byteCount, left) : byteCount)
         }
         let bytes = UnsafeRawBufferPointer(rebasing: rest[..<byteCount])

@@ -174,9 +174,10 @@ struct BridgeRun {
     }
 
     private func endIfNoWorkerIsLeft() {
-        // During a reload the run goes on, as the old workers may end before the new ones begin. So it does while a
-        // reload is wanted that may bring workers; after each reload this method looks again. It also goes on if a
-        // command has stopped a worker, as another command may start that worker again. The dashboard never counts.
+        // During a reload the run goes on, as the old workers may end before the new ones begin. It also goes on while
+        // a requested reload has not begun, as that reload may bring workers. After each reload this method is called
+        // again. It also goes on if a command has stopped a worker, as another command may start that worker again. The
+        // dashboard never counts.
         guard !reloads.isUnderWay, bridge.stoppedWorkers.allSatisfy(options.isOnlooker) else { return }
         guard outcome.noWorkerIsLeft(of: bridge.status.filter { !options.isOnlooker($0.name) }) else { return }
         endings.continuation.yield(.noWorkerLeft)

@@ -16,15 +16,15 @@ struct Diagnostics: Sendable {
         )
     }
 
-    /// Prints a sentence about the run as a whole, with or without room: there are few.
+    /// Prints a sentence about the run as a whole, even if the queue is full: such sentences are few.
     func say(_ sentence: String, _ level: JournalStream.Level = .notice) {
         write("supervisor: \(TerminalText.harmless(sentence))", level, whenFull: .take)
     }
 
     /// Prints a sentence about what clients do, or what workers print; without room it is left out and counted.
     ///
-    /// There may be any number of such sentences. The calling thread also hands out the reports about workers; while it
-    /// waited, those would be dropped for lack of room. So it does not wait.
+    /// There may be any number of such sentences. The calling thread also hands out the reports about workers, so it
+    /// must not wait: meanwhile reports would be dropped for lack of room.
     func sayIfRoom(_ sentence: String, _ level: JournalStream.Level = .notice) {
         write("supervisor: \(TerminalText.harmless(sentence))", level, whenFull: .leaveOut)
     }

@@ -29,7 +29,7 @@ final class ReloadRequests: @unchecked Sendable {
     private var isAnswering = false
     private var isClosed = false
 
-    /// Whether a reload is starting and stopping workers, or has been requested and will.
+    /// Whether a reload is starting and stopping workers, or was requested and has not begun.
     var isUnderWay: Bool { lock.withLock { isAnswering || isWanted } }
 
     /// Requests a reload, except after ``close()``; any thread may call it.

@@ -17,7 +17,7 @@ private final class OutboxPlace: IdleRecorder {
     }
 }
 
-/// A process whose end cannot be watched, and which has a child by the time at which that is found out.
+/// A process that has a child, and whose end cannot be watched.
 private struct UnwatchedProcess: WorkerProcess {
     let base: any WorkerProcess
     let hasChild: @Sendable () -> Bool

@@ -57,7 +57,7 @@ struct DamageTests {
         let forOpening = storage.bytesRead
         #expect(again.recovery.lastPosition == 4)
         #expect(again.recovery.gaps.map(\.positions) == [2..<3])
-        // A place that looks damaged is read a second time, and what bookmarks and owed events follow from once more.
+        // The opening reads a damaged place twice, and once more for bookmarks and owed events.
         #expect(forOpening <= 20 * segmentBytes)
         var positions: [UInt64] = []
         for try await step in again.records(after: 0, follows: false) {

@@ -214,7 +214,7 @@ struct OpeningTests {
     )
     func killedOnFullDisk(opening: FullOpening) async throws {
         let scratch = try await Self.killed(300)
-        // With the one that was made ahead, in whose place the new one comes.
+        // This includes the file made ahead, which the new segment replaces.
         let segments = try scratch.segments.count
         let storage = try FaultyStorage(at: scratch.path, writesInPlace: false)
         storage.failNextWrites(1)
@@ -227,7 +227,7 @@ struct OpeningTests {
         #expect((missing > 0) == (opening.removals > 0))
         #expect(found == Array(Int(missing)...300))
         await journal.close()
-        // The end record that was not written is missed by no reader.
+        // No reader misses the end record that was not written.
         let kept = try StoredJournal(at: scratch.path).verify { Issue.record("\($0)") }
         #expect(kept == (missing + 1)..<302)
     }

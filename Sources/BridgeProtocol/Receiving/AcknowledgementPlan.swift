@@ -25,8 +25,8 @@ package struct AcknowledgementPlan: Sendable, Hashable {
         package let lastSequence: UInt64
         /// How many events and gaps wait before the outbox.
         package let queued: Int
-        /// Whether what stays behind may stay for any length of time: the link is paused, or the peer gets no more
-        /// events.
+        /// Whether what stays behind may stay for any length of time: the link is paused, the peer gets no more events,
+        /// or the worker is not ready yet.
         package let isHeldBack: Bool
 
         package init(

@@ -131,9 +131,10 @@ package struct SendState: ~Copyable {
     /// Handled events do not count. Handlers never wait for room, so a crowded peer recovers, however full others are.
     package var isCrowded: Bool { outbox.unhandledBytes + queue.chargedBytes >= limits.outboxBytes }
 
-    /// Whether what lies here may stay for any length of time, and is kept whatever becomes of the peer.
+    /// Whether the events here may wait for any length of time, while this process keeps them even if the peer dies.
     ///
-    /// A host keeps its events until the worker is ready. A worker may wait for its own events before that.
+    /// Then no acknowledgement waits for them (`after` is 0). A host keeps its events until the worker is ready. Before
+    /// that, the worker may already wait for acknowledgements of its own events.
     package var holdsBack: Bool { gate.holdsBack || (isHost && !gate.isReleased) }
 
     /// Whether the peer has nothing left to settle; while the gate is paused, only events that have left count, and

@@ -59,7 +59,8 @@ final class StatusWatch: @unchecked Sendable {
 
     /// Shows reports until a signal asks for the end, the output cannot be written, or the link is lost for good.
     ///
-    /// A full disk ends it, too: a later report makes up for none that was not shown, and the caller should hear of it.
+    /// A full disk also ends the watch. A later report does not replace one that was not shown, and the exit status
+    /// must tell the caller.
     private func show(_ client: BridgeClient) async -> RunFailure? {
         var before: BridgeReport?
         var last: BridgeReport?

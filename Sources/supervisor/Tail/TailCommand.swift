@@ -80,7 +80,8 @@ struct TailCommand {
         diagnostics.output.flush()
         deadline.cancelWithoutWaiting()
         withExtendedLifetime((signals, subscriptions)) {}
-        // Not the number of lines that were left out: at the end, a slow reader misses lines as well.
+        // The count of lines that were left out does not decide: at the end, a slow reader misses lines, and that is no
+        // failure.
         return status == .success && events.failure != nil ? .output : status
     }
 
