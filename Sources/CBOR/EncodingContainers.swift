@@ -78,9 +78,8 @@ struct KeyedWriter<Key: CodingKey>: KeyedEncodingContainerProtocol {
 
     func encode<T: Encodable>(_ value: T, forKey key: Key) throws {
         let level = place.level
-        let start = place.session.count
         try place.session.beginEntry(key.stringValue, of: level)
-        try place.session.encodeEntry(value, of: level.index, from: start)
+        try place.session.encodeEntry(value, of: level.index)
     }
 
     func nestedContainer<NestedKey: CodingKey>(
@@ -129,9 +128,8 @@ struct UnkeyedWriter: UnkeyedEncodingContainer {
 
     func encode<T: Encodable>(_ value: T) throws {
         let level = place.level
-        let start = place.session.count
         try place.session.beginElement(of: level)
-        try place.session.encodeEntry(value, of: level.index, from: start)
+        try place.session.encodeElement(value, of: level.index)
     }
 
     func nestedContainer<NestedKey: CodingKey>(

@@ -118,7 +118,7 @@ final class EncodingSession {
     func encode<T: Encodable>(_ value: T, inside index: Int) throws {
         if PlainType.isPlain(T.self) { return PlainType.encode(value, to: output) }
         if SpecialType.isSpecial(T.self) { return try encodeSpecial(value, inside: index) }
-        let start = count
+        let start = mark
         do {
             let level = try push(inside: index, isValue: true)
             try value.encode(to: ValueEncoder(place: EncodingPlace(session: self, level: level)))
@@ -130,7 +130,7 @@ final class EncodingSession {
 
     @inline(never)
     private func encodeSpecial<T: Encodable>(_ value: T, inside index: Int) throws {
-        let start = count
+        let start = mark
         do throws(CBORError) {
             try SpecialType.encode(value, to: output, depth: childDepth(of: index), limits: limits)
         } catch {
@@ -165,7 +165,7 @@ final class EncodingSession {
     }
 
     @inline(never)
-    private func rollBack(to start: Int, inside index: Int, after error: any Error) -> any Error {
+    private func rollBack(to start: Mark, inside index: Int, after error: any Error) -> any Error {
         // The path is read first: it is made of the levels that are dropped below.
         var result = error
         if case EncodingError.invalidValue(_, let context) = error {
@@ -180,25 +180,43 @@ final class EncodingSession {
         return result
     }
 
-    /// Writes the value of the entry that was begun in the container at `index`; in the output, the entry begins at
-    /// `start`.
+    /// Writes the value of the entry that was begun in the map at `index`.
     ///
     /// If the value cannot be written, the entry is removed. So an `encode(to:)` that catches the error goes on with an
     /// intact container.
-    func encodeEntry<T: Encodable>(_ value: T, of index: Int, from start: Int) throws {
+    func encodeEntry<T: Encodable>(_ value: T, of index: Int) throws {
         do {
             try encode(value, inside: index)
         } catch {
-            truncate(to: start)
+            // The value itself is removed already. Containers that were open before the entry end before its key.
+            output.pointee.count = frames[index].lastKey
             frames[index].count -= 1
             throw error
         }
     }
 
-    private func truncate(to start: Int) {
-        output.pointee.count = min(start, count)
-        guard isUnusual else { return }
-        while let last = splices.last, last.offset >= start { splices.removeLast() }
+    /// Writes the element that was begun in the array at `index`; removes it if it cannot be written.
+    func encodeElement<T: Encodable>(_ value: T, of index: Int) throws {
+        do {
+            try encode(value, inside: index)
+        } catch {
+            frames[index].count -= 1
+            throw error
+        }
+    }
+
+    /// A place in the output, and how many containers are to be spliced in before it.
+    private struct Mark {
+        let count: Int
+        let splices: Int
+    }
+
+    private var mark: Mark { Mark(count: count, splices: isUnusual ? splices.count : 0) }
+
+    private func truncate(to start: Mark) {
+        output.pointee.count = min(start.count, count)
+        guard isUnusual, splices.count > start.splices else { return }
+        splices.removeSubrange(start.splices...)
     }
 
     // MARK: Levels

@@ -224,6 +224,44 @@ struct ContainerTests {
         #expect(value == map(("a", 1), ("c", 3)))
     }
 
+    /// The first container has a long head, which is written when the container is left, or none of its own.
+    @Test("so do the containers before the error, whether they are still open, empty, or written out of order")
+    func caughtErrorsBehindContainers() throws {
+        let failing = Script { inner in
+            var container = inner.unkeyedContainer()
+            try container.encode(9)
+            throw CancellationError()
+        }
+        for isLate in [false, true] {
+            let value = try tree { encoder in
+                var outer = encoder.container(keyedBy: AnyKey.self)
+                var list = outer.nestedUnkeyedContainer(forKey: a)
+                for number in 0..<24 { try list.encode(number) }
+                #expect(throws: CancellationError.self) { try outer.encode(failing, forKey: b) }
+                try outer.encode(3, forKey: c)
+                if isLate { try list.encode(24) }
+            }
+            let numbers = (0..<(isLate ? 25 : 24)).map { CBORValue.unsigned(UInt64($0)) }
+            #expect(value == map(("a", .array(numbers)), ("c", 3)))
+            let elements = try tree { encoder in
+                var outer = encoder.unkeyedContainer()
+                var list = outer.nestedUnkeyedContainer()
+                for number in 0..<24 { try list.encode(number) }
+                #expect(throws: CancellationError.self) { try outer.encode(failing) }
+                try outer.encode(3)
+                if isLate { try list.encode(24) }
+            }
+            #expect(elements == .array([.array(numbers), 3]))
+        }
+        let unused = try tree { encoder in
+            var outer = encoder.container(keyedBy: AnyKey.self)
+            _ = outer.superEncoder()
+            #expect(throws: CancellationError.self) { try outer.encode(failing, forKey: b) }
+            try outer.encode(3, forKey: c)
+        }
+        #expect(unused == map(("super", .map([])), ("c", 3)))
+    }
+
     @Test("a container kept past its value can do no harm")
     func escapedContainers() throws {
         var kept: KeyedEncodingContainer<AnyKey>?
