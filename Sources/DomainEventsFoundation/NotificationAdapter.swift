@@ -174,8 +174,14 @@ public final class NotificationAdapter: @unchecked Sendable {
             do throws(NotificationError) {
                 let event = try Self.event(type, from: notification)
                 let id = EventID(origin: onward.origin, incarnation: there, number: isOpen.nextNumber())
-                let root = posted?.context.root ?? EventContext.current?.root
-                publisher.publish(event, causedBy: EventContext(id: id, nanosecondsSinceEpoch: 0, root: root))
+                let source = posted?.context ?? EventContext.current
+                let cause = EventContext(
+                    id: id,
+                    nanosecondsSinceEpoch: 0,
+                    root: source?.root,
+                    traceparent: source?.traceparent
+                )
+                publisher.publish(event, causedBy: cause)
             } catch {
                 onError(error)
             }

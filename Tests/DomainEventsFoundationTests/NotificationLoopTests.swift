@@ -76,6 +76,24 @@ struct NotificationLoopTests {
         #expect(seen.all == [1, 1])
     }
 
+    @Test func butTheTraceGoesAlong() async throws {
+        let trace = try #require(Traceparent("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"))
+        let (near, far) = (Station(center), Station(center))
+        let traces = Collected<Traceparent?>()
+        let subscription = far.publisher.subscribe(to: WheelTurned.self) { _ in
+            traces.add(EventContext.current?.traceparent)
+        }
+        near.publisher.publish(WheelTurned(number: 1), traceparent: trace)
+        try await settle(near, far)
+        #expect(traces.all == [trace])
+        // A handler posts a notification by itself, as code without events does.
+        let posting = near.publisher.subscribe(to: WheelAnswered.self) { [self] in post($0.number, to: center) }
+        near.publisher.publish(WheelAnswered(number: 2), traceparent: trace)
+        try await settle(near, far)
+        #expect(traces.all.count > 1 && traces.all.allSatisfy { $0 == trace })
+        for subscription in [subscription, posting] { subscription.cancel() }
+    }
+
     @Test func throughTwoPublishersOnOneCenter() async throws {
         let seen = observe(center)
         let (first, second) = (Station(center), Station(center))
