@@ -7,6 +7,8 @@ final class RecordedEvents: EventObserver, @unchecked Sendable {
     private let lock = Lock()
     private var events: [any DomainEvent] = []
     private var isTaken: Set<Int> = []
+    /// By type, the index before which a search finds no event: otherwise each search would begin at the first event.
+    private var searchedBefore: [ObjectIdentifier: Int] = [:]
     /// Taken before `lock`, and held while a call subscribes a channel: another call waits, then finds the channel.
     private let recording = Lock()
     private var types: Set<ObjectIdentifier> = []
@@ -101,9 +103,12 @@ final class RecordedEvents: EventObserver, @unchecked Sendable {
             guard recordsAll || types.contains(ObjectIdentifier(type)) else {
                 return .failure(failure(name, "\(name) is not among the types that this recorder was made for"))
             }
-            for (index, event) in events.enumerated() where !isTaken.contains(index) {
-                if let event = event as? E {
+            let begin = searchedBefore[ObjectIdentifier(type), default: 0]
+            searchedBefore[ObjectIdentifier(type)] = events.count
+            for index in begin..<events.count where !isTaken.contains(index) {
+                if let event = events[index] as? E {
                     isTaken.insert(index)
+                    searchedBefore[ObjectIdentifier(type)] = index + 1
                     return .success(event)
                 }
             }

@@ -30,6 +30,20 @@ struct EventRecorderTests {
         #expect(recorder.events(Removed.self) == [Removed(number: 2)])
     }
 
+    @Test(.timeLimit(.minutes(1))) func andHandsOutHoweverMany() async throws {
+        // If each call searched all earlier events, this would take minutes.
+        let recorder = EventRecorder(publisher, for: Provisioned.self, Removed.self)
+        publisher.publish(Removed(number: 0))
+        for number in 0..<60_000 { publisher.publish(Provisioned(number: number)) }
+        for number in 0..<60_000 {
+            let next = try await recorder.next(Provisioned.self).number
+            guard next == number else {
+                Issue.record("\(next) came for \(number)")
+                break
+            }
+        }
+    }
+
     @Test func andHandsThemOutOneAfterTheOther() async throws {
         let recorder = EventRecorder(publisher, for: Provisioned.self, Removed.self)
         for number in 1...2 {
