@@ -160,14 +160,20 @@ final class SegmentWriter {
         byteCount: Int,
         _ write: (UnsafeMutableRawBufferPointer) -> UInt32
     ) throws(SystemError) {
-        // Zeros overwrite what a failed write of a longer record may have left.
-        let whole = room(max(byteCount, spoiled - offset))
-        let target = UnsafeMutableRawBufferPointer(rebasing: whole[..<byteCount])
+        let end = offset + byteCount
+        if spoiled > end {
+            // Zeros overwrite what a failed write of a longer record may have left. They have a write of their own: if
+            // one write had the record and the zeros, and found room for the record alone, the refused record would be
+            // whole.
+            let zeros = room(spoiled - end)
+            zeros.initializeMemory(as: UInt8.self, repeating: 0)
+            try file.write(UnsafeRawBufferPointer(zeros), at: end)
+        }
+        spoiled = end
+        let target = room(byteCount)
         let length = write(target)
         target.storeBytes(of: length, as: UInt32.self)
-        for index in byteCount..<whole.count { whole[index] = 0 }
-        spoiled = max(spoiled, offset + byteCount)
-        try file.write(UnsafeRawBufferPointer(whole), at: offset)
+        try file.write(UnsafeRawBufferPointer(target), at: offset)
         spoiled = 0
     }
 

@@ -201,6 +201,33 @@ struct FaultTests {
         await journal.close()
     }
 
+    @Test("J6: a short record that is refused after a long one is in no journal, also if a kill follows")
+    func noRoomBehindRecord() async throws {
+        let scratch = try ScratchJournal()
+        let storage = try FaultyStorage(at: scratch.path, writesInPlace: false)
+        let (journal, publisher) = try Self.journal(on: storage)
+        await journal.waitForSpare()
+        try await publisher.deliver(Counted(number: 0), within: .seconds(60))
+        // The half that is written of the second has room for all of its record.
+        storage.failNextWrites(2)
+        for text in [String(repeating: "x", count: 20_000), ""] {
+            await #expect {
+                try await publisher.deliver(Counted(number: 1, text: text), within: .seconds(60))
+            } throws: { ($0 as? JournalError)?.code == .full }
+        }
+        let copy = try scratch.copied()
+        let again = try copy.open()
+        #expect(try await again.numbers() == ([0], 0))
+        #expect(again.recovery.lastPosition == 1)
+        await again.close()
+        // There is room again, and nothing of the two is left.
+        try await publisher.deliver(Counted(number: 2), within: .seconds(60))
+        #expect(try await journal.numbers() == ([0, 2], 0))
+        let later = try scratch.copied()
+        #expect(try StoredJournal(at: later.path).verify { Issue.record("\($0)") } == 1..<3)
+        await journal.close()
+    }
+
     @Test("J6: a close that finds no room for the end record is a close, and the next opening writes the record")
     func noRoomForEnd() async throws {
         let scratch = try ScratchJournal()
