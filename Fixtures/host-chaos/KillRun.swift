@@ -55,13 +55,14 @@ final class KillRun {
         let host = try spawn(.publish)
         // A kill may also come while the host starts, before its first number.
         var newest = tally.accepted
-        var (spent, lastLook) = (UInt64(0), MonotonicClock.now())
-        while newest < goal, spent <= Self.patience {
+        var budget = LookBudget(Self.patience, longestLook: Self.longestLook, from: MonotonicClock.now())
+        while newest < goal, !budget.isSpent {
             usleep(UInt32(random.next() % 400))
-            let now = MonotonicClock.now()
-            spent += min(now - lastLook, Self.longestLook)
-            lastLook = now
-            if newest != tally.accepted { (newest, spent) = (tally.accepted, 0) }
+            budget.looked(at: MonotonicClock.now())
+            if newest != tally.accepted {
+                newest = tally.accepted
+                budget.refill()
+            }
         }
         let stands = newest < goal
         usleep(UInt32(random.next() % 2_000))

@@ -346,25 +346,19 @@ final class Scheduler: @unchecked Sendable {
     /// How much of the patience one look takes at most, in nanoseconds.
     private static let longestLook: UInt64 = 10_000_000
 
-    /// Waits for work that has left the world; returns whether work came back.
-    ///
-    /// This is real time, but however long a look takes, it counts as little time. While this process stands still, the
-    /// work outside stands still too.
+    /// Waits for work that has left the world, in real time; returns whether work came back.
     private func comesFromOutside() -> Bool {
         guard !escapes.isEmpty, !ending.isClosing else { return false }
         var hasCome = false
-        var waited: UInt64 = 0
         Simulation.outside {
-            var lastLook = MonotonicClock.now()
-            while inbox.isEmpty, waited < Self.patience {
+            var budget = LookBudget(Self.patience, longestLook: Self.longestLook, from: MonotonicClock.now())
+            while inbox.isEmpty, !budget.isSpent {
                 yieldThread()
-                let now = MonotonicClock.now()
-                waited += min(now - lastLook, Self.longestLook)
-                lastLook = now
+                budget.looked(at: MonotonicClock.now())
             }
             hasCome = !inbox.isEmpty
+            waitedOutside += budget.spent
         }
-        waitedOutside += waited
         return hasCome
     }
 
