@@ -7,6 +7,9 @@ package struct Gap: Sendable, Hashable {
         case policy = 1
         /// The outbox was at its hard limit.
         case full = 2
+
+        /// The reason that a frame gives; other numbers count as ``policy``.
+        package init(asWritten number: UInt64) { self = Self(rawValue: number) ?? .policy }
     }
 
     /// The first and the last dropped event of one source; events between the two may have arrived.

@@ -90,7 +90,7 @@ extension Gap {
         self.init(
             name: name,
             // A peer that sends a new number each time could otherwise keep its gaps from being merged.
-            reason: Gap.Reason(rawValue: frame.reason) ?? .policy,
+            reason: Gap.Reason(asWritten: frame.reason),
             count: frame.count,
             ranges: frame.ranges.map {
                 Range(first: $0.first.identity(from: sender, to: receiver), last: $0.last)

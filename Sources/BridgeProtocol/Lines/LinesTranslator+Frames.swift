@@ -48,7 +48,7 @@ extension LinesTranslator {
 
     private mutating func gapSent(_ gap: GapFrame, _ byteCount: Int, into lines: inout [UInt8]) throws {
         let sequence = try sequenceWasSent(gap.sequence, frameLength: byteCount + FrameDecoder.headBytes)
-        let reason = Gap.Reason(rawValue: gap.reason) ?? .policy
+        let reason = Gap.Reason(asWritten: gap.reason)
         line(
             "gap",
             [

@@ -63,7 +63,7 @@ final class SettlementWatch: @unchecked Sendable {
             }
             let passed = FateRecord.PassedGap(
                 count: Int(clamping: gap.count.asWritten),
-                isOfPolicy: gap.reason == Gap.Reason.policy.rawValue,
+                isOfPolicy: Gap.Reason(asWritten: gap.reason) == .policy,
                 named: named
             )
             open.append((gap.sequence.asWritten, .gap(passed)))
