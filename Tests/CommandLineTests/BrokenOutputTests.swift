@@ -235,6 +235,12 @@ struct BrokenOutputTests {
         _ = try await bridge.result()
     }
 
+    private func publishEvent(in workspace: Workspace) async throws {
+        let event = #"{"number": 1, "text": "t"}"#
+        let published = try await workspace.run("publish", "--control", "run/s", "WorkRequested", event)
+        #expect(published.status == .exited(code: 0), "\(published.errors)")
+    }
+
     @Test("a tail that cannot write its output says so, and ends with status 74")
     func tailWithoutOutput() async throws {
         let workspace = try Workspace()
@@ -249,9 +255,7 @@ struct BrokenOutputTests {
             in: workspace.path
         )
         _ = try #require(await bridge.line(with: "has attached"), "\(bridge.lines)")
-        let event = #"{"number": 1, "text": "t"}"#
-        let published = try await workspace.run("publish", "--control", "run/s", "WorkRequested", event)
-        #expect(published.status == .exited(code: 0), "\(published.errors)")
+        try await publishEvent(in: workspace)
         let ended = try await tail
         #expect(ended.status == .exited(code: 74), "\(ended.errors)")
         #expect(ended.errors.contains { $0.contains("events are not printed: standard output: ") }, "\(ended.errors)")
@@ -273,9 +277,7 @@ struct BrokenOutputTests {
             in: workspace.path
         )
         _ = try #require(await bridge.line(with: "has attached"), "\(bridge.lines)")
-        let event = #"{"number": 1, "text": "t"}"#
-        let published = try await workspace.run("publish", "--control", "run/s", "WorkRequested", event)
-        #expect(published.status == .exited(code: 0), "\(published.errors)")
+        try await publishEvent(in: workspace)
         _ = try #require(await tail.line(with: "standard output: No space left on device"), "\(tail.lines)")
         tail.terminate()
         let ended = try await tail.result()
