@@ -28,6 +28,10 @@ public struct EventHeaders: Hashable, Sendable {
     public var path: [Node]
     /// How many times its chain of causes has crossed from one node to another, this event included: 1 or more.
     public var crossings: Int
+    /// The number of the delivery that brought it to the gateway that exports it, from 1.
+    ///
+    /// Above 1 the event may have been stored before, further back in the stream than that gateway has looked.
+    public var attempt: Int
 
     /// Makes the headers of an event that leaves a node.
     public init(
@@ -39,7 +43,8 @@ public struct EventHeaders: Hashable, Sendable {
         root: String? = nil,
         traceparent: String? = nil,
         path: [Node],
-        crossings: Int = 1
+        crossings: Int = 1,
+        attempt: Int = 1
     ) {
         self.id = id
         self.source = source
@@ -50,6 +55,7 @@ public struct EventHeaders: Hashable, Sendable {
         self.traceparent = traceparent
         self.path = path
         self.crossings = crossings
+        self.attempt = attempt
     }
 
     /// The header fields, in the order in which they are written.
@@ -60,6 +66,7 @@ public struct EventHeaders: Hashable, Sendable {
             ("bridge-node", path.map(\.name).joined(separator: ",")),
         ]
         if crossings > 1 { fields.append(("bridge-crossings", "\(crossings)")) }
+        if attempt > 1 { fields.append(("bridge-attempt", "\(attempt)")) }
         if let time { fields.append(("ce-time", time)) }
         if let cause { fields.append(("bridge-cause", EscapedName.text(of: cause))) }
         if let root { fields.append(("bridge-root", EscapedName.text(of: root))) }
@@ -106,7 +113,8 @@ public struct EventHeaders: Hashable, Sendable {
             root: unescaped("bridge-root"),
             traceparent: field("traceparent"),
             path: nodes,
-            crossings: field("bridge-crossings").flatMap { UInt16($0) }.map { max(1, Int($0)) } ?? 1
+            crossings: field("bridge-crossings").flatMap { UInt16($0) }.map { max(1, Int($0)) } ?? 1,
+            attempt: field("bridge-attempt").flatMap { UInt32($0) }.map { max(1, Int($0)) } ?? 1
         )
     }
 }

@@ -22,7 +22,8 @@ extension NATSGateway.ImportedEvent {
             cause: headers.cause.flatMap { EventID($0)?.seen(at: reader, from: node) },
             root: headers.root.flatMap { EventID($0)?.seen(at: reader, from: node) },
             traceparent: headers.traceparent.flatMap { Traceparent($0) },
-            attempt: mayBeRepeat ? 2 : 1
+            // The other gateway's count says nothing of the deliveries here, only that the event may be a repeat.
+            attempt: mayBeRepeat || headers.attempt > 1 ? 2 : 1
         )
     }
 }

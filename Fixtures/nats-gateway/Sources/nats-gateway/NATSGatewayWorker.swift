@@ -63,7 +63,7 @@ struct NATSGatewayWorker {
                     guard crossings <= configuration.longestChain else {
                         throw NeverStored(description: circle(configuration.longestChain))
                     }
-                    gateway.export(exported(delivery, from: configuration.node, crossings: crossings))
+                    gateway.export(ExportedEvent(delivery, from: configuration.node, crossings: crossings))
                 }
             }
         }
@@ -113,42 +113,6 @@ struct NATSGatewayWorker {
         return String(decoding: name.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 
-    private static func exported(
-        _ delivery: UnsettledDelivery<UntypedEvent>,
-        from node: Node,
-        crossings: Int
-    ) -> ExportedEvent {
-        let context = delivery.context
-        return ExportedEvent(
-            id: context.id.description,
-            payload: delivery.event.payload,
-            isRepeat: context.attempt > 1
-        ) {
-            headers(of: delivery, from: node, crossings: crossings)
-        } settle: { refusal in
-            if let refusal { delivery.refuse(NeverStored(description: refusal)) } else { delivery.acknowledge() }
-        }
-    }
-
-    private static func headers(
-        of delivery: UnsettledDelivery<UntypedEvent>,
-        from node: Node,
-        crossings: Int
-    ) -> EventHeaders {
-        let context = delivery.context
-        return EventHeaders(
-            id: context.id.description,
-            source: context.id.origin,
-            name: delivery.event.name,
-            time: EventTime.text(of: context.nanosecondsSinceEpoch),
-            cause: context.cause?.description,
-            root: context.root == context.id || context.root == context.cause ? nil : context.root.description,
-            traceparent: context.traceparent?.description,
-            path: [node],
-            crossings: crossings
-        )
-    }
-
     /// Gives an event to the host: once it is `.taken`, the host has it, whatever becomes of this process.
     private static func give(
         _ event: NATSGateway.ImportedEvent,
@@ -167,9 +131,4 @@ struct NATSGatewayWorker {
             return Custody(after: error)
         }
     }
-}
-
-/// Why an event does not leave this node.
-private struct NeverStored: Error, CustomStringConvertible {
-    let description: String
 }

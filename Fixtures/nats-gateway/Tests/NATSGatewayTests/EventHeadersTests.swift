@@ -59,6 +59,19 @@ import Testing
     }
 
     @Test(
+        arguments: [(nil, 1), ("0", 1), ("1", 1), ("5", 5), ("-1", 1), ("x", 1), ("4294967296", 1)] as [(String?, Int)]
+    )
+    func attemptsAreCountedFromOne(_ text: String?, _ count: Int) throws {
+        var fields = fields(of: try headers())
+        #expect(fields["bridge-attempt"] == nil)
+        fields["bridge-attempt"] = text
+        #expect(try read(fields).attempt == count)
+        var again = try headers()
+        again.attempt = count
+        #expect(try read(self.fields(of: again)).attempt == count)
+    }
+
+    @Test(
         arguments: [(nil, 1), ("0", 1), ("5", 5), ("-1", 1), ("x", 1), ("65535", 65_535), ("65536", 1)]
             as [(String?, Int)]
     )

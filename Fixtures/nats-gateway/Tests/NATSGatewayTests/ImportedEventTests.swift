@@ -12,7 +12,8 @@ import Testing
         id: String = "orders-1f-12",
         time: String? = nil,
         cause: String? = nil,
-        root: String? = nil
+        root: String? = nil,
+        attempt: Int = 1
     ) throws -> NATSGateway.ImportedEvent {
         let headers = EventHeaders(
             id: id,
@@ -22,7 +23,8 @@ import Testing
             cause: cause,
             root: root,
             traceparent: Self.traceparent,
-            path: [try node("berlin")]
+            path: [try node("berlin")],
+            attempt: attempt
         )
         return NATSGateway.ImportedEvent(node: try node("berlin"), headers: headers, payload: [0x01])
     }
@@ -69,6 +71,10 @@ import Testing
         var event = try event()
         event.mayBeRepeat = true
         #expect(try context(event).attempt == 2)
+    }
+
+    @Test(arguments: [2, 4_294_967_295]) func whatMayBeStoredTwiceIsASecondAttempt(_ attempt: Int) throws {
+        #expect(try context(event(attempt: attempt)).attempt == 2)
     }
 
     @Test(arguments: [0, 1, 999_999_999, 1_700_000_000_123_456_789, 1 << 62] as [UInt64])
