@@ -9,7 +9,12 @@ extension ExportedEvent {
     ///   - crossings: how many times the event's chain of causes has crossed, this crossing included.
     init(_ delivery: UnsettledDelivery<UntypedEvent>, from node: Node, crossings: Int) {
         let context = delivery.context
-        self.init(id: context.id.description, payload: delivery.event.payload, isRepeat: context.attempt > 1) {
+        self.init(
+            id: context.id.description,
+            payload: delivery.event.payload,
+            isRepeat: context.attempt > 1,
+            isReplay: context.isReplay
+        ) {
             EventHeaders(of: delivery, from: node, crossings: crossings)
         } settle: { refusal in
             if let refusal { delivery.refuse(NeverStored(description: refusal)) } else { delivery.acknowledge() }

@@ -254,6 +254,28 @@ import Testing
         #expect(trial.sent.map(\.event) == ["a", "b"])
     }
 
+    @Test(arguments: [true, false]) func replayIsStoredAlthoughTheStreamHasTheEvent(isConnected: Bool) throws {
+        let replays = (1...2).map { _ in
+            ExportedEvent(id: "y", payload: [], isRepeat: true, isReplay: true) {
+                EventHeaders(id: "y", source: "s", name: "Counted", path: [])
+            } settle: { _ in
+            }
+        }
+        let identities = replays.map(\.identity)
+        #expect(Set(identities + ["y"]).count == 3)
+        let tail = Tail(created: 1, sequence: 9, last: "z", recent: ["x", "y", "z"])
+        var trial = isConnected ? Trial.begun(tail) : Trial()
+        for identity in identities { trial.arrive(identity, isRepeat: true) }
+        if !isConnected {
+            trial.handle(.connected)
+            trial.handle(.tailLearned(tail))
+        }
+        #expect(trial.sent.map(\.event) == identities)
+        #expect(trial.acknowledged.isEmpty)
+        trial.answer(identities[1], .stored)
+        #expect(trial.acknowledged == identities)
+    }
+
     @Test(arguments: [Tail(created: 1, sequence: 0), Tail(created: 2, sequence: 1, last: "x")])
     func streamThatWentBackIsSaidAndGoesOn(_ tail: Tail) {
         var trial = Trial.begun()

@@ -259,6 +259,31 @@ struct GatewayTests {
         #expect(try client.look(at: try node("berlin"), by: try node("paris")).last == 21)
     }
 
+    @Test func replayIsExportedAgainThoughBothGatewayAndBrokerKnowTheEvent() async throws {
+        let broker = try Broker()
+        try broker.start()
+        let attempts = Changing<[Int]>([])
+        let other = try node("berlin")
+        let paris = try NodeUnderTest("paris", broker) { event in
+            attempts.change { $0.append(event.headers.attempt) }
+            return .taken
+        } configure: {
+            $0.imports = [other: ["Counted"]]
+        }
+        var berlin: NodeUnderTest? = try sender(broker)
+        for id in Self.ids(1...3) { berlin?.export(id) }
+        await berlin?.wait { $0.acknowledged.count == 3 }
+        berlin = nil
+        let second = try sender(broker)
+        second.export("event-3", isRepeat: true)
+        for _ in 1...2 { second.export("event-2", isRepeat: true, isReplay: true) }
+        second.export("event-4")
+        await second.wait { $0.acknowledged.count == 4 }
+        await attempts.wait { $0.count >= 6 }
+        expect(paris.arrivals, Self.ids(1...3) + ["event-2", "event-2", "event-4"], "arrivals")
+        #expect(attempts.value == [1, 1, 1, 2, 2, 1])
+    }
+
     @Test func eventsOfAClockThatIsWrongArriveInTheirOrder() async throws {
         let broker = try Broker()
         try broker.start()

@@ -41,15 +41,22 @@ final class NodeUnderTest: Sendable {
     deinit { gateway.stop() }
 
     /// Exports an event as the host would give it.
-    func export(_ id: String, name: String = "Counted", payload: [UInt8] = [0x01], isRepeat: Bool = false) {
+    func export(
+        _ id: String,
+        name: String = "Counted",
+        payload: [UInt8] = [0x01],
+        isRepeat: Bool = false,
+        isReplay: Bool = false
+    ) {
         let headers = EventHeaders(
             id: id,
             source: "test",
             name: name,
-            path: [gateway.configuration.node]
+            path: [gateway.configuration.node],
+            attempt: isRepeat ? 2 : 1
         )
         gateway.export(
-            ExportedEvent(id: id, payload: payload, isRepeat: isRepeat) {
+            ExportedEvent(id: id, payload: payload, isRepeat: isRepeat, isReplay: isReplay) {
                 headers
             } settle: { [log] refusal in
                 log.change { $0.append(.settled(id, refusal: refusal)) }

@@ -119,6 +119,36 @@ struct ProcessTests {
         }
     }
 
+    @Test func replayedEventsAreExportedAgainAsRepeats() async throws {
+        let broker = try Broker()
+        try broker.start()
+        let count = 20
+        let input = "\(broker.directory)/input.jsonl"
+        try (1...count).map { "{\"type\": \"Counted\", \"data\": {\"number\": \($0)}}\n" }.joined()
+            .write(toFile: input, atomically: true, encoding: .utf8)
+        let paris = try SupervisorUnderTest(
+            "paris",
+            gateway: arguments("--node paris --import berlin=Counted", broker),
+            in: broker.directory
+        )
+        let berlin = try SupervisorUnderTest(
+            "berlin",
+            gateway: arguments("--node berlin --export Counted", broker),
+            in: broker.directory,
+            input: input,
+            hasJournal: true
+        )
+        await paris.output.wait { $0.numbers.count == count || $0.hasEnded }
+        // A gateway that starts finds all of them among the stream's last messages.
+        await berlin.killGateway()
+        await berlin.output.wait { $0.gateway != nil || $0.hasEnded }
+        #expect(try await berlin.replayJournal() == 0, "\(berlin.output.value.lines.suffix(5))")
+        await paris.output.wait { $0.numbers.count == 2 * count || $0.hasEnded }
+        #expect(paris.output.value.numbers == Array(1...count) + Array(1...count))
+        let attempts = Array(repeating: 1, count: count) + Array(repeating: 2, count: count)
+        #expect(paris.output.value.attempts == attempts)
+    }
+
     @Test func handlersThatAnswerEachOtherInACircleAreEndedAfterEightCrossings() async throws {
         let broker = try Broker()
         try broker.start()

@@ -7,6 +7,8 @@ final class SupervisorUnderTest: Sendable {
         var gateway: pid_t?
         /// The numbers of the events that passed, in the order of their arrival.
         var numbers: [Int] = []
+        /// Their attempts.
+        var attempts: [Int] = []
         /// All identities that the events with a number had.
         var identities: [Int: Set<String>] = [:]
         /// How many times the supervisor has replaced the gateway because of a new configuration.
@@ -19,7 +21,10 @@ final class SupervisorUnderTest: Sendable {
 
     let output = Changing(Output())
     private let identifier: pid_t
+    private let program: URL
     private let file: String
+    private let journal: String
+    private let control: String
     /// The configuration with this number in it, so that no two are equal.
     private let configuration: @Sendable (Int) -> String
 
@@ -30,6 +35,7 @@ final class SupervisorUnderTest: Sendable {
     ///   - subscribes: the events that the gateway gets; by default `Counted` if there is an input, and else none.
     ///   - others: further workers, in the configuration's syntax.
     ///   - hasJournal: whether the supervisor keeps the events, and so the gateway's bookmarks, in a journal.
+    ///     It then has a control socket, too, for replays.
     init(
         _ name: String,
         gateway arguments: [String],
@@ -44,11 +50,15 @@ final class SupervisorUnderTest: Sendable {
         let list = arguments.map { "\"\($0)\"" }.joined(separator: ", ")
         let names = subscribes ?? (input == nil ? [] : ["Counted"])
         let exports = names.map { "\"\($0)\"" }.joined(separator: ", ")
+        journal = "\(directory)/\(name)-journal"
+        control = "\(directory)/\(name)-run/s"
+        let kept =
+            hasJournal ? #"control: "\#(control)", journal: { directory: "\#(journal)", events: ["Counted"] },"# : ""
         // So many restarts that kills by this test are no reason to give the gateway up.
         let configuration: @Sendable (Int) -> String = {
             """
             { intensity: { restarts: 10000, within: "1s" },
-              \(hasJournal ? "journal: { directory: \"\(name)-journal\", events: [\"Counted\"] }," : "") workers: [{
+              \(kept) workers: [{
                 name: "gateway", executable: "nats-gateway", arguments: [\(list)],
                 subscribes: [\(exports)], backoff: { initial: "1ms", maximum: "10ms" },
                 limits: { strikes: "never" }, mayImport: true,
@@ -60,7 +70,8 @@ final class SupervisorUnderTest: Sendable {
         file = "\(directory)/\(name).json"
         try configuration(1).write(toFile: file, atomically: true, encoding: .utf8)
         let process = Process()
-        process.executableURL = programs.appendingPathComponent("supervisor")
+        program = programs.appendingPathComponent("supervisor")
+        process.executableURL = program
         process.arguments = ["run", file, "--format", "json"] + (input.map { ["--input", $0] } ?? [])
         let pipe = Pipe()
         process.standardOutput = pipe
@@ -91,6 +102,18 @@ final class SupervisorUnderTest: Sendable {
         await output.wait { $0.reloads == number - 1 || $0.hasEnded }
     }
 
+    /// Sends all events of the journal to the gateway again, and returns the command's status.
+    func replayJournal() async throws -> Int32? {
+        let status = Changing<Int32?>(nil)
+        let replay = Process()
+        replay.executableURL = program
+        replay.arguments = ["journal", "replay", journal, "--to", "gateway", "--control", control]
+        replay.terminationHandler = { process in status.change { $0 = process.terminationStatus } }
+        try replay.run()
+        await status.wait { $0 != nil }
+        return status.value
+    }
+
     /// Kills the gateway, once it has become ready after the last kill.
     func killGateway() async {
         await output.wait { $0.gateway != nil || $0.hasEnded }
@@ -105,6 +128,7 @@ extension SupervisorUnderTest.Output {
     fileprivate mutating func read(_ line: String) {
         if let event = try? JSONDecoder().decode(Event.self, from: Data(line.utf8)) {
             numbers.append(event.data.number)
+            attempts.append(event.attempt)
             identities[event.data.number, default: []].insert(event.id)
             return
         }
@@ -116,6 +140,7 @@ extension SupervisorUnderTest.Output {
 
     private struct Event: Decodable {
         let id: String
+        let attempt: Int
         let data: Content
 
         struct Content: Decodable {
