@@ -110,11 +110,8 @@ public final class Gateway: Sendable {
     private func serve() {
         switch presence.look() {
         case .served:
-            if presence.forgetsMeeting() {
-                // The other gateway has gone on meanwhile; the broker knows how far it came.
-                feed.overtake()
-                for importer in importers { importer.overtake() }
-            }
+            // The gateway before this one has gone on meanwhile; the broker knows how far it came.
+            if presence.endsEncounter() { for importer in importers { importer.overtake() } }
             tellAll(isConnected: true)
         case .waits(let sentence):
             if let sentence { report(.note(sentence)) }

@@ -4,7 +4,7 @@ import Dispatch
 final class HostFeed: Sendable {
     private enum Item: Sendable {
         case event(ImportedEvent, ImportPlaces.Place, settled: @Sendable (_ refusal: String?) -> Void)
-        case overtaken
+        case begun(Node, ImportPlaces.Place)
     }
 
     /// Between two attempts while the host has no room.
@@ -31,7 +31,7 @@ final class HostFeed: Sendable {
             var places = places
             for await item in stream {
                 switch item {
-                case .overtaken: places?.forget()
+                case .begun(let node, let place): places?.take(place, of: node)
                 case .event(var event, let place, let settled):
                     event.bookmark = places?.bookmark(at: place, of: event.node)
                     switch await Self.give(event, by: publish, report) {
@@ -92,8 +92,11 @@ final class HostFeed: Sendable {
         steps.run { items.yield(.event(event, place, settled: settled)) }
     }
 
-    /// Another process has gone on from the places that the host knew: those places do not count for later events.
-    func overtake() { steps.run { items.yield(.overtaken) } }
+    /// A node's stream is read on behind this place: the bookmarks of all later events have it.
+    ///
+    /// Without it, the next gateway would know no place in a stream that has brought no event since this one's start,
+    /// and would go by what the broker has been told. The host may have lost events behind that.
+    func begin(_ node: Node, behind place: ImportPlaces.Place) { steps.run { items.yield(.begun(node, place)) } }
 
     func stop() {
         items.finish()

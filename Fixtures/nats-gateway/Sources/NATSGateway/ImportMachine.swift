@@ -14,7 +14,8 @@
 /// host may have more events than the broker knows of, or may have lost events that were acknowledged to the broker.
 struct ImportMachine<Event: Sendable>: Machine {
     enum Input: Sendable {
-        /// Another process has read the stream since the host named its last place: that place does not count any more.
+        /// The gateway that this one replaces has read the stream since their host named its last place, which does
+        /// not count any more.
         case overtaken
         case connected
         case disconnected

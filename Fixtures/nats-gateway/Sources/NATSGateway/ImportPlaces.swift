@@ -7,7 +7,7 @@ public struct ImportPlaces: Sendable {
     struct Place: Sendable, Equatable {
         /// When the stream was made, in nanoseconds since 1970; another time means another stream.
         let created: Int64
-        /// The place of the last message whose event the host has.
+        /// The place of the last message whose event the host has; 0 before the first.
         let sequence: UInt64
     }
 
@@ -43,11 +43,8 @@ public struct ImportPlaces: Sendable {
         return Self.bookmark(next)
     }
 
-    /// The host has the event from this place.
+    /// The host has the events up to this place.
     mutating func take(_ place: Place, of node: Node) { known[node] = place }
-
-    /// Another process has gone on from these places: they do not count any more.
-    mutating func forget() { known = [:] }
 
     static func bookmark(_ places: [Node: Place]) -> [UInt8] {
         places.sorted { $0.key.description < $1.key.description }.flatMap { node, place in

@@ -73,7 +73,7 @@ final class Importer: Sendable {
         if let reply { answer(reply, "+ACK") }
     }
 
-    /// Another process has read the stream since the host named its last place.
+    /// The gateway before this one has read the stream since the host named its last place.
     func overtake() { machine.put(.overtaken) }
 
     func change(isConnected: Bool) { machine.put(isConnected ? .connected : .disconnected) }
@@ -127,6 +127,7 @@ final class Importer: Sendable {
                 return .input(.lookFailed("the stream cannot be looked at: \(error)"))
             }
         case .makeConsumer(let number, let start, let earlier):
+            feed.begin(node, behind: .init(created: created.withLock(\.self), sequence: start - 1))
             do {
                 try connection.makeConsumer(
                     number,

@@ -20,14 +20,11 @@ final class Presence: Sendable {
         var isPresent = false
         var isConnected = false
         var isSettled = false
-        /// When another gateway first answered.
-        var metAt: DispatchTime?
+        var encounter = Encounter()
     }
 
     /// Between two looks, in seconds.
     static let pause = 0.1
-    /// How long a gateway of another owner may take to end, in nanoseconds.
-    static let patience: UInt64 = 5_000_000_000
 
     private let node: Node
     private let owner: String
@@ -47,11 +44,11 @@ final class Presence: Sendable {
         set { state.withLock { $0.isConnected = newValue } }
     }
 
-    /// Returns whether another gateway has answered since the last call.
-    func forgetsMeeting() -> Bool {
+    /// Forgets the gateways that have answered; returns whether one of them is the one that this gateway replaces.
+    func endsEncounter() -> Bool {
         state.withLock { state in
-            defer { state.metAt = nil }
-            return state.metAt != nil
+            defer { state.encounter = Encounter() }
+            return state.encounter.isReplacement
         }
     }
 
@@ -62,19 +59,10 @@ final class Presence: Sendable {
         // The question or its answer may be lost: another look follows.
         if case .unknown = answer { return .waits(nil) }
         if case .payload(let answer) = answer {
-            let isFirst = state.withLock { state in
-                defer { if state.metAt == nil { state.metAt = .now() } }
-                return state.metAt == nil
-            }
-            if answer == Array(owner.utf8) {
-                settle()
-                return .waits(isFirst ? "waits for the end of the gateway before this one" : nil)
-            }
-            let since = state.withLock(\.metAt) ?? .now()
-            guard DispatchTime.now().uptimeNanoseconds - since.uptimeNanoseconds < Self.patience else {
-                return .fenced("another gateway serves the node \(node)")
-            }
-            return .waits(isFirst ? "another gateway serves the node \(node): waits for its end for 5 s" : nil)
+            let isSameOwner = answer == Array(owner.utf8)
+            if isSameOwner { settle() }
+            let now = DispatchTime.now().uptimeNanoseconds
+            return state.withLock { $0.encounter.meet(at: node, isSameOwner: isSameOwner, now) }
         }
         do {
             try connection.subscribe(to: node.presence) { [connection, owner] message in

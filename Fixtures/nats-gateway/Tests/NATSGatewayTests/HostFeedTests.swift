@@ -122,21 +122,55 @@ import Testing
         #expect(threads.value == Array(repeating: UInt(pthread_self()), count: 3))
     }
 
-    @Test func placesOfAnotherProcessAreForgottenBeforeTheNextEvent() async throws {
-        let (berlin, rome) = (try node("berlin"), try node("rome"))
-        let old = ImportPlaces.bookmark([rome: .init(created: 1, sequence: 7)])
-        let given = Changing<[[Node: ImportPlaces.Place]]>([])
-        let feed = HostFeed(places: ImportPlaces(of: [berlin, rome], bookmark: old)) { event in
-            let known = ImportPlaces(of: [berlin, rome], bookmark: event.bookmark).known
-            given.change { $0.append(known) }
+    /// - Parameter old: whether the host has kept a place in rome's stream from an earlier gateway.
+    @Test(arguments: [true, false])
+    func eventThatTheHostLostIsReadAgainThoughItsStreamHadNoOther(old: Bool) async throws {
+        let (berlin, rome, paris) = (try node("berlin"), try node("rome"), try node("paris"))
+        func place(_ sequence: UInt64) -> ImportPlaces.Place { .init(created: 1, sequence: sequence) }
+        let first = old ? ImportPlaces.bookmark([berlin: place(7), rome: place(7)]) : nil
+        let kept = Changing<[UInt8]?>(nil)
+        let feed = HostFeed(places: ImportPlaces(of: [berlin, rome], bookmark: first)) { event in
+            // The host ends before it has read the event from rome, which lies in this gateway's outbox.
+            if event.node == berlin { kept.change { $0 = event.bookmark } }
             return .taken
         } report: { _ in
         }
-        feed.give(event(of: berlin), from: .init(created: 1, sequence: 1)) { _ in }
-        feed.overtake()
-        feed.give(event(of: berlin), from: .init(created: 1, sequence: 2)) { _ in }
+        // Both streams were read up to message 9, by the gateway that this one replaces.
+        feed.begin(berlin, behind: place(9))
+        feed.begin(rome, behind: place(9))
+        feed.give(event(of: berlin), from: place(10)) { _ in }
+        let acknowledged = Changing(false)
+        feed.give(event(of: rome), from: place(10)) { _ in acknowledged.change { $0 = true } }
+        await acknowledged.wait { $0 }
+        feed.stop()
+        // The next gateway: the broker was told that message 10 of rome is handled.
+        let places = ImportPlaces(of: [berlin, rome], bookmark: kept.value)
+        #expect(places.known == [berlin: place(10), rome: place(9)])
+        var machine = ImportMachine<String>(node: paris, known: places.known[rome])
+        _ = machine.handle(.connected)
+        let look = ImportLook(created: 1, first: 1, last: 10, consumers: [2], floor: 10, delivered: 10)
+        let starts = machine.handle(.looked(look)).compactMap { action -> UInt64? in
+            if case .makeConsumer(_, let start, _) = action { start } else { nil }
+        }
+        #expect(starts == [10])
+    }
+
+    @Test func bookmarksKeepThePlaceInAStreamThatIsNotReadYet() async throws {
+        let (berlin, rome) = (try node("berlin"), try node("rome"))
+        let old = ImportPlaces.bookmark([rome: .init(created: 1, sequence: 7)])
+        let given = Changing<[[Node: UInt64]]>([])
+        let feed = HostFeed(places: ImportPlaces(of: [berlin, rome], bookmark: old)) { event in
+            let known = ImportPlaces(of: [berlin, rome], bookmark: event.bookmark).known
+            given.change { $0.append(known.mapValues(\.sequence)) }
+            return .taken
+        } report: { _ in
+        }
+        feed.begin(berlin, behind: .init(created: 1, sequence: 3))
+        feed.give(event(of: berlin), from: .init(created: 1, sequence: 4)) { _ in }
+        feed.begin(rome, behind: .init(created: 1, sequence: 9))
+        feed.give(event(of: berlin), from: .init(created: 1, sequence: 5)) { _ in }
         await given.wait { $0.count == 2 }
         feed.stop()
-        #expect(given.value.map(\.count) == [2, 1])
+        #expect(given.value == [[berlin: 4, rome: 7], [berlin: 5, rome: 9]])
     }
 }

@@ -21,6 +21,7 @@ final class NodeUnderTest: Sendable {
         _ name: String,
         _ broker: Broker,
         owner: String = "\(UInt64.random(in: 0...(.max)))",
+        places: ImportPlaces? = nil,
         custody: @escaping @Sendable (ImportedEvent) -> Custody = { _ in .taken },
         configure: (inout GatewayConfiguration) throws -> Void
     ) throws {
@@ -30,6 +31,7 @@ final class NodeUnderTest: Sendable {
         gateway = try Gateway(
             configuration,
             owner: owner,
+            places: places,
             publish: { [log] event in
                 log.change { $0.append(.arrived(event.headers.id)) }
                 return custody(event)

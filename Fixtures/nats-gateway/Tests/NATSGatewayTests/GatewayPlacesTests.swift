@@ -1,0 +1,79 @@
+import LocalBroker
+import Testing
+
+@testable import NATSGateway
+
+/// Where a gateway goes on that knows its host's last bookmark, with a real broker.
+@Suite(.enabled(if: Broker.isInstalled, "nats-server is not installed"), .timeLimit(.minutes(3)), .serialized)
+struct GatewayPlacesTests {
+    /// Returns when the broker knows that paris has handled the first `count` messages of a stream.
+    private func wait(for count: UInt64, of node: Node, _ broker: Broker) async throws -> ImportLook {
+        let client = try await NATSConnection.connected(to: broker.url)
+        defer { client.close() }
+        while true {
+            let look = try client.look(at: node, by: try NATSGatewayTests.node("paris"))
+            if look.floor >= count { return look }
+            try Task.checkCancellation()
+        }
+    }
+
+    @Test func replacementGoesOnBehindTheReplacedGatewayAndALaterOneBehindTheBookmark() async throws {
+        let broker = try Broker()
+        try broker.start()
+        let other = try node("berlin")
+        let berlin = try NodeUnderTest("berlin", broker) { $0.exports = ["Counted"] }
+        for number in 1...3 { berlin.export("event-\(number)") }
+        var first: NodeUnderTest? = try NodeUnderTest("paris", broker, owner: "x") { $0.imports = [other: ["Counted"]] }
+        await first?.wait { $0.arrivals.count == 3 }
+        let created = try await wait(for: 3, of: other, broker).created
+        // The host had the first event when the second gateway began.
+        let bookmark = ImportPlaces.bookmark([other: .init(created: created, sequence: 1)])
+        let places = ImportPlaces(of: [other], bookmark: bookmark)
+        var second: NodeUnderTest? = try NodeUnderTest("paris", broker, owner: "x", places: places) {
+            $0.imports = [other: ["Counted"]]
+            $0.answerTime = NodeUnderTest.longAnswerTime
+        }
+        await second?.wait { !$0.sentences.isEmpty }
+        first = nil
+        berlin.export("event-4")
+        await second?.wait { $0.arrivals.last == "event-4" }
+        #expect(second?.arrivals == ["event-4"])
+        #expect(second?.sentences == ["waits for the end of the gateway before this one"])
+        second = nil
+        let third = try NodeUnderTest("paris", broker, places: places) { $0.imports = [other: ["Counted"]] }
+        await third.wait { $0.arrivals.last == "event-4" }
+        #expect(third.arrivals == ["event-2", "event-3", "event-4"])
+    }
+
+    @Test func bookmarksGetThePlaceInAStreamThatBringsNoEvent() async throws {
+        let broker = try Broker()
+        try broker.start()
+        let (berlin, rome) = (try node("berlin"), try node("rome"))
+        let romeWriter = try NodeUnderTest("rome", broker) { $0.exports = ["Counted"] }
+        romeWriter.export("rome-1")
+        var first: NodeUnderTest? = try NodeUnderTest("paris", broker) { $0.imports = [rome: ["Counted"]] }
+        await first?.wait { $0.arrivals == ["rome-1"] }
+        let created = try await wait(for: 1, of: rome, broker).created
+        first = nil
+        let known = Changing<[Node: ImportPlaces.Place]>([:])
+        let second = try NodeUnderTest("paris", broker, places: ImportPlaces(of: [berlin, rome], bookmark: nil)) {
+            let bookmark = $0.bookmark
+            known.change { $0 = ImportPlaces(of: [berlin, rome], bookmark: bookmark).known }
+            return .taken
+        } configure: {
+            $0.imports = [berlin: ["Counted"], rome: ["Counted"]]
+        }
+        let writer = try NodeUnderTest("berlin", broker) { $0.exports = ["Counted"] }
+        // The gateway may look at rome's stream after the first events from berlin.
+        var number = 0
+        while known.value[rome] == nil {
+            try Task.checkCancellation()
+            number += 1
+            writer.export("berlin-\(number)")
+            let last = "berlin-\(number)"
+            await second.wait { $0.arrivals.last == last }
+        }
+        #expect(known.value[rome] == .init(created: created, sequence: 1))
+        #expect(!second.arrivals.contains("rome-1"))
+    }
+}
