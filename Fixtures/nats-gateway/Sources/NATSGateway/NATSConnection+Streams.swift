@@ -153,17 +153,15 @@ extension NATSConnection {
             }
             // All of them may have been removed.
             guard let made, made.pointee.NumPending > 0 || made.pointee.Delivered.Consumer > 0 else { return [] }
-            var identities: Set<String> = []
-            var remaining: UInt64 = 1
-            while remaining > 0 {
+            var recent = RecentIdentities(from: made.pointee.Name.map { String(cString: $0) } ?? "")
+            while !recent.isComplete {
                 var received: OpaquePointer?
                 try NATSError.check(natsSubscription_NextMsg(&received, subscription, 2_000))
                 guard let received else { break }
                 let message = NATSMessage(received)
-                remaining = ConsumerPlace(reply: message.reply)?.remaining ?? remaining
-                if let identity = message.field(EventHeaders.identityField) { identities.insert(identity) }
+                recent.take(reply: message.reply, identity: message.field(EventHeaders.identityField))
             }
-            return identities
+            return recent.identities
         }
     }
 

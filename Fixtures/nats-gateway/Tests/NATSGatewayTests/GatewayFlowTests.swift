@@ -61,6 +61,22 @@ struct GatewayFlowTests {
         #expect(answer.map { PublishAnswer(json: $0) } == .stored)
     }
 
+    @Test func lookAtTheLastMessagesLeavesOutThoseOfAnEarlierLook() async throws {
+        let broker = try Broker()
+        try broker.start()
+        let writer = try NodeUnderTest("berlin", broker) { $0.exports = ["Counted"] }
+        let ids = (1...20).map { "event-\($0)" }
+        for id in ids { writer.export(id) }
+        await writer.wait { $0.acknowledged.count == ids.count }
+        let client = try await client(broker)
+        defer { client.close() }
+        let berlin = try node("berlin")
+        // It brings the last message as soon as the look listens.
+        try client.makeConsumer("left", of: berlin, start: 20, deliverTo: "\(client.inbox).recent")
+        let tail = try client.tail(of: berlin, withRecent: true, limits: .init(bytes: 1 << 20, age: 1))
+        #expect(tail.recent == Set(ids))
+    }
+
     @Test func consumerThatAnOperatorRemovesIsMadeAgain() async throws {
         let broker = try Broker()
         try broker.start()

@@ -39,6 +39,24 @@ extension NATSConnection {
         try NATSError.check(js_DeleteConsumer(jetStream, node.stream, name, nil, &code), code)
     }
 
+    /// Makes a consumer that brings a stream's messages from this place on to a subject, once a client listens there.
+    func makeConsumer(_ name: String, of node: Node, start: UInt64, deliverTo subject: String) throws {
+        var code = jsErrCode(rawValue: 0)
+        let status = name.withCString { name in
+            subject.withCString { subject in
+                var configuration = jsConsumerConfig()
+                jsConsumerConfig_Init(&configuration)
+                configuration.Durable = name
+                configuration.DeliverPolicy = js_DeliverByStartSequence
+                configuration.OptStartSeq = start
+                configuration.DeliverSubject = subject
+                configuration.AckPolicy = js_AckNone
+                return js_AddConsumer(nil, jetStream, node.stream, &configuration, nil, &code)
+            }
+        }
+        try NATSError.check(status, code)
+    }
+
     func setDuplicateWindow(of stream: String, milliseconds: Int64) throws {
         try change(stream) { $0.Duplicates = milliseconds * 1_000_000 }
     }
