@@ -25,7 +25,7 @@ struct NATSGatewayWorker {
             GatewayExit.leave("nats-gateway: \(error.description)", with: .usage)
         }
         // The worker's name is gone from the environment once the session has begun.
-        let owner = owner
+        let owner = GatewayOwner.name { getenv($0).map { String(cString: $0) } }
         await BridgeWorker.main { publisher in
             guard publisher.mayImport || configuration.imports.isEmpty else {
                 let mistake = "--import needs `mayImport: true` in the worker's specification"
@@ -98,19 +98,6 @@ struct NATSGatewayWorker {
         it would be the crossing \(longest + 1) from node to node behind its first cause: handlers seem to answer each \
         other in a circle; if not, raise --longest-chain, which is \(longest)
         """
-    }
-
-    /// Names the supervisor's process and the worker: a second gateway of this owner is to replace the first.
-    private static var owner: String {
-        let name = getenv("EVENT_BRIDGE_NAME").map { String(cString: $0) } ?? ""
-        return "\(hostName) \(getppid()) \(name)"
-    }
-
-    private static var hostName: String {
-        // Longer than any host name; the last byte stays 0.
-        var name = [CChar](repeating: 0, count: 257)
-        guard gethostname(&name, name.count - 1) == 0 else { return "" }
-        return String(decoding: name.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 
     /// Gives an event to the host: once it is `.taken`, the host has it, whatever becomes of this process.
