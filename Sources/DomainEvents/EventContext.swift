@@ -4,7 +4,8 @@ import Synchronization
 ///
 /// Read it inside a handler with ``current``, or get it together with the event. An event published inside a handler
 /// gets the handled event as its cause without further code. Code that the handler starts on another thread, on a queue
-/// or in a task has to pass the cause on with `publish(_:causedBy:)`; undetached tasks of an async handler need not.
+/// or in a task has to pass the cause on with `publish(_:causedBy:)`; undetached tasks of an async handler need not,
+/// even when the handler has returned.
 public struct EventContext: Sendable {
     /// The event's identity, the same for every subscriber and every redelivery; but see `EventID`.
     public let id: EventID
@@ -105,33 +106,61 @@ public struct EventContext: Sendable {
     }
 
     /// The context of the event that the calling handler, synchronous or asynchronous, is handling; nil outside
-    /// handlers.
+    /// handlers and the undetached tasks that asynchronous handlers have started.
     public static var current: EventContext? {
         DeliveryThread.unmanaged._withUnsafeGuaranteedRef { thread in
             thread.isDelivering ? thread.resolvedContext() : nil
         } ?? handledByTask
     }
 
-    /// Whether the calling code runs in a handler, and so has a ``current`` context.
-    static var isCurrent: Bool {
-        DeliveryThread.unmanaged._withUnsafeGuaranteedRef { $0.isDelivering } || handledByTask != nil
+    /// Whether the calling code runs in a handler, or in a task that an asynchronous handler has started and may be
+    /// waiting for.
+    ///
+    /// Such code waits for no room: room comes only when handlers return. A task may outlive the call of the handler
+    /// that has started it. It then still has a ``current`` context, but that call no longer waits for it; a later call
+    /// must not.
+    static var isInHandler: Bool {
+        DeliveryThread.unmanaged._withUnsafeGuaranteedRef { $0.isDelivering }
+            || areTasksHandling.load(ordering: .relaxed) && ofTask?.isUnderWay == true
     }
 
     /// The context of the event that an asynchronous handler is handling; the handler may change threads.
-    package static var handledByTask: EventContext? { areTasksHandling.load(ordering: .relaxed) ? ofTask : nil }
+    ///
+    /// A task that the handler has started keeps the context, even when the handler has returned.
+    package static var handledByTask: EventContext? {
+        areTasksHandling.load(ordering: .relaxed) ? ofTask?.context : nil
+    }
 
-    @TaskLocal private static var ofTask: EventContext?
+    /// An event in an asynchronous handler, and the call of the handler that handles the event.
+    private struct Handling: Sendable {
+        let context: EventContext
+        let calls: HandlerCalls
+        let call: UInt64
+
+        var isUnderWay: Bool { calls.isUnderWay(call) }
+    }
+
+    @TaskLocal private static var ofTask: Handling?
 
     /// Whether an asynchronous handler has ever run in this process; until then, no call looks into the task.
     private static let areTasksHandling = Atomic(false)
 
     /// Runs an asynchronous handler on its actor.
+    ///
+    /// - Parameter calls: the calls of this handler, of which none is under way.
     static func handle(
         _ context: EventContext,
+        counting calls: HandlerCalls,
         isolation: isolated (any Actor)?,
         _ handler: () async throws -> Void
     ) async throws {
         if !areTasksHandling.load(ordering: .relaxed) { areTasksHandling.store(true, ordering: .relaxed) }
-        try await $ofTask.withValue(context, operation: handler, isolation: isolation)
+        let call = calls.begin()
+        defer { calls.end(call) }
+        try await $ofTask.withValue(
+            Handling(context: context, calls: calls, call: call),
+            operation: handler,
+            isolation: isolation
+        )
     }
 }

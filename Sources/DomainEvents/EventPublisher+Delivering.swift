@@ -5,8 +5,10 @@ extension EventPublisher {
     /// Waits until every consumer and link has room for the event, attached clients' links apart, then publishes it.
     ///
     /// Inside a handler this does not wait for room: outboxes take the event up to the hard limit, and beyond it this
-    /// throws. If a journal of this process has to make the event safe against a power cut, this returns when that is
-    /// done, even inside a handler. Inside a transaction this waits for nothing: the event is published later.
+    /// throws. An undetached task that an asynchronous handler has started counts as inside the handler until that call
+    /// of the handler has returned; no later call may wait for such a task. If a journal of this process has to make
+    /// the event safe against a power cut, this returns when that is done, even inside a handler. Inside a transaction
+    /// this waits for nothing: the event is published later.
     /// - Throws: ``DeliveryError`` if no room will come, an outbox does not take the event, or the bridge has ended and
     ///   nothing here subscribes. `CancellationError` if the task was cancelled before or while it waited for room;
     ///   then the event was not published. The journal's error if the journal could not make the event safe; the event
@@ -98,14 +100,14 @@ extension EventPublisher {
     }
 
     private func sendNow<E: DomainEvent>(_ event: E, to channel: EventChannel<E>) throws(DeliveryError) -> EventID? {
-        let isInHandler = EventContext.isCurrent
+        let isInHandler = EventContext.isInHandler
         let sent = DeliveryThread.unmanaged._withUnsafeGuaranteedRef {
             channel.forwardAlone(event, from: self, ifFull: isInHandler ? .fail : .wait, on: $0)
         }
         if let sent { return try id(of: sent.number, if: sent.outcome) }
         if isInHandler { return try sendInHandler(event, to: channel) }
         guard let subscribers = channel.currentSubscribers() else {
-            let context = makeContext(causedBy: nil)
+            let context = makeContext(causedBy: EventContext.handledByTask)
             try refuseAfterShutdown(channel.name, context)
             return context.id
         }
@@ -116,7 +118,7 @@ extension EventPublisher {
         } else {
             for forwarder in subscribers.forwarders where !forwarder.hasRoom { return nil }
         }
-        let context = makeContext(causedBy: nil)
+        let context = makeContext(causedBy: EventContext.handledByTask)
         let outcome = channel.publish(event, context: context, to: subscribers, from: self, ifFull: ifFull)
         return try id(of: context.id.number, if: outcome)
     }
@@ -154,7 +156,7 @@ extension EventPublisher {
         id: () -> EventID
     ) async throws -> [Room] {
         // A handler never waits for room: room comes only when handlers return.
-        if EventContext.isCurrent { return [] }
+        if EventContext.isInHandler { return [] }
         guard let destinations = destinations(of: channel) else { return [] }
         for forwarder in destinations.forwarders where !forwarder.hasRoom {
             do {
@@ -181,7 +183,7 @@ extension EventPublisher {
     ///   have to wait for room.
     func reserveRoomAtOnce(at destinations: Destinations) -> [Room]? {
         // As in `reserveRoom`.
-        if EventContext.isCurrent { return [] }
+        if EventContext.isInHandler { return [] }
         for forwarder in destinations.forwarders where !forwarder.hasRoom { return nil }
         if destinations.strandsOnlyRecord { return [] }
         let rooms = destinations.roomsInOrder

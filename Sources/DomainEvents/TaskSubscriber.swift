@@ -18,6 +18,7 @@ final class TaskSubscriber: DeferredSubscriber, @unchecked Sendable {
     }
 
     private let handler: Handler
+    private let calls = HandlerCalls()
     private let arrivals = ArrivalFlag()
     private var backlog: Backlog
     private var isScheduled = false
@@ -97,7 +98,7 @@ final class TaskSubscriber: DeferredSubscriber, @unchecked Sendable {
                 room.leave()
                 var failure: (any Error)?
                 do {
-                    try await EventContext.handle(place.context, isolation: isolation) {
+                    try await EventContext.handle(place.context, counting: calls, isolation: isolation) {
                         // A closure inherits an isolated parameter only if the closure mentions it.
                         _ = isolation
                         try await call(place.event)

@@ -365,6 +365,104 @@ struct RoomTests {
         subscription.cancel()
     }
 
+    /// Starts a task in an asynchronous handler; runs `body` in the task when the handler has returned.
+    private func outlivingTask(_ body: @escaping @Sendable () async throws -> Void) async -> Task<Void, any Error> {
+        let tasks = Collected<Task<Void, any Error>>()
+        let (returned, begun) = (Barrier(), Barrier())
+        let subscription = publisher.subscribe(to: Ping.self) { (event: Ping) async in
+            // The handler's second call begins when the first one has returned.
+            if event.number > 0 { return returned.open() }
+            tasks.add(
+                Task {
+                    await returned.pass()
+                    await begun.pass()
+                    try await body()
+                }
+            )
+        }
+        for number in 0..<2 { publisher.publish(Ping(number)) }
+        await returned.pass()
+        subscription.cancel()
+        begun.open()
+        return tasks.all[0]
+    }
+
+    @Test("in a task that outlives the asynchronous handler which has started it")
+    func inATaskThatOutlivesItsHandler() async throws {
+        var iterator = publisher.deliveries(of: Pong.self, buffering: .waiting(1)).makeAsyncIterator()
+        publisher.publish(Pong(0))
+        let sent = Collected<Int>()
+        let task = await outlivingTask { [publisher] in
+            for number in 1...2 {
+                try await publisher.send(Pong(number))
+                sent.add(number)
+            }
+        }
+        await letOthersRun()
+        #expect(sent.all.isEmpty)
+        #expect(try await iterator.next()?.event == Pong(0))
+        await sent.wait(for: 1)
+        await letOthersRun()
+        #expect(sent.all == [1])
+        for number in 1...2 {
+            let delivery = try await iterator.next()
+            #expect(delivery?.event == Pong(number))
+            // The event that the handler has handled is still the cause.
+            #expect(delivery?.context.cause != nil)
+        }
+        try await task.value
+    }
+
+    @Test("in a task that outlives its handler, until the task is cancelled; then the event is not published")
+    func inAnOutlivingTaskUntilItIsCancelled() async throws {
+        var iterator = publisher.events(of: Pong.self, buffering: .waiting(1)).makeAsyncIterator()
+        publisher.publish(Pong(0))
+        let cancelled = Barrier()
+        let task = await outlivingTask { [publisher] in
+            await cancelled.pass()
+            try await publisher.send(Pong(1))
+        }
+        task.cancel()
+        cancelled.open()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        publisher.publish(Pong(2))
+        #expect(try await iterator.next() == Pong(0))
+        #expect(try await iterator.next() == Pong(2))
+    }
+
+    @Test("not beyond the time of a deliver in a task that outlives its handler; then the event is not published")
+    func deliverInAnOutlivingTask() async throws {
+        let clock = HandClock()
+        var iterator = publisher.events(of: Pong.self, buffering: .waiting(1)).makeAsyncIterator()
+        publisher.publish(Pong(0))
+        let task = await outlivingTask { [publisher] in
+            try await publisher.deliver(Pong(1), within: .seconds(5), clock: clock)
+        }
+        await clock.asleep.wait(for: 1)
+        clock.advance(by: .seconds(5))
+        let error = await #expect(throws: DeliveryError.self) { try await task.value }
+        #expect(error?.code == .timedOut)
+        publisher.publish(Pong(2))
+        #expect(try await iterator.next() == Pong(0))
+        #expect(try await iterator.next() == Pong(2))
+    }
+
+    @Test("not in tasks of an asynchronous handler that waits for them")
+    func notInTasksOfARunningHandler() async throws {
+        var iterator = publisher.events(of: Pong.self, buffering: .waiting(1)).makeAsyncIterator()
+        let log = Collected<Int>()
+        let subscription = publisher.subscribe(to: Ping.self) { [publisher] (event: Ping) async throws in
+            async let child = publisher.send(Pong(2 * event.number))
+            _ = try await child
+            try await Task { _ = try await publisher.send(Pong(2 * event.number + 1)) }.value
+            log.add(event.number)
+        }
+        for number in 0..<3 { publisher.publish(Ping(number)) }
+        await log.wait(for: 3)
+        for number in 0..<6 { #expect(try await iterator.next() == Pong(number)) }
+        subscription.cancel()
+    }
+
     @Test func alsoDeliverAndNotBeyondItsTime() async throws {
         let clock = HandClock()
         let sequence = publisher.events(of: Ping.self, buffering: .waiting(1))

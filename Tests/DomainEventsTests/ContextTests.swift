@@ -145,6 +145,31 @@ struct ContextTests {
         for subscription in subscriptions { subscription.cancel() }
     }
 
+    @Test("a task that outlives its asynchronous handler still names the cause, by each call")
+    func inATaskThatOutlivesItsHandler() async throws {
+        let (handled, causes) = (Collected<EventID?>(), Collected<EventID?>())
+        let returned = Barrier()
+        let subscriptions = [
+            publisher.subscribe(to: Ping.self) { [publisher] (event: Ping) async in
+                handled.add(EventContext.current?.id)
+                // The second call begins when the first one has returned.
+                if event.number > 0 { return returned.open() }
+                Task {
+                    await returned.pass()
+                    publisher.publish(Pong(0))
+                    try await publisher.send(Pong(1))
+                    try await publisher.deliver(Pong(2), within: .seconds(60))
+                }
+            },
+            publisher.subscribe(to: Pong.self) { _ in causes.add(EventContext.current?.cause) },
+        ]
+        for number in 0..<2 { publisher.publish(Ping(number)) }
+        await causes.wait(for: 3)
+        #expect(handled.all[0] != nil)
+        #expect(causes.all == [EventID?](repeating: handled.all[0], count: 3))
+        for subscription in subscriptions { subscription.cancel() }
+    }
+
     @Test func workHandedOnNamesItsCauseItself() async throws {
         let log = Collected<EventContext?>()
         let held = Holder<EventContext>()
