@@ -220,7 +220,9 @@ package enum EventFrame {
             }
             next += CBORWriter.storeHead(0, time, at: next)
             next += CBORWriter.storeHead(0, name, at: next)
-            if causes.cause == nil, settledBelow == nil { return next.storeBytes(of: 0xF6, as: UInt8.self) }
+            if causes.cause == nil, causes.root == nil, settledBelow == nil {
+                return next.storeBytes(of: 0xF6, as: UInt8.self)
+            }
             let options = (causes.cause == nil ? 0 : 1) + (causes.root == nil ? 0 : 1) + (settledBelow == nil ? 0 : 1)
             next.storeBytes(of: 0xA0 | UInt8(options), as: UInt8.self)
             next += 1

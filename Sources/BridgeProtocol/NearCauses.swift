@@ -17,9 +17,8 @@ package enum NearID: BitwiseCopyable, Sendable, Equatable {
 /// The cause and the root of an event, if they are events of the two processes that a link connects.
 package struct NearCauses: BitwiseCopyable, Sendable, Equatable {
     package var cause: NearID?
-    /// The first event of the chain of causes; nil if it is the cause, or if there is none.
+    /// The first event of the chain of causes; nil if it is the cause or the event itself.
     package var root: NearID?
 
-    /// - Parameter root: in a head that this side writes, only with a cause.
     package init(cause: NearID? = nil, root: NearID? = nil) { (self.cause, self.root) = (cause, root) }
 }

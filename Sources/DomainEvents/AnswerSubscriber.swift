@@ -29,9 +29,9 @@ final class AnswerSubscriber<Answer: DomainEvent>: DeferredSubscriber, @unchecke
         _ tracker: HandlingTracker?,
         _ preparation: EventPreparation
     ) -> AppendOutcome {
-        // A fresh event has no cause.
+        // A fresh event has no cause. Of an event of another machine, only the root may be known.
         let isCaused: Bool
-        if let context = stamp.known, context.cause != nil || context.id == request {
+        if let context = stamp.known, context.cause != nil || context.root != context.id || context.id == request {
             guard context.root == request, context.id != request else { return .settled }
             isCaused = true
         } else {

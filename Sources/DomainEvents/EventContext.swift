@@ -33,7 +33,8 @@ public struct EventContext: Sendable {
     private static let replayMark = 1 << 62
     private static let recordedMark = 1 << 61
 
-    /// The event that caused this event, in a handler or by `causedBy:`; nil if nothing caused it.
+    /// The event that caused this event, in a handler or by `causedBy:`; nil if nothing caused it, or if this is an
+    /// event of another machine whose importer did not know the cause.
     public let cause: EventID?
 
     /// The first event of the chain of causes; the event's own identity if nothing caused it or it is a request.

@@ -18,7 +18,7 @@ package struct ForeignSources: Sendable {
             nanosecondsSinceEpoch: context.nanosecondsSinceEpoch,
             attempt: context.attempt,
             cause: context.cause,
-            root: context.cause == nil || context.root == context.cause ? nil : context.root,
+            root: context.root == context.cause ?? context.id ? nil : context.root,
             traceparent: context.traceparent,
             bookmark: bookmark
         )

@@ -17,7 +17,8 @@ public struct ImportedEvent: Sendable {
     ///   - id: the event's identity; its origin has the form `node/process`, such as `berlin/host`.
     ///   - nanosecondsSinceEpoch: when the event was published, by that machine's clock; the present time by default.
     ///   - cause: the event that caused it. Its origin has the same form, or is a process of this machine.
-    ///   - root: the first event of the chain of causes; nil if that is the cause or the event itself.
+    ///   - root: the first event of the chain of causes; nil if that is the cause or the event itself. It is kept even
+    ///     if the cause is not known.
     ///   - traceparent: where in a distributed trace the event belongs.
     ///   - attempt: 2 or more if this may be a repeat: an earlier start of the gateway may have imported the event.
     /// - Throws: ``DeliveryError`` with the code `notEncodable` if an identity has another form.

@@ -52,7 +52,7 @@ struct FrameFormTests {
     func plainCauses(settledBelow: UInt64?) throws {
         let ids = [nil] + Self.numbers.flatMap { [NearID.sender($0), .receiver($0)] }.map(Optional.some)
         for cause in ids {
-            for root in ids where cause != nil || root == nil {
+            for root in ids {
                 let plain = EventFrame.PlainHead(
                     sequence: 300,
                     source: UnsafeRawBufferPointer(start: nil, count: 0),

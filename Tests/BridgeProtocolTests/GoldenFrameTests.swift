@@ -311,6 +311,21 @@ struct GoldenFrameTests {
             payload: [0xA0]
         ),
         Golden(
+            "event-root",
+            "Of another machine, without a cause and with the receiver's event 4 as its root, payload {\"id\": 42}",
+            {
+                var head = EventHead(
+                    sequence: 8,
+                    id: .other(origin: "berlin/host", incarnation: 0xFEED, number: 5),
+                    nanosecondsSinceEpoch: 1_700_000_000_000_000_000,
+                    name: .number(1)
+                )
+                head.root = .receiver(number: 4)
+                return head
+            }(),
+            payload: [0xA1, 0x62, 0x69, 0x64, 0x18, 0x2A]
+        ),
+        Golden(
             "event-full",
             "Of a third process, caused by the receiver's event 4, every option, payload {\"id\": 42}",
             {

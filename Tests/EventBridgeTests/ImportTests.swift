@@ -95,6 +95,79 @@ struct ImportTests {
         subscription.cancel()
     }
 
+    @Test(
+        "an imported event keeps its root even if its cause is not known, over the link and in the gateway itself",
+        arguments: ["paris/host", "berlin/host", "host"]
+    )
+    func rootWithoutCause(_ origin: String) async throws {
+        let (gateway, here, there) = (Collected<Seen>(), Collected<Seen>(), Collected<Seen>())
+        let subscription = try publisher.subscribe(toEventsNamed: "ErrandGiven") { (event: UntypedEvent) in
+            here.add(try Seen(event, EventContext.current))
+        }
+        let host = publisher.source.incarnation
+        let root = EventID(origin: origin, incarnation: origin == "host" ? host : 0xfeed, number: 3)
+        let bridge = try await BridgeHost.inMemory(
+            publisher,
+            workers: [
+                InMemoryWorker("gateway", mayImport: true) { publisher in
+                    let subscription = try publisher.subscribe(toEventsNamed: "ErrandGiven") { (event: UntypedEvent) in
+                        gateway.add(try Seen(event, EventContext.current))
+                    }
+                    let event = try UntypedEvent(name: "ErrandGiven", payload: [0x07])
+                    let trace = Traceparent("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+                    for number: UInt64 in 5...7 {
+                        let id = Self.id("berlin/host", number)
+                        let own = number == 7 ? trace : nil
+                        try await publisher.send(importing: ImportedEvent(event, id: id, root: root, traceparent: own))
+                    }
+                    // An event that is its own root.
+                    let id = Self.id("berlin/host", 8)
+                    try await publisher.send(importing: ImportedEvent(event, id: id, root: id))
+                    return [subscription]
+                },
+                Self.reader("reader", there),
+            ]
+        )
+        for seen in [gateway, here, there] {
+            let events = await seen.wait(for: 4)
+            #expect(events.prefix(3).map(\.root) == [root, root, root])
+            #expect(events.last?.root == Self.id("berlin/host", 8))
+            #expect(events.allSatisfy { $0.cause == nil })
+        }
+        await bridge.shutdown()
+        subscription.cancel()
+    }
+
+    @Test("an imported event whose root is a request answers the request, even if its cause is not known")
+    func importedAnswer() async throws {
+        let bridge = try await BridgeHost.inMemory(
+            publisher,
+            workers: [
+                InMemoryWorker("gateway", subscribes: [ErrandGiven.self], mayImport: true) { publisher in
+                    [
+                        try publisher.subscribe(toEventsNamed: "ErrandGiven") { (_: UntypedEvent) in
+                            let request = try #require(EventContext.current).id
+                            // {"number": 1} and {"number": 2}; nothing is known of the cause of the first.
+                            for (number, root) in [(1, nil), (2, request)] as [(UInt64, EventID?)] {
+                                let payload = [0xA1, 0x66] + Array("number".utf8) + [UInt8(number)]
+                                let event = try UntypedEvent(name: "ErrandDone", payload: payload)
+                                let id = Self.id("berlin/host", number)
+                                try publisher.publish(importing: ImportedEvent(event, id: id, root: root))
+                            }
+                        }
+                    ]
+                }
+            ]
+        )
+        let answer = try await publisher.request(
+            ErrandGiven(number: 7),
+            awaiting: ErrandDone.self,
+            within: .seconds(60)
+        )
+        #expect(answer.number == 2)
+        await bridge.shutdown()
+    }
+
     @Test("the events of each origin come in their order, also if many origins come in turns")
     func order() async throws {
         let seen = Collected<Seen>()

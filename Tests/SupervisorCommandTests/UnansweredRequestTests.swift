@@ -65,6 +65,9 @@ struct UnansweredRequestTests {
         take(watch, "Other", step)
         take(watch, "Yes", publisher.makeContext(causedBy: nil))
         take(watch, "Yes", publisher.makeContext(causedBy: publisher.makeContext(causedBy: nil)))
+        // Of an event of another machine, perhaps only the root is known.
+        let other = EventID(origin: "berlin/host", incarnation: 1, number: 2)
+        take(watch, "Yes", EventContext(id: other, nanosecondsSinceEpoch: 1, root: step.id))
         #expect(found.all.isEmpty && watch.omens == .init(uncaused: 1))
         take(watch, "No", answer)
         take(watch, "Yes", step)

@@ -78,7 +78,10 @@ extension SendState {
 
     /// The event's causes as a head in place spells them; nil if one of them is an event of a third process.
     private func nearCauses(of context: BorrowedContext) -> NearCauses? {
-        guard let cause = context.cause else { return NearCauses() }
+        guard let cause = context.cause else {
+            guard let root = context.knownRoot, root != context.borrowedID else { return NearCauses() }
+            return parties.near(root).map { NearCauses(root: $0) }
+        }
         guard let near = parties.near(cause) else { return nil }
         guard let root = context.knownRoot, root != cause else { return NearCauses(cause: near) }
         return parties.near(root).map { NearCauses(cause: near, root: $0) }
@@ -112,10 +115,9 @@ extension SendState {
         )
         head.attempt = UntrustedNumber(attempt)
         head.wantsReceipt = wantsReceipt
-        if let cause = context.cause {
-            head.cause = parties.written(cause.id)
-            if context.root != cause { head.root = parties.written(context.root.id) }
-        }
+        if let cause = context.cause { head.cause = parties.written(cause.id) }
+        let root = context.root
+        if root != context.cause ?? context.borrowedID { head.root = parties.written(root.id) }
         if let full = context.full {
             head.isReplay = full.pointee.isReplay
             head.traceparent = full.pointee.traceparent?.description

@@ -54,7 +54,8 @@ final class AnswerWatch: @unchecked Sendable {
         let context = event.context
         let isAnswer = lock.withLock {
             guard let request, !isOver, context.id != request else { return false }
-            if context.cause == nil { noted.uncaused += 1 }
+            // Of an event of another machine, only the root may be known.
+            if context.cause == nil, context.root == context.id { noted.uncaused += 1 }
             isOver = context.root == request
             return isOver
         }
