@@ -99,6 +99,11 @@ public struct DeliveryError: Error, Sendable, CustomStringConvertible {
         report = Report(code, of: event, id: id, at: worker, description, field, progress)
     }
 
+    /// The same error, with how far the event had got.
+    func having(_ progress: DeliveryProgress) -> DeliveryError {
+        DeliveryError(code, of: event, id: id, at: worker, description, field: field, progress: progress)
+    }
+
     /// The same error with this identity; an error that already has an identity keeps it.
     package func identified(by id: EventID) -> DeliveryError {
         guard self.id == nil else { return self }

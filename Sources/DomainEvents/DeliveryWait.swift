@@ -15,6 +15,8 @@ package final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
     private var claim: Int?
     private var waiter: CheckedContinuation<Value, any Error>?
     private var departure = Departure.ahead
+    /// Whether the event has begun to leave; once the wait has ended without that, the event never leaves.
+    private var isLeaving = false
 
     /// How far the event is on its way into the outboxes and strands.
     private enum Departure {
@@ -41,9 +43,12 @@ package final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
     package func beginLeaving() throws {
         try lock.withLock {
             guard outcome == nil else { throw CancellationError() }
-            departure = .underWay
+            (departure, isLeaving) = (.underWay, true)
         }
     }
+
+    /// Whether the event has left or is about to; final once the wait has ended.
+    var hasBegunLeaving: Bool { lock.withLock { isLeaving } }
 
     /// Called when the event lies in every outbox and strand that it goes to, or will not leave.
     package func hasLeft() { resume { departure = .over } }

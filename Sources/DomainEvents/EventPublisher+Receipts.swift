@@ -10,7 +10,8 @@ extension EventPublisher {
     ///   - clock: measures `limit`.
     ///   - handOut: reports to the ledger each process that gets the event, and this process's receipt; calls the
     ///     wait's `beginLeaving` before the event leaves, and its `hasLeft` when the event has left.
-    /// - Throws: What `handOut` throws; otherwise as ``deliver(_:within:clock:)-(E,_,_)``.
+    /// - Throws: What `handOut` throws; otherwise as ``deliver(_:within:clock:)-(E,_,_)``. If the time is over, the
+    ///   error has a ``DeliveryError/progress`` unless the event has not left and never will.
     package func awaitReceipts(
         of name: String,
         context: EventContext,
@@ -21,16 +22,23 @@ extension EventPublisher {
         let wait = DeliveryWait<DeliveryReceipt>()
         let ledger = receiptLedger(of: name, context, for: wait)
         defer { ledger.close(claiming: wait.claimed) }
-        return try await wait.value(
-            within: limit,
-            clock: clock,
-            timeIsOver: { ledger.timeIsOver(ledger.notHandled(within: limit, UnfinishedHandlers())) },
-            start: {
-                // Keeps the ledger incomplete until the event has been handed out everywhere.
-                ledger.expect(ledger.own)
-                try await handOut(ledger, wait)
-            }
-        )
+        do {
+            return try await wait.value(
+                within: limit,
+                clock: clock,
+                timeIsOver: { ledger.timeIsOver(ledger.notHandled(within: limit, UnfinishedHandlers())) },
+                start: {
+                    // Keeps the ledger incomplete until the event has been handed out everywhere.
+                    ledger.expect(ledger.own)
+                    try await handOut(ledger, wait)
+                }
+            )
+        } catch let error as DeliveryError
+            where error.code == .timedOut && error.progress == nil && wait.hasBegunLeaving
+        {
+            // When the error was made, the event was just leaving, and the ledger did not know yet where to.
+            throw error.having(DeliveryProgress(handled: ledger.handled, unheard: ledger.unheard))
+        }
     }
 
     /// Publishes an awaited event on this thread, if there is room and the event has no handler on this thread.

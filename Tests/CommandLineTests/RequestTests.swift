@@ -31,7 +31,7 @@ struct RequestTests {
     /// What the command says after a pause as long as its limit: the event has not left, or the supervisor has not said
     /// which workers get it.
     private static let knowsLess = [
-        "there was no room for it, and it was not published", "it may still be handled",
+        "it did not leave in time, so it was not published", "it may still be handled",
     ]
 
     /// Asks for an answer that never comes, with a longer limit each time, until the command says `wanted`.

@@ -53,6 +53,36 @@ struct DeliveryWaitTests {
         }
     }
 
+    @Test("is not said to stay here if its time ends while it leaves, and is said so if it never leaves")
+    func progress() async {
+        for leaves in [true, false] {
+            let (publisher, clock) = (EventPublisher(), HandClock())
+            let context = publisher.makeContext(causedBy: nil)
+            let leave = { @Sendable (ledger: ReceiptLedger, wait: DeliveryWait<DeliveryReceipt>) async throws in
+                if leaves { try wait.beginLeaving() }
+                await clock.asleep.wait(for: 1)
+                clock.advance(by: .seconds(5))
+                // Succeeds until the wait has ended.
+                while leaves, (try? wait.beginLeaving()) != nil {
+                    try Task.checkCancellation()
+                    await Task.yield()
+                }
+                while !leaves, !Task.isCancelled { await Task.yield() }
+            }
+            let error = await #expect(throws: DeliveryError.self) {
+                try await publisher.awaitReceipts(
+                    of: "Ping",
+                    context: context,
+                    within: .seconds(5),
+                    clock: clock,
+                    handOut: leave
+                )
+            }
+            #expect(error?.code == .timedOut && error?.id == context.id)
+            #expect((error?.progress != nil) == leaves)
+        }
+    }
+
     @Test("keeps its caller while it leaves, also if the caller is cancelled")
     func cancelled() async {
         let wait = DeliveryWait<Int>()

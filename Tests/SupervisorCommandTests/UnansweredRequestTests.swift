@@ -30,7 +30,11 @@ struct UnansweredRequestTests {
             sentence(.underWay(DeliveryProgress(handled: [], unheard: ["host"]))) == "\(begin); it may still be handled"
         )
         #expect(sentence(.unknown) == "\(begin); it is not known whether it was handled")
-        #expect(sentence(.unsent) == "\(begin); there was no room for it, and it was not published")
+        for (handled, said) in [([], ""), (["a"], "it was handled by a; ")] {
+            let leaving = DeliveryProgress(handled: handled, unheard: [])
+            #expect(sentence(.underWay(leaving)) == "\(begin); \(said)it may still be handled")
+        }
+        #expect(sentence(.unsent) == "\(begin); it did not leave in time, so it was not published")
         #expect(
             sentence(.unconfirmed, .init(uncaused: 2, hasMissed: true)) == """
                 \(begin); the processes that want it do not report whether they handled it; \

@@ -28,11 +28,23 @@ struct PublishFailure: Sendable, Hashable {
         case .workerUnavailable:
             (status, sentence) = (.workerUnavailable, description)
         case .timedOut:
-            (status, sentence) = (.unhandledEvents, "\(description); it may still be handled")
+            (status, sentence) = (.unhandledEvents, "\(description); \(Self.outlook(error.progress))")
         case .outboxFull, .shuttingDown, .deadLettered, .insideTransaction:
             (status, sentence) = (.unhandledEvents, description)
         }
     }
+
+    /// What is known about an event whose time is over.
+    ///
+    /// - Parameter progress: nil if the event has not left this process, and never will.
+    private static func outlook(_ progress: DeliveryProgress?) -> String {
+        guard let progress else { return unsent }
+        let handled = progress.handled.isEmpty ? "" : "it was handled by \(progress.handled.joined(separator: ", ")); "
+        return "\(handled)it may still be handled"
+    }
+
+    /// What is said of an event that was still in this process when its time was over.
+    static let unsent = "it did not leave in time, so it was not published"
 
     var asRunFailure: RunFailure {
         RunFailure(status: status, description: "supervisor: \(TerminalText.harmless(sentence))")

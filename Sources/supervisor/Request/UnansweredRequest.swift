@@ -12,7 +12,7 @@ struct UnansweredRequest: Sendable, Hashable {
         case underWay(DeliveryProgress)
         /// The workers that want the event never say what they have handled.
         case unconfirmed
-        /// There was no room in this process's outbox for the event, and it will not be sent any more.
+        /// The event was still in this process when its time was over, and it will not be sent any more.
         case unsent
         case unknown
     }
@@ -41,12 +41,14 @@ struct UnansweredRequest: Sendable, Hashable {
         switch fate {
         case .handled(let workers): return ["it was handled by \(list(workers))"]
         case .unconfirmed: return ["the processes that want it do not report whether they handled it"]
-        case .unsent: return ["there was no room for it, and it was not published"]
+        case .unsent: return [PublishFailure.unsent]
         case .unknown: return ["it is not known whether it was handled"]
         case .underWay(let progress):
             let handled = progress.handled.isEmpty ? [] : ["it was handled by \(list(progress.handled))"]
-            // The supervisor has not said which workers get the event.
-            guard progress.unheard != [Self.host] else { return handled + ["it may still be handled"] }
+            // The supervisor has not said which workers get the event, or the event was just leaving.
+            guard !progress.unheard.isEmpty, progress.unheard != [Self.host] else {
+                return handled + ["it may still be handled"]
+            }
             return handled + ["it was not handled yet by \(list(progress.unheard)), and may still be"]
         }
     }
