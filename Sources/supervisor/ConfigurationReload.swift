@@ -16,14 +16,6 @@ struct ConfigurationReload: Sendable {
 
     /// Applies the configuration and says what was done.
     func run() async -> ReloadOutcome {
-        let outcome = await attempt()
-        if outcome.kind != .taken {
-            diagnostics.say("the configuration was not taken; the workers go on with the one before", .warning)
-        }
-        return outcome
-    }
-
-    private func attempt() async -> ReloadOutcome {
         do {
             let wanted = try load()
             let changes = try await bridge.apply(wanted.workerSpecifications)
@@ -33,12 +25,17 @@ struct ConfigurationReload: Sendable {
             return outcome
         } catch let error as ReloadRefused {
             for sentence in error.sentences { diagnostics.sayAt(sentence) }
+            diagnostics.say(ReloadText.notTaken, .warning)
             return ReloadOutcome(error.kind, saying: error.sentences)
+        } catch let error as BridgeError where error.code == .wrongState {
+            // The bridge has begun to end, so the outcome is not reported, and the workers do not go on.
+            return ReloadOutcome(.refused, saying: [ReloadRequests.Refusal.runIsEnding.sentence])
         } catch {
-            // The end was requested, or a client has the name of a new worker.
-            let sentences = String(describing: error).split(separator: "\n").map(String.init)
+            // A client has the name of a new worker.
+            let reasons = String(describing: error).split(separator: "\n").map(String.init)
+            let sentences = reasons.prefix(ReloadOutcome.mostSentences - 1) + [ReloadText.notTaken]
             for sentence in sentences { diagnostics.say(sentence, .warning) }
-            return ReloadOutcome(.refused, saying: sentences)
+            return ReloadOutcome(.refused, saying: Array(sentences))
         }
     }
 

@@ -16,8 +16,9 @@ final class ReloadRequests: @unchecked Sendable {
         /// The reason, as the sender of the event is told.
         var sentence: String {
             switch self {
-            case .tooManyWait: "\(ReloadRequests.mostRequesters) requests wait for an answer already"
-            case .runIsEnding: "the supervisor is stopping"
+            case .tooManyWait:
+                "the configuration was not taken: \(ReloadRequests.mostRequesters) requests wait for an answer already"
+            case .runIsEnding: "the configuration was not taken: the supervisor is stopping"
             }
         }
     }

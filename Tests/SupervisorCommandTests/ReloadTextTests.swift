@@ -26,7 +26,7 @@ struct ReloadTextTests {
         "says why it was not taken, with a status for each kind",
         arguments: [
             (ReloadOutcome.Kind.mistaken, "c:1:2: oops", ProgramStatus.configuration),
-            (.unreadable, "c:1:2: oops", .noInput), (.refused, "supervisor: c:1:2: oops", .unhandledEvents),
+            (.unreadable, "c:1:2: oops", .noInput),
         ]
     )
     func notTaken(kind: ReloadOutcome.Kind, line: String, status: ProgramStatus) {
@@ -36,6 +36,21 @@ struct ReloadTextTests {
                 == "\(line)\nsupervisor: the configuration was not taken; the workers go on with the one before"
         )
         #expect(ReloadText.status(outcome) == status)
+    }
+
+    @Test("says of a refused reload only what its sentences say: the workers may be stopping")
+    func refused() {
+        for (sentences, text) in [
+            (
+                [ReloadRequests.Refusal.runIsEnding.sentence],
+                "supervisor: the configuration was not taken: the supervisor is stopping"
+            ),
+            (["one", "two"], "supervisor: one\nsupervisor: two"),
+            ([], "supervisor: the configuration was not taken"),
+        ] {
+            let outcome = ReloadOutcome(.refused, saying: sentences)
+            #expect(ReloadText.failure(outcome) == text && ReloadText.status(outcome) == .unhandledEvents)
+        }
     }
 
     @Test("tells others a bounded part of very many long sentences")
@@ -108,6 +123,7 @@ struct ReloadTextTests {
         for context in waiting { #expect(requests.request(by: context) == .runIsEnding) }
         requests.request()
         #expect(!requests.isUnderWay && requests.close().isEmpty)
-        #expect(ReloadRequests.Refusal.runIsEnding.sentence == "the supervisor is stopping")
+        let sentence = ReloadRequests.Refusal.runIsEnding.sentence
+        #expect(sentence == "the configuration was not taken: the supervisor is stopping")
     }
 }

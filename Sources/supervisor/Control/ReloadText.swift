@@ -22,10 +22,15 @@ enum ReloadText {
     static func failure(_ outcome: ReloadOutcome) -> String? {
         let sentences = outcome.sentences
         switch outcome.kind {
-        case .taken: return sentences.isEmpty ? nil : sentences.map { "supervisor: \($0)" }.joined(separator: "\n")
-        case .mistaken, .unreadable: return (sentences + [notTaken]).joined(separator: "\n")
-        case .refused: return (sentences.map { "supervisor: \($0)" } + [notTaken]).joined(separator: "\n")
+        case .taken: return sentences.isEmpty ? nil : ofSupervisor(sentences)
+        case .mistaken, .unreadable: return (sentences + [ofSupervisor([notTaken])]).joined(separator: "\n")
+        // The sentences say the whole: the workers need not go on, and what became of the configuration may be unknown.
+        case .refused: return ofSupervisor(sentences.isEmpty ? ["the configuration was not taken"] : sentences)
         }
+    }
+
+    private static func ofSupervisor(_ sentences: [String]) -> String {
+        sentences.map { "supervisor: \($0)" }.joined(separator: "\n")
     }
 
     /// The exit status of the program.
@@ -38,6 +43,6 @@ enum ReloadText {
         }
     }
 
-    private static let notTaken =
-        "supervisor: the configuration was not taken; the workers go on with the one before"
+    /// What the supervisor says of a configuration that has changed nothing.
+    static let notTaken = "the configuration was not taken; the workers go on with the one before"
 }
