@@ -86,6 +86,9 @@ extension Link {
         try Task.checkCancellation()
     }
 
+    /// Whether so much waits for the peer's handlers that other processes have to keep their events for it.
+    package var isCrowded: Bool { lock.withLock { !ending.hasEnded && sending.isCrowded } }
+
     /// Calls `body` once, when the link is no longer crowded or has ended.
     ///
     /// - Returns: False, without a call of `body`, if there is nothing to wait for.

@@ -1,55 +1,51 @@
+import BridgeTransport
 import Locks
 
-/// The peers whose events wait until the events that another peer published get through.
+/// The peers whose events wait until another peer has room, or until the events that it published get through.
 ///
 /// A peer's event stays unacknowledged while the events that its receiver publishes cannot leave the receiver. So a
 /// slow receiver at the end of a chain slows the peer at its beginning. Peers that publish for each other could all
-/// wait in this way, in a circle. The wait that would close the circle is left out, and so all these peers go on.
+/// wait in this way, in a circle. ``WaitGraph`` finds such a circle. One of its waits is left out or given up, and so
+/// all these peers go on.
 final class BacklogWaits: Sendable {
-    private struct Wait: Hashable {
-        let sender: ObjectIdentifier
-        let target: ObjectIdentifier
-    }
+    private typealias Graph = WaitGraph<ObjectIdentifier, @Sendable () -> Void>
 
     private let lock = Lock()
-    /// How many events wait, by sender and target; guarded by `lock`.
-    private nonisolated(unsafe) var waits: [Wait: Int] = [:]
+    /// Guarded by `lock`.
+    private nonisolated(unsafe) var graph = Graph()
+
+    /// Calls `body` when `target` has room and the events that `target` published get through.
+    ///
+    /// `sender` is the peer whose event waits. Without the wait for the backlog `body` is called if that wait would
+    /// close a circle.
+    func waitForRoom(_ sender: Peer, at target: Peer, _ body: @escaping @Sendable () -> Void) {
+        // It may be only backed up, or have room again.
+        guard target.isCrowded else { return wait(sender, for: target, body) }
+        let pair = pair(sender, target)
+        let speaksLines = sender.link.speaksLines
+        let goOn = lock.withLock { graph.waitForRoom(pair, speaksLines: speaksLines) }
+        for body in goOn { body() }
+        target.whenRoom { [self] in
+            lock.withLock { graph.crowdEnded(pair) }
+            wait(sender, for: target, body)
+        }
+    }
 
     /// Calls `body` when the events that `target` published get through; at once if the wait would close a circle.
     func wait(_ sender: Peer, for target: Peer, _ body: @escaping @Sendable () -> Void) {
         guard target.isBackedUp else { return body() }
-        let wait = Wait(sender: ObjectIdentifier(sender), target: ObjectIdentifier(target))
-        let mayWait = lock.withLock {
-            guard !isAwaited(wait.sender, by: wait.target) else { return false }
-            waits[wait, default: 0] += 1
-            return true
-        }
-        guard mayWait else { return body() }
+        let pair = pair(sender, target)
+        let speaksLines = sender.link.speaksLines
+        let begun = lock.withLock { graph.waitForBacklog(pair, speaksLines: speaksLines, body) }
+        for body in begun.goOn { body() }
+        guard begun.watches else { return }
         target.whenNotBackedUp { [self] in
-            end(wait)
-            body()
+            let ended = lock.withLock { graph.backlogEnded(pair) }
+            for body in ended { body() }
         }
     }
 
-    private func end(_ wait: Wait) {
-        lock.withLock {
-            guard let count = waits[wait] else { return }
-            waits[wait] = count > 1 ? count - 1 : nil
-        }
-    }
-
-    /// Whether `target` waits for `sender`, directly or through others.
-    ///
-    /// The caller holds the lock.
-    private func isAwaited(_ sender: ObjectIdentifier, by target: ObjectIdentifier) -> Bool {
-        var reached: Set<ObjectIdentifier> = [target]
-        var next = [target]
-        while let peer = next.popLast() {
-            if peer == sender { return true }
-            for wait in waits.keys where wait.sender == peer && reached.insert(wait.target).inserted {
-                next.append(wait.target)
-            }
-        }
-        return false
+    private func pair(_ sender: Peer, _ target: Peer) -> Graph.Pair {
+        Graph.Pair(sender: ObjectIdentifier(sender), target: ObjectIdentifier(target))
     }
 }

@@ -31,6 +31,12 @@ extension Peer {
         }
     }
 
+    /// Whether the outbox has reached the limit where waiting begins; false if the peer takes no more events.
+    var isCrowded: Bool {
+        let (link, isClosed) = lock.withLock { (current, closure != nil) }
+        return !isClosed && link.isCrowded
+    }
+
     /// Calls `body` once the outbox is below the limit where waiting begins, or the peer takes no more events.
     func whenRoom(_ body: @escaping @Sendable () -> Void) {
         while true {

@@ -46,7 +46,7 @@ final class Settlement: @unchecked Sendable {
     /// - Parameters:
     ///   - origin: the peer that offered the event over `link`.
     ///   - crowded: the peers that must have room again, and whose own events must get through.
-    ///   - backlogs: the waits for the events that crowded peers publish.
+    ///   - backlogs: the waits for crowded peers, and for the events that these publish.
     init(
         link: Link,
         from origin: Peer,
@@ -59,12 +59,7 @@ final class Settlement: @unchecked Sendable {
         self.sequence = sequence
         self.receipt = receipt
         openParts = crowded.count + 1
-        for peer in crowded {
-            // The wait for room closes no circle, because no call in a handler waits for room. (The exception, a peer
-            // that speaks lines and is no longer read, is in docs/decisions/0034.) The wait for the backlog could close
-            // a circle, so `backlogs` checks it.
-            peer.whenRoom { backlogs.wait(origin, for: peer) { self.finishPart() } }
-        }
+        for peer in crowded { backlogs.waitForRoom(origin, at: peer) { self.finishPart() } }
     }
 
     /// The completion for handlers that have not returned yet.

@@ -12,11 +12,14 @@ import Testing
 struct LinesWorkerTests {
     private let publisher = EventPublisher()
 
-    private static let program: String = {
+    private static func program(_ name: String) -> String {
         let here = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         return here.deletingLastPathComponent().deletingLastPathComponent()
-            .appendingPathComponent("Fixtures/python-worker/faulty.py").path
-    }()
+            .appendingPathComponent("Fixtures/python-worker/\(name).py").path
+    }
+
+    // Python then leaves no compiled copy of an import beside the program.
+    private static let environment = ["PYTHONDONTWRITEBYTECODE": "1"]
 
     private func worker(
         _ misbehaviour: String = "",
@@ -27,10 +30,9 @@ struct LinesWorkerTests {
     ) -> WorkerSpecification {
         WorkerSpecification(
             "python",
-            executable: .path(Self.program),
+            executable: .path(Self.program("faulty")),
             arguments: [misbehaviour],
-            // Python then leaves no compiled copy of an import beside the program.
-            environment: ["PYTHONDONTWRITEBYTECODE": "1"],
+            environment: Self.environment,
             subscribes: [WorkRequested.self],
             publishes: [WorkDone.self],
             restart: restart,
@@ -188,6 +190,34 @@ struct LinesWorkerTests {
         #expect(losses.all.isEmpty)
         await bridge.shutdown()
         subscription.cancel()
+        reports.end()
+    }
+
+    @Test("one that floods a worker that answers, and only then acknowledges, does not bring both to a standstill")
+    func floodsBeforeAcknowledging() async throws {
+        let reports = WorkerReports(publisher)
+        // More than the answering worker's window, its backlog, and what the host reads of the flood before it stops.
+        let count: Int64 = 6_000
+        let flooding = WorkerSpecification(
+            "flooding",
+            executable: .path(Self.program("flooding")),
+            arguments: ["\(count)"],
+            environment: Self.environment,
+            subscribes: [WorkDone.self],
+            publishes: [WorkRequested.self],
+            handshakeTimeout: patience,
+            heartbeat: Heartbeat(every: .seconds(60)),
+            shutdown: .draining(grace: patience, terminate: patience),
+            limits: WorkerLimits(outbox: 4 << 10, outboxHardLimit: 64 << 10)
+        )
+        let answering = faulty("none", subscribes: [WorkRequested.self], limits: WorkerLimits(outbox: 4 << 10))
+        let bridge = try BridgeHost(publisher: publisher, workers: [answering, flooding])
+        try await bridge.start()
+        await reports.done.wait { $0.count == count }
+        #expect(reports.done.all.map(\.number) == Array(1...count))
+        await bridge.waitUntilIdle()
+        #expect(reports.dropped.all.isEmpty && reports.exits.all.isEmpty)
+        await bridge.shutdown()
         reports.end()
     }
 

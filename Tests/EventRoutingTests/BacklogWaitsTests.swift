@@ -1,12 +1,12 @@
 import BridgePlatform
 import BridgeProtocol
-import BridgeTransport
 import DomainEvents
 import Locks
 import Synchronization
 import TestSupport
 import Testing
 
+@testable import BridgeTransport
 @testable import EventRouting
 
 @Suite("Peers that wait until what others publish gets through", .timeLimit(.minutes(1)))
@@ -23,13 +23,16 @@ struct BacklogWaitsTests {
         private let far: any ByteStream
         private let memory: MemoryMapping
 
-        init(_ name: String, _ poller: Poller) throws {
+        /// - Parameter isCrowded: whether the peer has no room.
+        init(_ name: String, _ poller: Poller, speaksLines: Bool = false, isCrowded: Bool = false) throws {
             let source = EventSource(origin: "host", incarnation: 1)
+            var limits = LinkLimits()
+            if isCrowded { limits.outboxBytes = LinkLimits.minimumCharge }
             peer = Peer(
                 peerName: name,
                 role: .host,
                 ownSource: source,
-                limits: LinkLimits(),
+                limits: limits,
                 isRenewed: false,
                 poller: poller
             )
@@ -37,6 +40,10 @@ struct BacklogWaitsTests {
             self.far = far
             memory = try #require(try near.memory?.map())
             try peer.link.start(over: near, control: self)
+            // As once its first line has come.
+            peer.link.lock.withLock { peer.link.isInLines = speaksLines }
+            let id = EventID(origin: "host", incarnation: 1, number: 1)
+            if isCrowded { try peer.put(EventContext(id: id, nanosecondsSinceEpoch: 1), "ParcelSaved") }
         }
 
         /// Sets the count of accepted events in the shared memory.
@@ -94,6 +101,70 @@ struct BacklogWaitsTests {
         #expect(!later.isSo)
         for peer in peers { peer.end() }
         waitUntil { passed[1].isSo && passed[2].isSo && later.isSo }
+    }
+
+    /// Notes that an event of `sender` waits for room at `target`, as a link does when it has brought such an event.
+    private func crowd(_ sender: Party, at target: Party) {
+        _ = Settlement(
+            link: sender.peer.link,
+            from: sender.peer,
+            sequence: 1,
+            receipt: nil,
+            crowded: [target.peer],
+            backlogs: waits
+        )
+    }
+
+    @Test(
+        "a peer that speaks lines waits for none that waits for room at it: while it waits, the host may not read its acks",
+        arguments: [true, false],
+        [true, false]
+    )
+    func lines(speaksLines: Bool, roomComesLast: Bool) throws {
+        let (asking, answering) = (
+            try Party("asking", poller, speaksLines: speaksLines, isCrowded: true), try Party("answering", poller)
+        )
+        answering.accept(Self.tooMany)
+        let passed = Passed()
+        if !roomComesLast { crowd(answering, at: asking) }
+        waits.wait(asking.peer, for: answering.peer) { passed.pass() }
+        if roomComesLast {
+            #expect(!passed.isSo)
+            crowd(answering, at: asking)
+        }
+        #expect(passed.isSo == speaksLines)
+        asking.end()
+        answering.end()
+        waitUntil { passed.isSo }
+    }
+
+    @Test("a peer that speaks lines and has room is only backed up: its own wait stands, and the new one is not begun")
+    func linesWithRoom() throws {
+        let asking = try Party("asking", poller, speaksLines: true)
+        let answering = try Party("answering", poller)
+        for party in [asking, answering] { party.accept(Self.tooMany) }
+        let passed = Passed()
+        waits.wait(asking.peer, for: answering.peer) { passed.pass() }
+        crowd(answering, at: asking)
+        #expect(!passed.isSo)
+        for party in [asking, answering] { party.end() }
+        waitUntil { passed.isSo }
+    }
+
+    @Test("in a longer circle through room at a peer that speaks lines, the wait of that peer alone is given up")
+    func longerCircleWithLines() throws {
+        let asking = try Party("asking", poller, speaksLines: true, isCrowded: true)
+        let (middle, answering) = (try Party("middle", poller), try Party("answering", poller))
+        let other = try Party("other", poller)
+        for party in [middle, answering, other] { party.accept(Self.tooMany) }
+        let passed = (0..<3).map { _ in Passed() }
+        waits.wait(asking.peer, for: middle.peer) { passed[0].pass() }
+        waits.wait(asking.peer, for: other.peer) { passed[1].pass() }
+        crowd(answering, at: asking)
+        waits.wait(middle.peer, for: answering.peer) { passed[2].pass() }
+        #expect(passed.map(\.isSo) == [true, false, false])
+        for party in [asking, middle, answering, other] { party.end() }
+        waitUntil { passed.allSatisfy(\.isSo) }
     }
 
     @Test("a peer waits for none that is given up")
