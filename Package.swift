@@ -1,7 +1,8 @@
 // swift-tools-version: 6.2
 
-// A section for each layer, lowest first; targets within a section and all lists are sorted. A target may depend on targets
-// of lower sections only (docs/internals/architecture.md).
+// A section for each row of the modules in docs/internals/architecture.md, lowest first, then fixtures and tests.
+// Targets are sorted within a section, but for what all tests share; so are dependencies. A target may depend on
+// targets of lower sections, and on those of its own section that the page allows it.
 
 import PackageDescription
 

@@ -66,7 +66,8 @@ extension CompletionScript {
             \(cases.joined(separator: "\n"))
                 esac
                 if [[ -z $after ]]; then
-                    # Which operand the word is: the words before it count that are neither options nor their values.
+                    # Which operand the word is: the words before it count that are neither options nor values that
+                    # options must have.
                     for ((index = 2; index < COMP_CWORD; index++)); do
                         if [[ ${COMP_WORDS[index + 1]} == '=' ]]; then
                             ((index += 2))
@@ -97,13 +98,14 @@ extension CompletionScript {
     }
 
     private static func bashOption(_ option: Subcommand.Option) -> String? {
-        // A value that may be left out is not completed: the script then offers the words that may follow the option.
+        // A value that may be left out is not completed: in its place the script offers the next operand's values.
         option.value.flatMap { value in
             value.usual == nil ? "                    \(option.name)) after=1 values=\(bashWord(value.values)) ;;" : nil
         }
     }
 
-    /// What the script's variable `values` has to be for these values: words to choose from, or a word in brackets.
+    /// What the script's variable `values` has to be for these values: words to choose from, a word in brackets for
+    /// what the script has to look up, or nothing.
     private static func bashWord(_ values: Subcommand.Values) -> String {
         switch values {
         case .text: "''"
@@ -177,7 +179,7 @@ extension CompletionScript {
         }
     }
 
-    /// Escapes brackets and colons, which end an explanation.
+    /// Escapes brackets and colons, which end an explanation, and the character that escapes them.
     private static func zshText(_ text: String) -> String {
         String(text.flatMap { "[]:\\".contains($0) ? ["\\", $0] : [$0] })
     }
