@@ -117,7 +117,7 @@ FOLDERS = ["docs", "Sources", "Tests", "Fixtures"]
 is_wrapping = sys.argv[1:] == ["--wrap"]
 is_right = True
 below = (each for name in FOLDERS for each in pathlib.Path(name).rglob("*.*"))
-for file in sorted([*pathlib.Path().glob("*.md"), *below]):
+for file in sorted([*pathlib.Path().glob("*.md"), pathlib.Path("Package.swift"), *below]):
     if file.suffix not in KINDS or ".build" in str(file):
         continue
     text = file.read_text(encoding="utf-8")
