@@ -486,6 +486,7 @@ let package = Package(
             name: "BridgePlatformTests",
             dependencies: [
                 "BridgePlatform",
+                "CBridgePlatform",
                 "Locks",
                 "TestSupport",
                 "bridge-guard",

@@ -94,12 +94,19 @@ static const unsigned int of_the_caller[] = {
     SYS_sched_setscheduler,
 };
 
+_Static_assert(sizeof(struct sock_filter) == cbp_filter_step_bytes, "the header says how large a step is");
+
 struct filter {
-    struct sock_filter steps[192];
-    unsigned short count;
+    struct sock_filter *steps;
+    size_t room;
+    /// How many steps the filter has. Those for which there is no room are counted, but not written.
+    size_t count;
 };
 
-static void add(struct filter *filter, struct sock_filter step) { filter->steps[filter->count++] = step; }
+static void add(struct filter *filter, struct sock_filter step) {
+    if (filter->count < filter->room) filter->steps[filter->count] = step;
+    filter->count++;
+}
 
 static void answer(struct filter *filter, unsigned int value) {
     add(filter, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, value));
@@ -203,11 +210,11 @@ static void refuse_changes_outside(struct filter *filter) {
     refuse_argument(filter, SYS_ioctl, 1, BPF_JEQ, TIOCSTI);
 }
 
-static void refuse_network(struct filter *filter, const cbp_box *box) {
+static void refuse_network(struct filter *filter, bool refuses_connections) {
     // The rings of io_uring make sockets without the system call `socket`.
     expect_equal(filter, SYS_io_uring_setup, 1);
     refuse(filter, ENOSYS);
-    if (box->refuses_connections) {
+    if (refuses_connections) {
         expect_equal(filter, SYS_connect, 1);
         refuse(filter, EACCES);
     }
@@ -221,21 +228,36 @@ static void refuse_network(struct filter *filter, const cbp_box *box) {
     refuse(filter, EAFNOSUPPORT);
 }
 
-cbp_spawn_report cbp_restrict_calls(const struct launch *launch) {
-    struct filter filter = {.count = 0};
+size_t cbp_write_filter(bool refuses_network, bool refuses_connections, void *steps, size_t room) {
+    struct filter filter = {.steps = steps, .room = room, .count = 0};
     refuse_foreign_calls(&filter);
     refuse_changes_outside(&filter);
-    if (launch->request->box->refuses_network) {
-        refuse_network(&filter, launch->request->box);
+    if (refuses_network) {
+        refuse_network(&filter, refuses_connections);
     } else {
         allow(&filter);
     }
-    struct sock_fprog program = {.len = filter.count, .filter = filter.steps};
+    return filter.count;
+}
+
+cbp_spawn_report cbp_restrict_calls(const struct launch *launch) {
+    const cbp_box *box = launch->request->box;
+    int32_t stage = box->refuses_network ? cbp_stage_network : cbp_stage_calls;
+    struct sock_filter steps[cbp_filter_room];
+    size_t count = cbp_write_filter(box->refuses_network, box->refuses_connections, steps, cbp_filter_room);
+    // No part of the system is lacking then, so no program begins without its filter.
+    if (count > cbp_filter_room) return cbp_failed(stage, E2BIG, 0);
+    struct sock_fprog program = {.len = (unsigned short)count, .filter = steps};
     if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0) return cbp_succeeded();
-    return cbp_lacking(launch, launch->request->box->refuses_network ? cbp_stage_network : cbp_stage_calls, errno, 0);
+    return cbp_lacking(launch, stage, errno, 0);
 }
 
 #else
+
+size_t cbp_write_filter(bool refuses_network, bool refuses_connections, void *steps, size_t room) {
+    (void)refuses_network, (void)refuses_connections, (void)steps, (void)room;
+    return 0;
+}
 
 cbp_spawn_report cbp_restrict_calls(const struct launch *launch) {
     return cbp_lacking(launch, launch->request->box->refuses_network ? cbp_stage_network : cbp_stage_calls, ENOTSUP, 0);

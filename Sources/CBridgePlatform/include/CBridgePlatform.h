@@ -218,6 +218,17 @@ typedef struct {
     bool refuses_connections;
 } cbp_box;
 
+enum {
+    /// How many steps the filter of system calls of a box may have.
+    cbp_filter_room = 192,
+    /// How many bytes a step has.
+    cbp_filter_step_bytes = 8,
+};
+
+/// Writes the steps of a box's filter of system calls, but no more than `room`. Returns how many steps the filter has;
+/// 0 if there is no filter for this machine.
+size_t cbp_write_filter(bool refuses_network, bool refuses_connections, void *_Nonnull steps, size_t room);
+
 /// A new process. A descriptor that is not -1 must be close-on-exec, and must not be a step's `target`.
 typedef struct {
     /// The program; null for a process that ends as soon as its box is closed.
