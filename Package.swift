@@ -464,6 +464,9 @@ let package = Package(
             name: "BridgeBenchmarkTests",
             dependencies: [
                 "BridgePlatform",
+                "DomainEvents",
+                "EventBridge",
+                "Supervision",
                 "bridge-benchmark",
             ]
         ),

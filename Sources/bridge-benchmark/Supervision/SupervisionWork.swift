@@ -1,7 +1,6 @@
 import BridgePlatform
 import DomainEvents
 import EventBridge
-import Locks
 import Supervision
 
 #if canImport(Glibc)
@@ -20,7 +19,7 @@ enum SupervisionWork {
     /// The time to the replacement includes the back-off, which is a millisecond.
     static func run(kills: Int) async throws {
         let publisher = EventPublisher()
-        let reports = Reports(publisher)
+        let reports = SupervisionReports(publisher)
         let worker = WorkerSpecification(
             "benchmark",
             executable: .beside("bridge-benchmark"),
@@ -39,9 +38,12 @@ enum SupervisionWork {
             guard let pid = bridge.status.first?.pid else { Report.fail("the worker has no process") }
             let begin = MonotonicClock.now()
             guard kill(pid, SIGKILL) == 0 else { Report.fail("the worker cannot be killed") }
-            let times = await reports.ready(number + 1)
-            noticed.append(times.exited - begin)
-            replaced.append(times.ready - begin)
+            switch await reports.ready(number + 1) {
+            case .ready(let exited, let ready):
+                noticed.append(exited - begin)
+                replaced.append(ready - begin)
+            case .gaveUp(let reason): Report.fail("the worker was given up: \(reason)")
+            }
         }
         await bridge.shutdown()
         Report.deaths(noticed: noticed, replaced: replaced)
@@ -64,49 +66,5 @@ enum SupervisionWork {
             nanosecondsPerSecond: used / UInt64(seconds),
             bytesPerWorker: resident / idleWorkers
         )
-    }
-
-    /// The times of the bridge's reports.
-    private final class Reports: @unchecked Sendable {
-        // Sendable: `lock` guards everything mutable but `subscriptions`, which only `init` sets.
-        private let lock = Lock()
-        private var exited: UInt64 = 0
-        private var starts = 0
-        private var readyAt: UInt64 = 0
-        private var waiter: (start: Int, continuation: CheckedContinuation<Void, Never>)?
-        private var subscriptions: [Subscription] = []
-
-        init(_ publisher: EventPublisher) {
-            subscriptions = [
-                publisher.subscribe(to: WorkerExited.self) { [weak self] _ in self?.noteExit(MonotonicClock.now()) },
-                publisher.subscribe(to: WorkerReady.self) { [weak self] in self?.note($0.start, MonotonicClock.now()) },
-            ]
-        }
-
-        /// Waits until this start is ready, and returns the times of the last exit and of the readiness.
-        func ready(_ start: Int) async -> (exited: UInt64, ready: UInt64) {
-            await withCheckedContinuation { continuation in
-                let isReady = lock.withLock {
-                    if starts < start { waiter = (start, continuation) }
-                    return starts >= start
-                }
-                if isReady { continuation.resume() }
-            }
-            return lock.withLock { (exited, readyAt) }
-        }
-
-        private func noteExit(_ time: UInt64) {
-            lock.withLock { exited = time }
-        }
-
-        private func note(_ start: Int, _ time: UInt64) {
-            let waiter: CheckedContinuation<Void, Never>? = lock.withLock {
-                (starts, readyAt) = (start, time)
-                guard let waiter = self.waiter, waiter.start <= start else { return nil }
-                self.waiter = nil
-                return waiter.continuation
-            }
-            waiter?.resume()
-        }
     }
 }
