@@ -1,6 +1,5 @@
 import BridgePlatform
 import BridgeTransport
-import Dispatch
 import DomainEvents
 import EventBridge
 import NamedSockets
@@ -13,19 +12,18 @@ private struct Ordered: DomainEvent {}
 
 /// An entrance through which a process comes while the entrance is being opened.
 private final class EagerEntrance: Entrance, Sendable {
-    private let stream: FirstRead
+    private let stream: FirstUse
     private let arrived: @Sendable (Arrival) -> Void
 
-    init(_ stream: FirstRead, _ arrived: @escaping @Sendable (Arrival) -> Void) {
+    init(_ stream: FirstUse, _ arrived: @escaping @Sendable (Arrival) -> Void) {
         self.stream = stream
         self.arrived = arrived
     }
 
     func start() {
         let peer = UnixSocket.PeerCredentials(processIdentifier: CurrentProcess.identifier, user: 0, group: 0)
+        // A host that lets the process in at once uses the stream during this call.
         arrived(Arrival(stream: stream, peer: peer, connection: 1, entrance: self))
-        // A host that lets the process in at once reads its hello now; a host that waits with that reads nothing.
-        stream.waitForRead(milliseconds: 200)
     }
 
     func stop() {}
@@ -33,22 +31,20 @@ private final class EagerEntrance: Entrance, Sendable {
     func note(_ matter: SocketReport.Matter) {}
 }
 
-/// A stream that has ended, and notes what is true when it is first read.
-private final class FirstRead: ByteStream, Sendable {
+/// A stream that has ended, and notes what is true when a link begins to use it.
+private final class FirstUse: ByteStream, Sendable {
     let findings = Collected<Bool>()
-    private let isRead = DispatchSemaphore(value: 0)
     private let look: @Sendable () -> Bool
 
     init(_ look: @escaping @Sendable () -> Bool) { self.look = look }
 
-    func waitForRead(milliseconds: Int) { _ = isRead.wait(timeout: .now() + .milliseconds(milliseconds)) }
-
-    func read(into buffer: UnsafeMutableRawBufferPointer) -> IOOutcome {
+    /// A host's link asks for this once: when it begins, on the thread that starts it, and without a lock.
+    var shelf: MemoryFile? {
         findings.add(look())
-        isRead.signal()
-        return .endOfStream
+        return nil
     }
 
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> IOOutcome { .endOfStream }
     func write(_ pieces: [UnsafeRawBufferPointer]) -> IOOutcome { .endOfStream }
     func whenWritable(_ body: @escaping @Sendable () -> Void) {}
     func finishWriting() {}
@@ -65,7 +61,7 @@ struct EarlyClientTests {
             [publisher.subscribe(to: Ordered.self) { _ in }]
         }
         let holder = Holder()
-        let stream = FirstRead { holder.bridge?.namesWantedByWorkers.contains(Ordered.eventName) ?? false }
+        let stream = FirstUse { holder.bridge?.namesWantedByWorkers.contains(Ordered.eventName) ?? false }
         let bridge = try BridgeHost(
             publisher: publisher,
             workers: [worker.specification],
@@ -82,7 +78,7 @@ struct EarlyClientTests {
 
     /// Holds the bridge for a stream that is made before it.
     private final class Holder: @unchecked Sendable {
-        // Sendable: set before the bridge starts, and after the stream was read.
+        // Sendable: set before the bridge starts, and after a link has used the stream.
         var bridge: BridgeHost?
     }
 }
