@@ -332,6 +332,10 @@ public final class BridgeHost: Sendable {
     /// Whether every worker that wants the events of this name has room for one more.
     package func hasRoom(name: String) -> Bool { core.router.hasRoom(name: name) }
 
-    /// Returns when every worker that wants the events of this name has room for one more, or will never have any.
-    package func waitForRoom(name: String) async { await core.router.waitForRoom(name: name) }
+    /// Returns when every worker that gets the event has room for it, or will never have any.
+    ///
+    /// - Parameter payload: chooses the members of pools; nil to wait for all members.
+    package func waitForRoom(name: String, payload: [UInt8]? = nil) async {
+        await core.router.waitForRoom(name: name, payload: payload)
+    }
 }

@@ -22,7 +22,7 @@ extension EventRouter {
     ) async throws -> DeliveryReceipt {
         let topic = try topic(toPublish: name)
         return try await publisher.awaitReceipts(of: name, context: context, within: limit) { [self] ledger, wait in
-            await waitForRoom(name: name)
+            await waitForRoom(name: name, payload: payload)
             try wait.beginLeaving()
             if let refusal = context.withBorrowed({ refusal(of: topic, $0) }) { throw refusal }
             let start = trace.start(of: topic)
@@ -160,11 +160,16 @@ extension EventRouter {
         return topic
     }
 
-    /// Returns when every peer that wants the events of this name has room or will never have room, or on cancellation.
-    package func waitForRoom(name: String) async {
-        guard let topic = names.known(name) else { return }
+    /// Returns when every peer that gets the event has room or will never have room, or on cancellation.
+    ///
+    /// - Parameter payload: chooses the members of pools; nil to wait for all members.
+    package func waitForRoom(name: String, payload: [UInt8]? = nil) async {
+        guard let fanout = names.known(name)?.fanout else { return }
+        let chosen = payload.flatMap { payload in
+            payload.withUnsafeBytes { fanout.pooled?.targets(of: $0, isPublished: false) }
+        }
         // A peer that takes no more events does not keep the caller waiting: publishing the event gives the reason.
-        for target in topic.targets where !target.hasRoom(for: name) {
+        for target in chosen ?? fanout.targets where !target.hasRoom(for: name) {
             try? await target.waitForRoom(for: name)
         }
     }

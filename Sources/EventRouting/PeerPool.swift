@@ -50,8 +50,11 @@ package final class PeerPool: @unchecked Sendable {
 
     /// The member with the fewest waiting events, among those that take events; members with room come before full
     /// ones.
-    func leastBusy(of members: [Peer]) -> Peer {
-        let start = Int(UInt(bitPattern: turns.wrappingAdd(1, ordering: .relaxed).oldValue) % UInt(members.count))
+    ///
+    /// - Parameter takesTurn: whether the next search begins with another member.
+    func leastBusy(of members: [Peer], takesTurn: Bool) -> Peer {
+        let turn = takesTurn ? turns.wrappingAdd(1, ordering: .relaxed).oldValue : turns.load(ordering: .relaxed)
+        let start = Int(UInt(bitPattern: turn) % UInt(members.count))
         var best = members[start]
         var least = best.load
         for step in 1..<members.count where least?.isLeast != true {
@@ -126,13 +129,16 @@ final class PooledTargets: Sendable {
 
     /// The peers that get an event, found from its bytes.
     ///
-    /// - Parameter origin: the peer that published the event; nil if it was published here. The peer's own handlers
-    ///   have had the event, so no other member of its pool gets it.
+    /// - Parameters:
+    ///   - origin: the peer that published the event; nil if it was published here. The peer's own handlers have had
+    ///     the event, so no other member of its pool gets it.
+    ///   - isPublished: whether the event is published now; false if the caller only asks for its targets.
     func targets(
         of payload: UnsafeRawBufferPointer,
-        except origin: Peer? = nil
+        except origin: Peer? = nil,
+        isPublished: Bool = true
     ) -> [Peer] {
-        targets(isPublished: true, except: origin) { self.place($0, payload) }
+        targets(isPublished: isPublished, except: origin) { self.place($0, payload) }
     }
 
     private func targets(
@@ -150,7 +156,7 @@ final class PooledTargets: Sendable {
 
     private func member(of group: Group, _ isPublished: Bool, _ place: (EventKey) -> KeyPlace?) -> [Peer] {
         switch group.key {
-        case .anyMember: return [group.pool.leastBusy(of: group.members)]
+        case .anyMember: return [group.pool.leastBusy(of: group.members, takesTurn: isPublished)]
         case .everyMember: return group.members
         case .field, .found:
             guard let place = place(group.key) else {

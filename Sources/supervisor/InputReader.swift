@@ -99,7 +99,7 @@ final class InputReader: Sendable {
             let question = NearestName.question(for: event.name, among: bridge.namesWantedByWorkers)
             throw InputMistake("no worker wants \(ShownValue.text(event.name))\(question)")
         }
-        waitForRoom(event.name)
+        waitForRoom(for: event)
         guard turns.begin() else { return false }
         defer { turns.finish() }
         let context = publisher.makeContext(causedBy: nil, traceparent: event.traceparent)
@@ -119,11 +119,11 @@ final class InputReader: Sendable {
         }
     }
 
-    private func waitForRoom(_ name: String) {
-        guard !bridge.hasRoom(name: name) else { return }
+    private func waitForRoom(for event: InputEvent) {
+        guard !bridge.hasRoom(name: event.name) else { return }
         let room = Flag()
         Task { [bridge] in
-            await bridge.waitForRoom(name: name)
+            await bridge.waitForRoom(name: event.name, payload: event.payload)
             room.set()
         }
         room.wait()
