@@ -6,8 +6,8 @@ import EventRouting
 /// Answers the commands about dead letters: lists, shows, redelivers and discards them.
 ///
 /// Plain handlers carry out the commands and answer them, as a rule on the thread that reads the sender's link. A
-/// command may look through all letters, but its answer has 100 of them at most. The letters are not locked while an
-/// event is offered again.
+/// command may look through all letters after the last that its sender knows, but its answer has 100 of them at most.
+/// The letters are not locked while an event is offered again.
 final class DeadLetterService: Sendable {
     private let core: HostCore
 
@@ -35,8 +35,8 @@ final class DeadLetterService: Sendable {
     }
 
     private func list(_ command: DeadLettersRequested) -> DeadLettersReported {
-        let found = core.deadLetters.letters.lazy.filter { letter in
-            letter.number > command.after && command.event?.hasBytes(of: letter.event.name) ?? true
+        let found = core.deadLetters.letters(after: command.after).lazy.filter { letter in
+            command.event?.hasBytes(of: letter.event.name) ?? true
                 && command.worker?.hasBytes(of: letter.receiver) ?? true
         }
         let first = Array(found.prefix(DeadLettersReported.mostLetters + 1))
@@ -47,7 +47,7 @@ final class DeadLetterService: Sendable {
     }
 
     private func shown(_ letter: UInt64) -> DeadLetterReport? {
-        core.deadLetters.letters.first { $0.number == letter }.map { DeadLetterReport($0, withPayload: true) }
+        core.deadLetters.letter(letter).map { DeadLetterReport($0, withPayload: true) }
     }
 
     /// Refuses a command that comes again: the link had ended before the sender knew that the command had arrived.

@@ -47,7 +47,7 @@ package struct DeadLetterBounds: Sendable, Hashable {
     }
 }
 
-/// The dead letters, in the order in which they came, and the room that they take.
+/// The dead letters, in the order in which they came, which is that of their numbers, and the room that they take.
 struct DeadLetterQueue: Sendable {
     private(set) var letters: [DeadLetterRecord] = []
     private(set) var bytes = 0
@@ -83,15 +83,36 @@ struct DeadLetterQueue: Sendable {
         bytes += left.reduce(0) { $0 + $1.charge }
     }
 
+    /// The letter of this number; nil if there is none.
+    func letter(_ number: UInt64) -> DeadLetterRecord? { index(of: number).map { letters[$0] } }
+
+    /// The letters with greater numbers.
+    func letters(after number: UInt64) -> ArraySlice<DeadLetterRecord> { letters[index(after: number)...] }
+
     mutating func take(_ number: UInt64) -> DeadLetterRecord? {
-        guard let index = letters.firstIndex(where: { $0.number == number }) else { return nil }
+        guard let index = index(of: number) else { return nil }
         bytes -= letters[index].charge
         return letters.remove(at: index)
     }
 
     /// Puts a letter back at the place that it was taken from.
     mutating func putBack(_ letter: DeadLetterRecord) {
-        letters.insert(letter, at: letters.firstIndex { $0.number > letter.number } ?? letters.endIndex)
+        letters.insert(letter, at: index(after: letter.number))
         bytes += letter.charge
+    }
+
+    private func index(of number: UInt64) -> Int? {
+        let index = index(after: number) - 1
+        return index >= 0 && letters[index].number == number ? index : nil
+    }
+
+    /// The index of the first letter with a greater number.
+    private func index(after number: UInt64) -> Int {
+        var (low, high) = (0, letters.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if letters[middle].number > number { high = middle } else { low = middle + 1 }
+        }
+        return low
     }
 }

@@ -27,6 +27,14 @@ package final class DeadLetterStore: @unchecked Sendable {
     /// All letters, oldest first.
     package var letters: [DeadLetterRecord] { lock.withLock { queue.letters } }
 
+    /// The letters with greater numbers than this one, oldest first.
+    package func letters(after number: UInt64) -> ArraySlice<DeadLetterRecord> {
+        lock.withLock { queue.letters(after: number) }
+    }
+
+    /// The letter of this number; nil if there is none.
+    package func letter(_ number: UInt64) -> DeadLetterRecord? { lock.withLock { queue.letter(number) } }
+
     // MARK: - Coming
 
     /// Keeps an event that `peer` got and could not handle, even beyond the bounds; if the queue is full afterwards,
