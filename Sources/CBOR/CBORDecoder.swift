@@ -20,7 +20,9 @@ package final class CBORDecoder {
 
     /// Reads the one item that the bytes hold.
     ///
-    /// Every error is a `CBORError` with the byte and the path of what is wrong.
+    /// Every error is a `CBORError` with the byte and the path of what is wrong. The coding paths that types ask for
+    /// while they are decoded are found by walks over the bytes. If a type catches so many errors that these walks have
+    /// read ``PathAllowance/payloads`` times the payload, further coding paths are empty.
     ///
     /// - Parameter isChecked: whether ``isWhole(_:limits:)`` is known to be true of the bytes, within the same limits.
     package func decode<T: Decodable>(

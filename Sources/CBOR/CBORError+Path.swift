@@ -17,56 +17,22 @@ struct CBORPath: CustomStringConvertible {
 
     /// Walks to `offset`; only the bytes before it have to be well-formed.
     init(to offset: Int, in bytes: UnsafeRawBufferPointer, limits: CBORLimits) {
-        var reader = CBORReader(bytes, limits: limits)
-        for _ in 0..<limits.maximumDepth {
-            guard reader.position < offset, let head = try? reader.readHead() else { return }
-            switch head.majorType {
+        for level in PathWalk(to: offset, in: bytes, limits: limits).levels {
+            switch level.kind {
             case .tag:
                 continue
             case .array:
-                guard let index = CBORPath.descend(to: offset, &reader) else { return }
-                steps.append(.index(index))
+                steps.append(.index(level.index))
             case .map:
-                guard let key = CBORPath.descendIntoPair(at: offset, &reader) else { return }
+                guard let key = MapKey(at: level.key, in: bytes)?.plainText else { return }
                 steps.append(.key(key))
-            default:
-                return
+                // The key itself is wrong: what is inside it is no place in the value.
+                if level.index % 2 == 0 { return }
             }
         }
     }
 
     var description: String { steps.pathDescription }
-
-    /// Moves the reader to the item around `offset` and returns how many whole items came before it.
-    private static func descend(to offset: Int, _ reader: inout CBORReader) -> Int? {
-        var index = 0
-        while reader.position <= offset {
-            var ahead = reader
-            do throws(CBORError) {
-                try ahead.skipCheckedItem(levelsLeft: reader.limits.maximumDepth)
-            } catch {
-                // The item that cannot be passed over is the one with the error.
-                return index
-            }
-            if ahead.position > offset { return index }
-            reader = ahead
-            index += 1
-        }
-        return nil
-    }
-
-    private static func descendIntoPair(at offset: Int, _ reader: inout CBORReader) -> String? {
-        let first = reader
-        guard let index = descend(to: offset, &reader) else { return nil }
-        // The key is the item before this one, or this item if the key itself is wrong.
-        let wanted = index / 2 * 2
-        var keyReader = first
-        for _ in 0..<wanted {
-            guard (try? keyReader.skipCheckedItem(levelsLeft: reader.limits.maximumDepth)) != nil else { return nil }
-        }
-        if index == wanted { reader.position = offset }
-        return MapKey(at: keyReader.position, in: reader.bytes)?.plainText
-    }
 }
 
 /// One step of a path: a key of a map or an index of an array.

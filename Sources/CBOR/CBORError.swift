@@ -37,6 +37,8 @@ package struct CBORError: Error, Sendable, Hashable {
     package var offset: Int
 
     /// Where in the value the mistake is, such as `items[3].title`; empty at the outermost item.
+    ///
+    /// When decoding, only the error that the decoder throws has a path: none of those that a type catches on the way.
     package var path: String
 
     package init(_ code: Code, offset: Int, path: String = "") {

@@ -20,8 +20,10 @@ struct ValueDecoder: Decoder {
 }
 
 extension DecodingSession {
+    /// The path to an item; empty if the paths for this value have used up the ``PathAllowance``.
     func codingPath(to offset: Int) -> [any CodingKey] {
-        CBORPath(to: offset, in: input.bytes, limits: input.limits).steps.map { PathKey(step: $0) }
+        guard input.state.pointee.paths.allowsWalk(over: offset, ofPayload: input.count) else { return [] }
+        return CBORPath(to: offset, in: input.bytes, limits: input.limits).steps.map { PathKey(step: $0) }
     }
 }
 

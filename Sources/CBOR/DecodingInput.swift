@@ -12,6 +12,9 @@ struct DecodingInput: BitwiseCopyable {
         var finishedMap = -1
         var finishedEnd = 0
 
+        /// What the paths that the value's types ask for have cost so far.
+        var paths = PathAllowance()
+
         /// Whether any cursor has a table.
         var hasTables = false
 

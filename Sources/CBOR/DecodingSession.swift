@@ -83,6 +83,7 @@ final class DecodingSession {
         input.state.pointee.base = bytes.baseAddress ?? UnsafeRawPointer(cursors)
         input.state.pointee.count = bytes.count
         input.state.pointee.finishedMap = -1
+        input.state.pointee.paths = PathAllowance()
         isBusy = true
         level = 0
     }

@@ -59,6 +59,8 @@ struct ErrorTests {
     @Test("trailing bytes, cut text and bad UTF-8 are told when decoding to a type too")
     func illFormedInput() {
         #expect(cborError { _ = try decoded(Int.self, hex: "0102") }?.code == .trailingBytes(count: 1))
+        let behind = cborError { _ = try decoded([Int].self, hex: "810102") }
+        #expect(behind == CBORError(.trailingBytes(count: 1), offset: 2, path: ""))
         #expect(cborError { _ = try decoded(String.self, hex: "6261") }?.code == .unexpectedEnd)
         #expect(cborError { _ = try decoded([String].self, hex: "8161ff") }?.path == "[0]")
         #expect(
