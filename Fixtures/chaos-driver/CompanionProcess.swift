@@ -17,7 +17,7 @@ struct CompanionProcess {
     private init(_ program: String, _ arguments: [String]) throws {
         var request = SpawnRequest(executable: try CurrentProcess.executableDirectory() + "/" + program)
         request.arguments = arguments
-        request.environment["TSAN_OPTIONS"] = CurrentProcess.environment("TSAN_OPTIONS")
+        request.environment = CurrentProcess.sanitizerOptions
         request.standardOutput = .inherit
         request.standardError = .inherit
         child = try ChildProcess.spawn(request)

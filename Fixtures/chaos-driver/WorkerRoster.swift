@@ -92,8 +92,7 @@ struct WorkerRoster: Sendable {
             limits.outboxHardLimit = 2 * limits.outbox
         case .a, .b, .source, .asker: break
         }
-        var environment = ["SWIFT_BACKTRACE": "enable=no"]
-        environment["TSAN_OPTIONS"] = CurrentProcess.environment("TSAN_OPTIONS")
+        let environment = CurrentProcess.sanitizerOptions.merging(["SWIFT_BACKTRACE": "enable=no"]) { $1 }
         var specification = WorkerSpecification(
             name,
             executable: .beside("chaos-worker"),

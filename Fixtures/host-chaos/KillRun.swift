@@ -121,7 +121,7 @@ final class KillRun {
     private func spawn(_ life: NumberHost.Life) throws -> ChildProcess {
         var request = SpawnRequest(executable: try CurrentProcess.executableDirectory() + "/host-chaos")
         request.arguments = [life.rawValue, folder]
-        request.environment["TSAN_OPTIONS"] = CurrentProcess.environment("TSAN_OPTIONS")
+        request.environment = CurrentProcess.sanitizerOptions
         request.standardOutput = .inherit
         request.standardError = .inherit
         return try ChildProcess.spawn(request)

@@ -64,6 +64,7 @@ enum NumberHost {
             name,
             executable: .beside("host-chaos"),
             arguments: [folder, name],
+            environment: CurrentProcess.sanitizerOptions,
             subscribes: [Numbered.self],
             publishes: [],
             limits: limits

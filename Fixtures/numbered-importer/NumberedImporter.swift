@@ -64,6 +64,7 @@ struct NumberedImporter {
                     "importer",
                     executable: .beside("numbered-importer"),
                     arguments: [directory],
+                    environment: CurrentProcess.sanitizerOptions,
                     publishes: [NumberRead.self],
                     backoff: .exponential(from: .milliseconds(1), to: .milliseconds(1))
                 )

@@ -24,6 +24,15 @@ package enum CurrentProcess {
         getenv(name).map { String(cString: $0) }
     }
 
+    /// The options of the sanitizers, if this process has any, for a process whose environment does not inherit this one.
+    ///
+    /// Without them a race ends no process, and a process that exits waits a second or looks for leaks.
+    package static var sanitizerOptions: [String: String] {
+        var options: [String: String] = [:]
+        for name in ["ASAN_OPTIONS", "TSAN_OPTIONS"] { options[name] = environment(name) }
+        return options
+    }
+
     /// Removes a variable, so that programs started by other code of this process do not get it.
     ///
     /// Do not call this while another thread reads the environment: at the beginning of `main` no other thread runs.

@@ -6,11 +6,9 @@ struct OwnProgram: Sendable {
     let output: SystemFile
     private let child: ChildProcess
 
-    /// The environment variables that the program inherits: where its libraries, the programs that it starts and its
-    /// temporary files lie, and the options of sanitizers.
-    private static let inherited = [
-        "PATH", "LD_LIBRARY_PATH", "TMPDIR", "NATS_SERVER", "TSAN_OPTIONS", "ASAN_OPTIONS",
-    ]
+    /// The environment variables that the program inherits besides the options of sanitizers: where its libraries, the
+    /// programs that it starts and its temporary files lie.
+    private static let inherited = ["PATH", "LD_LIBRARY_PATH", "TMPDIR", "NATS_SERVER"]
 
     /// - Parameters:
     ///   - socket: becomes descriptor 3 of the new process.
@@ -19,6 +17,7 @@ struct OwnProgram: Sendable {
         let pipe = try FileDescriptor.pipe()
         var request = SpawnRequest(executable: try CurrentProcess.executableDirectory() + "/bridge-benchmark")
         request.arguments = arguments
+        request.environment = CurrentProcess.sanitizerOptions
         for name in Self.inherited { request.environment[name] = CurrentProcess.environment(name) }
         if let directory { request.environment["TMPDIR"] = directory }
         request.standardOutput = .descriptor(pipe.writing.rawValue)

@@ -13,7 +13,7 @@ private final class Findings: @unchecked Sendable {
 private func withSmallStack(_ body: @escaping @Sendable () throws -> Int) throws -> Int {
     let findings = Findings()
     // A sanitizer makes each frame several times as large.
-    let isSanitized = ["TSAN_OPTIONS", "ASAN_OPTIONS"].contains { CurrentProcess.environment($0) != nil }
+    let isSanitized = !CurrentProcess.sanitizerOptions.isEmpty
     let stackSize = isSanitized ? 4 << 20 : 512 << 10
     let thread = try PlatformThread.startJoinable(name: "small stack", stackSize: stackSize) {
         do {

@@ -185,7 +185,7 @@ struct CommandTests {
             var request = SpawnRequest(executable: products + "/supervisor")
             request.arguments = ["restart", "store", "--control", "run/s"]
             request.workingDirectory = workspace.path
-            request.environment = ["TSAN_OPTIONS": CurrentProcess.environment("TSAN_OPTIONS") ?? ""]
+            request.environment = CurrentProcess.sanitizerOptions
             let poller = try Poller(name: "caller")
             let child = try ChildProcess.spawn(request)
             let ended = Collected<Void>()

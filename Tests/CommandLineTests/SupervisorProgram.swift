@@ -84,7 +84,7 @@ final class SupervisorProgram: @unchecked Sendable {
         request.arguments = arguments
         request.environment = ["PATH": "/usr/bin:/bin"]
         request.environment.merge(environment) { $1 }
-        request.environment["TSAN_OPTIONS"] = CurrentProcess.environment("TSAN_OPTIONS")
+        request.environment.merge(CurrentProcess.sanitizerOptions) { $1 }
         request.workingDirectory = directory
         request.descriptors = descriptors
         request.standardInput = .descriptor(inputPipe.reading.rawValue)

@@ -83,12 +83,7 @@ struct Possessions: CustomStringConvertible {
 
 /// The environment of workers in tests: no crash report, which takes longer than the test, and the sanitizer's options,
 /// so that a race in a worker ends it and is seen.
-let workerEnvironment: [String: String] = {
-    var environment = ["SWIFT_BACKTRACE": "enable=no"]
-    environment["TSAN_OPTIONS"] = CurrentProcess.environment("TSAN_OPTIONS")
-    environment["ASAN_OPTIONS"] = CurrentProcess.environment("ASAN_OPTIONS")
-    return environment
-}()
+let workerEnvironment = CurrentProcess.sanitizerOptions.merging(["SWIFT_BACKTRACE": "enable=no"]) { $1 }
 
 /// The time of a worker for its handshake and for its end, where a test is not about these: a slow or busy machine
 /// misses no deadline.

@@ -12,6 +12,7 @@ struct BookmarkKillTests {
         let pipe = try FileDescriptor.pipe()
         var request = SpawnRequest(executable: try KillTests.programs() + "/numbered-importer")
         request.arguments = [journal.path]
+        request.environment = CurrentProcess.sanitizerOptions
         request.standardOutput = .descriptor(pipe.writing.rawValue)
         request.standardError = .inherit
         let host = try ChildProcess.spawn(request)

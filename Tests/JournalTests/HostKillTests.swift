@@ -12,7 +12,7 @@ struct HostKillTests {
     func kills() throws {
         var request = SpawnRequest(executable: try KillTests.programs() + "/host-chaos")
         request.arguments = ["--kills", "\(rounds(20))", "--events", "\(rounds(20) * 5_000)"]
-        request.environment["TSAN_OPTIONS"] = CurrentProcess.environment("TSAN_OPTIONS")
+        request.environment = CurrentProcess.sanitizerOptions
         request.standardOutput = .inherit
         request.standardError = .inherit
         #expect(try ChildProcess.spawn(request).waitForExit().status == .exited(code: 0))

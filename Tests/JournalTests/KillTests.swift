@@ -30,6 +30,7 @@ struct KillTests {
         let pipe = try FileDescriptor.pipe()
         var request = SpawnRequest(executable: try programs() + "/journal-writer")
         request.arguments = [journal.path]
+        request.environment = CurrentProcess.sanitizerOptions
         request.standardOutput = .descriptor(pipe.writing.rawValue)
         request.standardError = .inherit
         let child = try ChildProcess.spawn(request)

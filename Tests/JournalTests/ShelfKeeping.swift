@@ -29,6 +29,7 @@ final class ShelfKeeping: Sendable {
     private func spawn(step: Int, events: String, _ output: SpawnRequest.Stream) throws -> ChildProcess {
         var request = SpawnRequest(executable: try KillTests.programs() + "/shelf-keeper")
         request.arguments = [mode, directory.path, "\(step)", events]
+        request.environment = CurrentProcess.sanitizerOptions
         request.standardOutput = output
         request.standardError = .inherit
         return try ChildProcess.spawn(request)
