@@ -6,7 +6,8 @@ import JSONText
 package struct InputEvent: Sendable, Hashable {
     /// Attributes of a printed event that do not matter for publishing.
     private static let ignored = [
-        "specversion", "id", "source", "time", "attempt", "causationid", "datacontenttype", "dataschema", "subject",
+        "specversion", "id", "source", "time", "sequence", "attempt", "replay", "causationid", "bookmark",
+        "bookmark_base64", "datacontenttype", "dataschema", "subject",
     ]
 
     package let name: String
@@ -115,7 +116,7 @@ package struct InputMistake: Error, Sendable, Hashable {
         self.init(message, column: node.location.column, line: node.location.line)
     }
 
-    /// The sentence, with the file, the line and the column in front.
+    /// The sentence, with the file, its line and the column in front.
     package func description(file: String, line: Int) -> String {
         "\(file):\(line):\(column.map { "\($0):" } ?? "") \(message)"
     }
