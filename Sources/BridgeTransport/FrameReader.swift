@@ -128,8 +128,10 @@ final class FrameReader: @unchecked Sendable {
     /// The calling thread reads on while another thread still has the frame in hand: that other thread keeps the
     /// frame's memory.
     ///
-    /// A frame that was left before was the calling thread's own; the calling thread is done with it.
+    /// Two threads take turns: the frame that was left before was the calling thread's own, which is done with it.
     func leaveFrame() {
+        // What lies behind the frame in hand is the beginning of another one.
+        progress = (0, 0)
         let rest = UnsafeRawBufferPointer(rebasing: buffer.readable[length...])
         var next = ReceiveBuffer()
         next.makeRoom(for: rest.count)
