@@ -24,7 +24,8 @@ package enum CurrentProcess {
         getenv(name).map { String(cString: $0) }
     }
 
-    /// The options of the sanitizers, if this process has any, for a process whose environment does not inherit this one.
+    /// The options of the sanitizers, if this process has any, for a process whose environment does not inherit this
+    /// one.
     ///
     /// Without them a race ends no process, and a process that exits waits a second or looks for leaks.
     package static var sanitizerOptions: [String: String] {

@@ -5,7 +5,7 @@ public struct DeliveryError: Error, Sendable, CustomStringConvertible {
         /// An outbox has no room and the call must not wait (as in a handler), a policy dropped the awaited event, or
         /// too many event names are in use.
         case outboxFull
-        /// A process cannot take or handle the event: it is given up, stopped, ending or gone, or its bridge has ended.
+        /// A process that should get the event is given up, stopped, ending or gone, or its bridge has ended.
         case workerUnavailable
         /// The bridge is shutting down: it takes only events that have a cause, such as those that handlers publish.
         ///
@@ -84,7 +84,7 @@ public struct DeliveryError: Error, Sendable, CustomStringConvertible {
     /// A sentence that names the event and the process at fault, if there is one, and says what went wrong.
     public var description: String { report.description }
 
-    /// How far the event had got when the caller's time was over; nil if the caller waited for no other process.
+    /// How far the event had got when the caller's time was over; nil if the error does not say.
     package var progress: DeliveryProgress? { report.progress }
 
     package init(

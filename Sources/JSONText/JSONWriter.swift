@@ -24,9 +24,9 @@ package import CBOR
 package struct JSONWriter: Sendable {
     package var pretty: Bool
 
-    /// Whether the output becomes a key: any output but a string is then escaped, and put in quotation marks.
+    /// Whether the output becomes a key: arrays, maps and tagged values as keys inside it then become base64.
     ///
-    /// Without this, a key inside a key would double in length at each step: 80 bytes of CBOR would take a TiB.
+    /// Escaping would double such a key in length at each step: 80 bytes of CBOR would take a TiB.
     private var isKey = false
 
     package init(pretty: Bool = false) {
@@ -46,7 +46,7 @@ package struct JSONWriter: Sendable {
     /// About how many bytes of JSON the texts and byte strings of the value take, without what is between them.
     ///
     /// A key that is not text counts twice, and a byte string counts as base64, whatever its tag. The number of values
-    /// bounds the rest, but not the texts: most control characters take six bytes.
+    /// bounds the rest; the control characters of a text may take six bytes each.
     package static func bytesOfText(in value: CBORValue) -> Int {
         switch value {
         case .text(let text): JSONEscaping.byteCount(of: text)

@@ -2,14 +2,14 @@ import BridgePlatform
 import DomainEvents
 import Journal
 
-/// A thousand events in one transaction; once it has ended, the events are safe against the death of the process.
+/// A thousand events, in one transaction and without; afterwards they are safe against the death of the process.
 ///
 /// The comparison is SQLite with a thousand insertions in one transaction: with `synchronous=NORMAL`, which promises
 /// the same, and with `FULL`, which also promises safety against a power cut.
 enum BurstWork {
     private static let burst: Int64 = 1_000
 
-    /// - Parameter count: how many bursts all rounds have, for each of the peers.
+    /// - Parameter count: the bursts of all rounds together, for each of the peers.
     static func run(bursts count: Int64) async throws {
         let inRound = max(1, Int(count) / JournalRounds.count)
         try await BenchmarkDirectory.with { directory in
