@@ -62,10 +62,7 @@ struct ArrayReader: UnkeyedDecodingContainer {
     mutating func nestedContainer<NestedKey: CodingKey>(
         keyedBy type: NestedKey.Type
     ) throws -> KeyedDecodingContainer<NestedKey> {
-        session.container(
-            keyedBy: type,
-            of: try session.input.map(at: try takeElement(), level: session.level + 1)
-        )
+        session.container(keyedBy: type, of: try session.input.map(at: try takeElement()))
     }
 
     mutating func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer {

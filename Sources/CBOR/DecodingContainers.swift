@@ -7,7 +7,7 @@ struct ValueDecoder: Decoder {
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
-        session.container(keyedBy: type, of: try session.input.map(at: offset, level: session.level))
+        session.container(keyedBy: type, of: try session.input.map(at: offset))
     }
 
     func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
@@ -32,8 +32,6 @@ protocol KeyedReader: KeyedDecodingContainerProtocol {
     var session: DecodingSession { get }
     var input: DecodingInput { get }
     var cursor: UnsafeMutablePointer<MapCursor> { get }
-    /// How many values and containers around the map are being read.
-    var level: Int { get }
 }
 
 /// A reader that the session keeps; it uses the cursor of its slot.
@@ -52,22 +50,19 @@ struct KeptReader<Key: CodingKey>: KeyedReader {
     }
 
     var session: DecodingSession { reference.takeUnretainedValue() }
-    var level: Int { session.level }
 }
 
-/// A reader on its own, with a cursor that other readers use too.
+/// A reader that the session does not keep; its copies share one cursor.
 struct FreeReader<Key: CodingKey>: KeyedReader {
-    let session: DecodingSession
-    private let map: MapPlace
+    private let free: FreeCursor
 
     init(session: DecodingSession, map: MapPlace) {
-        self.session = session
-        self.map = map
+        free = FreeCursor(session: session, map: map)
     }
 
-    var input: DecodingInput { session.input }
-    var cursor: UnsafeMutablePointer<MapCursor> { session.cursor(of: map) }
-    var level: Int { map.level }
+    var session: DecodingSession { free.session }
+    var input: DecodingInput { free.session.input }
+    var cursor: UnsafeMutablePointer<MapCursor> { free.cursor }
 }
 
 extension KeyedReader {
@@ -196,8 +191,7 @@ extension KeyedReader {
         keyedBy type: NestedKey.Type,
         forKey key: Key
     ) throws -> KeyedDecodingContainer<NestedKey> {
-        let nested = try input.map(at: try input.value(of: key.stringValue, cursor), level: level + 1)
-        return session.container(keyedBy: type, of: nested)
+        session.container(keyedBy: type, of: try input.map(at: try input.value(of: key.stringValue, cursor)))
     }
 
     func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {

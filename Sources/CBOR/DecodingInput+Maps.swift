@@ -3,31 +3,38 @@ extension DecodingInput {
     /// A search builds a table when it has compared more keys than this, one by one.
     private static let linearLimit = 16
 
+    /// A map of more bytes is long: a search builds a table if more than ``roundLimit`` searches have come to its end.
+    ///
+    /// Otherwise a type that asks a container for keys again and again, such as once for each element of an array in
+    /// this map, would pass over the whole map each time.
+    private static let longMap = 1_024
+    private static let roundLimit = 16
+
     @inline(__always)
-    func map(at offset: Int, level: Int) throws(CBORError) -> MapPlace {
+    func map(at offset: Int) throws(CBORError) -> MapPlace {
         if offset < count {
             // Up to 23 pairs: their number is in the head's only byte.
             let pairs = Int(base.load(fromByteOffset: offset, as: UInt8.self)) &- 0xA0
             if pairs >= 0, pairs < 24, pairs &* 2 < count &- offset {
-                return MapPlace(head: offset, first: offset &+ 1, count: pairs, level: level)
+                return MapPlace(head: offset, first: offset &+ 1, count: pairs)
             }
         }
-        return try unusualMap(at: offset, level: level)
+        return try unusualMap(at: offset)
     }
 
     @inline(never)
-    private func unusualMap(at offset: Int, level: Int) throws(CBORError) -> MapPlace {
+    private func unusualMap(at offset: Int) throws(CBORError) -> MapPlace {
         let offset = try skippingSelfDescription(at: offset)
         var reader = reader(at: offset)
         let pairs = try reader.readMapHead() ?? -1
-        return MapPlace(head: offset, first: reader.position, count: pairs, level: level)
+        return MapPlace(head: offset, first: reader.position, count: pairs)
     }
 
     /// Moves the cursor to a key's entry and returns the offset of its value; nil if the map has no such key.
     @inline(__always)
     func find(_ key: String, _ cursor: UnsafeMutablePointer<MapCursor>) throws(CBORError) -> Int? {
         if hasEntry(cursor.pointee.position, cursor.pointee.entry, cursor),
-            let value = try value(ofKeyAt: cursor.pointee.position, ifEqualTo: key)
+            let value = try value(ofKeyAt: cursor.pointee.position, ifEqualTo: key, cursor)
         {
             return value
         }
@@ -83,9 +90,14 @@ extension DecodingInput {
         try reader.skipCheckedItem(levelsLeft: limits.maximumDepth)
     }
 
-    /// The offset of the value after a key; nil if the key is not this text.
+    /// The offset of the value after a key; nil if the key is not this text, and perhaps nil for an unusual key of a
+    /// map that has a table.
     @inline(__always)
-    private func value(ofKeyAt offset: Int, ifEqualTo key: String) throws(CBORError) -> Int? {
+    private func value(
+        ofKeyAt offset: Int,
+        ifEqualTo key: String,
+        _ cursor: UnsafeMutablePointer<MapCursor>
+    ) throws(CBORError) -> Int? {
         let size = key.utf8.count
         if size < 24 {
             // The head of a short key is one byte, so one comparison checks kind and length. A chunked key, or a key
@@ -99,11 +111,17 @@ extension DecodingInput {
             }
             if initialByte < 0x78 { return nil }
         }
-        return try valueOfUnusualKey(at: offset, ifEqualTo: key)
+        return try valueOfUnusualKey(at: offset, ifEqualTo: key, cursor)
     }
 
     @inline(never)
-    private func valueOfUnusualKey(at offset: Int, ifEqualTo key: String) throws(CBORError) -> Int? {
+    private func valueOfUnusualKey(
+        at offset: Int,
+        ifEqualTo key: String,
+        _ cursor: UnsafeMutablePointer<MapCursor>
+    ) throws(CBORError) -> Int? {
+        // Such a key may be as long as the payload, and each search for a missing key would read it again.
+        if cursor.pointee.table != nil { return nil }
         guard let found = MapKey(at: offset, in: bytes),
             found.withText({ isEqual(key, to: $0) }) == true
         else { return nil }
@@ -133,13 +151,17 @@ extension DecodingInput {
         var wrapped = false
         while true {
             if !hasEntry(position, entry, cursor) {
+                if position &- cursor.pointee.first > DecodingInput.longMap, isLastRound(cursor) {
+                    try buildTable(cursor)
+                    return try searchTable(key, cursor)
+                }
                 guard isPartWay, !wrapped else { return nil }
                 wrapped = true
                 position = cursor.pointee.first
                 entry = 0
             }
             if wrapped, position >= start { return nil }
-            if let value = try value(ofKeyAt: position, ifEqualTo: key) {
+            if let value = try value(ofKeyAt: position, ifEqualTo: key, cursor) {
                 cursor.pointee.position = position
                 cursor.pointee.entry = entry
                 return value
@@ -159,6 +181,13 @@ extension DecodingInput {
             }
             entry &+= 1
         }
+    }
+
+    /// Notes that a search has come to the end of a long map, and returns whether it has to go on in a table.
+    @inline(never)
+    private func isLastRound(_ cursor: UnsafeMutablePointer<MapCursor>) -> Bool {
+        cursor.pointee.rounds &+= 1
+        return cursor.pointee.rounds > DecodingInput.roundLimit
     }
 
     /// Where the item at an offset ends, in input that has been checked.
@@ -211,6 +240,6 @@ extension DecodingInput {
         guard let found else { return nil }
         cursor.pointee.position = Int(found.offset)
         cursor.pointee.entry = found.entry
-        return try value(ofKeyAt: Int(found.offset), ifEqualTo: wanted)
+        return try endOfCheckedItem(at: Int(found.offset))
     }
 }

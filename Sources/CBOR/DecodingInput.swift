@@ -15,7 +15,7 @@ struct DecodingInput: BitwiseCopyable {
         /// What the paths that the value's types ask for have cost so far.
         var paths = PathAllowance()
 
-        /// Whether any cursor has a table.
+        /// Whether any cursor has got a table.
         var hasTables = false
 
         /// A map with a single key that named no case of the enumeration being read.

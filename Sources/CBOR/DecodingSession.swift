@@ -1,8 +1,6 @@
 /// The working memory of one decoding: the bytes, and the cursors into the maps being read.
 ///
-/// Each container that the session keeps has a cursor of its own. All other containers of one level of recursion share
-/// one cursor. A cursor only makes searches shorter: a container sets the shared cursor up anew if another container
-/// has used it meanwhile. So a caller may hold several containers and read them in any order.
+/// Each container has a cursor of its own, so a caller may hold several containers and read them in any order.
 final class DecodingSession {
     let input: DecodingInput
     @exclusivity(unchecked) private(set) var isBusy = false
@@ -10,10 +8,7 @@ final class DecodingSession {
     /// How many values are being decoded inside each other.
     @exclusivity(unchecked) private(set) var level = 0
 
-    /// A cursor for each level, for the containers that the session does not keep.
-    private let cursors: UnsafeMutablePointer<MapCursor>
-    private let cursorCount: Int
-    @exclusivity(unchecked) private var highestCursor = -1
+    private let levelLimit: Int
 
     /// The kept containers; nil for a session that is used for one value only, and for a retired session.
     @exclusivity(unchecked) private var kept: KeptContainers?
@@ -29,20 +24,16 @@ final class DecodingSession {
     init(limits: CBORLimits, keepingContainers: Bool = false) {
         // Nested values that share one item (an enumeration with a raw value, an optional) cost stack but no depth in
         // the bytes.
-        cursorCount = limits.maximumDepth * 2 + 3
-        cursors = .allocate(capacity: cursorCount)
-        cursors.initialize(repeating: MapCursor(), count: cursorCount)
+        levelLimit = limits.maximumDepth * 2 + 1
         slotCursors = .allocate(capacity: KeptContainers.count)
         slotCursors.initialize(repeating: MapCursor(), count: KeptContainers.count)
         let state = UnsafeMutablePointer<DecodingInput.State>.allocate(capacity: 1)
-        state.initialize(to: DecodingInput.State(base: UnsafeRawPointer(cursors), limits: limits))
+        state.initialize(to: DecodingInput.State(base: UnsafeRawPointer(slotCursors), limits: limits))
         input = DecodingInput(state: state)
         if keepingContainers { kept = KeptContainers() }
     }
 
     deinit {
-        cursors.deinitialize(count: cursorCount)
-        cursors.deallocate()
         slotCursors.deinitialize(count: KeptContainers.count)
         slotCursors.deallocate()
         input.state.deinitialize(count: 1)
@@ -80,7 +71,7 @@ final class DecodingSession {
 
     @inline(__always)
     func begin(reading bytes: UnsafeRawBufferPointer) {
-        input.state.pointee.base = bytes.baseAddress ?? UnsafeRawPointer(cursors)
+        input.state.pointee.base = bytes.baseAddress ?? UnsafeRawPointer(slotCursors)
         input.state.pointee.count = bytes.count
         input.state.pointee.finishedMap = -1
         input.state.pointee.paths = PathAllowance()
@@ -91,30 +82,18 @@ final class DecodingSession {
     @inline(__always)
     func end() {
         // A container that outlives the value now reads nothing instead of freed memory.
-        input.state.pointee.base = UnsafeRawPointer(cursors)
+        input.state.pointee.base = UnsafeRawPointer(slotCursors)
         input.state.pointee.count = 0
         isBusy = false
-        if highestCursor >= 0 || input.state.pointee.hasTables || input.state.pointee.unmatchedCase != nil { clear() }
+        if input.state.pointee.hasTables || input.state.pointee.unmatchedCase != nil { clear() }
     }
 
     @inline(never)
     private func clear() {
-        for index in 0..<(highestCursor + 1) { cursors[index].map = -1 }
-        highestCursor = -1
         input.state.pointee.unmatchedCase = nil
         guard input.state.pointee.hasTables else { return }
         input.state.pointee.hasTables = false
-        for index in 0..<cursorCount { cursors[index].table = nil }
         for index in 0..<KeptContainers.count { slotCursors[index].table = nil }
-    }
-
-    /// The cursor of a container that is not kept, set up anew if another container has used the cursor since.
-    func cursor(of map: MapPlace) -> UnsafeMutablePointer<MapCursor> {
-        let index = min(map.level, cursorCount &- 1)
-        if index > highestCursor { highestCursor = index }
-        let cursor = cursors + index
-        if cursor.pointee.map != map.head { cursor.pointee.reset(to: map) }
-        return cursor
     }
 
     /// Decodes the value at an offset: a plain or special type directly, any other type by its own `init(from:)`.
@@ -126,7 +105,7 @@ final class DecodingSession {
         if SpecialType.isSpecial(type) {
             return try SpecialType.decode(type, at: offset, in: input)
         }
-        guard level < cursorCount - 2 else {
+        guard level < levelLimit else {
             throw CBORError(.depthExceeded(limit: input.limits.maximumDepth), offset: offset)
         }
         level &+= 1
@@ -150,10 +129,12 @@ final class DecodingSession {
             input.advance(cursor, to: end)
             return value
         }
-        let map = cursor.pointee.map
+        let position = cursor.pointee.position
         let value = try decode(type, at: offset)
-        // Another container of the same level may have taken the cursor meanwhile.
-        if let end = input.knownEnd(ofMapAt: offset), cursor.pointee.map == map { input.advance(cursor, to: end) }
+        // The value's own code may have read this container, too.
+        if let end = input.knownEnd(ofMapAt: offset), cursor.pointee.position == position {
+            input.advance(cursor, to: end)
+        }
         return value
     }
 }

@@ -10,7 +10,7 @@ extension FieldTable {
         let pairs = Int(input.base.load(as: UInt8.self)) &- 0xA0
         guard pairs >= 0, pairs < 24, pairs &* 2 < input.limits.maximumItems else { return false }
         var cursor = MapCursor()
-        cursor.reset(to: MapPlace(head: 0, first: 1, count: pairs, level: 1))
+        cursor.reset(to: MapPlace(head: 0, first: 1, count: pairs))
         var index = 0
         let isRead = withUnsafeMutablePointer(to: &cursor) { cursor in
             let reading = FieldReading(input: input, cursor: cursor, session: .passUnretained(session))
@@ -70,7 +70,7 @@ extension FieldTable {
     func read(into arguments: UnsafeMutableRawPointer, in session: DecodingSession) throws {
         let input = session.input
         var cursor = MapCursor()
-        cursor.reset(to: try input.map(at: 0, level: 1))
+        cursor.reset(to: try input.map(at: 0))
         try withUnsafeMutablePointer(to: &cursor) { cursor in
             let reading = FieldReading(input: input, cursor: cursor, session: .passUnretained(session))
             var index = 0

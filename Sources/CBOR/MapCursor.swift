@@ -1,6 +1,6 @@
 /// How far the reading of one map has come, so that a key that comes next in the bytes is found at once.
 struct MapCursor {
-    /// The offset of the map's head; -1 while the cursor is free.
+    /// The offset of the map's head; -1 before the cursor is used.
     var map = -1
     /// The offset of the first key.
     var first = 0
@@ -10,7 +10,9 @@ struct MapCursor {
     var position = 0
     /// How many entries lie before `position`.
     var entry = 0
-    /// The table of keys, made by a search that has compared many keys.
+    /// How many searches have come to the end of the map, if it is long.
+    var rounds = 0
+    /// The table of keys, made when a search has compared many keys, or when many searches have come to the end.
     var table: KeyTable?
 
     /// Goes to the first key of a map.
@@ -21,7 +23,26 @@ struct MapCursor {
         count = place.count
         position = place.first
         entry = 0
+        rounds = 0
         if table != nil { table = nil }
+    }
+}
+
+/// A cursor in memory of its own, for a container that the session does not keep.
+final class FreeCursor {
+    let session: DecodingSession
+    let cursor: UnsafeMutablePointer<MapCursor>
+
+    init(session: DecodingSession, map: MapPlace) {
+        self.session = session
+        cursor = .allocate(capacity: 1)
+        cursor.initialize(to: MapCursor())
+        cursor.pointee.reset(to: map)
+    }
+
+    deinit {
+        cursor.deinitialize(count: 1)
+        cursor.deallocate()
     }
 }
 
@@ -31,11 +52,9 @@ struct MapPlace: BitwiseCopyable {
     let first: Int
     /// How many pairs the map declares; -1 for indefinite length.
     let count: Int
-    /// How many values and containers around the map are being read.
-    let level: Int
 
     /// A map without entries.
-    static let none = MapPlace(head: 0, first: 0, count: 0, level: 0)
+    static let none = MapPlace(head: 0, first: 0, count: 0)
 }
 
 /// Compares two runs of bytes that are at least `count` long.
