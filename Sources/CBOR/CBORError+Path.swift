@@ -58,6 +58,17 @@ extension [CBORPathStep] {
 extension MapKey {
     /// The key as a path shows it: text without quotes.
     var plainText: String {
-        withText { String(decoding: $0, as: UTF8.self) } ?? description
+        plainText(upTo: .max)
+    }
+
+    /// The same, but of a longer text only so many bytes, up to the end of a character, and an ellipsis.
+    func plainText(upTo limit: Int) -> String {
+        let text = withText { text in
+            guard text.count > limit else { return String(decoding: text, as: UTF8.self) }
+            var end = limit
+            while end > 0, text[end] & 0xC0 == 0x80 { end -= 1 }
+            return String(decoding: text[..<end], as: UTF8.self) + "…"
+        }
+        return text ?? description
     }
 }

@@ -38,7 +38,8 @@ package struct CBORError: Error, Sendable, Hashable {
 
     /// Where in the value the mistake is, such as `items[3].title`; empty at the outermost item.
     ///
-    /// When decoding, only the error that the decoder throws has a path: none of those that a type catches on the way.
+    /// When decoding, only the error that the decoder throws has a path, none of those that a type catches on the way.
+    /// When encoding, the path has only the beginning of a key of more than 1,024 bytes.
     package var path: String
 
     package init(_ code: Code, offset: Int, path: String = "") {

@@ -45,8 +45,8 @@ extension EncodingSession {
         of parent: EncodingLevel,
         as kind: EncodingFrame.Kind
     ) throws(CBORError) -> EncodingPlace {
-        let child = EncodingSession(limits: limits)
-        let buffer = CBORBuffer()
+        let child = EncodingSession(limits: limits, isChild: true)
+        let buffer = CBORBuffer(minimumCapacity: 32)
         child.ownBuffer = buffer
         child.begin(writingInto: buffer, separatingChildren: true)
         child.parentPath = path(through: parent.index)
@@ -55,6 +55,18 @@ extension EncodingSession {
         isUnusual = true
         splices.append(Splice(offset: count, child: child))
         return EncodingPlace(session: child, level: level)
+    }
+
+    /// Moves the splices inside a container whose content has moved.
+    ///
+    /// Splices are in the order of their offsets, so these are the last ones; all others are not looked at.
+    @inline(never)
+    func moveSplices(behind head: Int, by gap: Int) {
+        var index = splices.count - 1
+        while index >= 0, splices[index].offset > head {
+            splices[index].offset += gap
+            index -= 1
+        }
     }
 
     /// Appends what was written here, with the children in their places.

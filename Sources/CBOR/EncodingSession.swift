@@ -20,8 +20,9 @@ final class EncodingSession {
     /// The output before and after a value, always empty, for containers and encoders that outlive their value.
     private let noOutput: UnsafeMutablePointer<CBORBuffer.Storage>
 
-    private let frames: UnsafeMutablePointer<EncodingFrame>
-    private let frameCapacity: Int
+    @exclusivity(unchecked) private var frames: UnsafeMutablePointer<EncodingFrame>
+    @exclusivity(unchecked) private var frameCapacity: Int
+    private let frameLimit: Int
     @exclusivity(unchecked) private var top = -1
     @exclusivity(unchecked) private var lastSerial: UInt64 = 0
 
@@ -41,18 +42,21 @@ final class EncodingSession {
     @exclusivity(unchecked) var parentPath: [CBORPathStep] = []
 
     /// Makes a session; with `keepingContainers`, the owner must call `retire()` in the end.
-    init(limits: CBORLimits, keepingContainers: Bool = false) {
+    ///
+    /// A value may have very many children with sessions of their own, so the session of a child begins small.
+    init(limits: CBORLimits, keepingContainers: Bool = false, isChild: Bool = false) {
         self.limits = limits
-        // A level that is a bare value (an enumeration with a raw value, an optional) costs stack but no depth in the
-        // bytes.
-        frameCapacity = limits.maximumDepth * 2 + 2
+        // A level that is a bare value, such as an enumeration's raw value, costs stack but no depth in the bytes.
+        frameLimit = limits.maximumDepth * 2 + 2
+        frameCapacity = isChild ? 2 : frameLimit
         frames = .allocate(capacity: frameCapacity)
         frames.initialize(repeating: EncodingFrame(), count: frameCapacity)
         noOutput = .allocate(capacity: 1)
         noOutput.initialize(to: CBORBuffer.Storage(minimumCapacity: 0))
         output = noOutput
-        slotLevels = .allocate(capacity: KeptContainers.count)
-        slotLevels.initialize(repeating: .closed, count: KeptContainers.count)
+        let slots = keepingContainers ? KeptContainers.count : 0
+        slotLevels = .allocate(capacity: slots)
+        slotLevels.initialize(repeating: .closed, count: slots)
         if keepingContainers { kept = KeptContainers() }
     }
 
@@ -101,7 +105,8 @@ final class EncodingSession {
 
     /// Opens the map of a value whose entries the caller writes; values below it are encoded `inside: 0`.
     func openRootMap() throws(CBORError) {
-        let frame = frames + (try push(inside: -1, isValue: true)).index
+        let level = try push(inside: -1, isValue: true)
+        let frame = frames + level.index
         frame.pointee.kind = .map
         frame.pointee.head = count
     }
@@ -231,7 +236,7 @@ final class EncodingSession {
 
     @inline(__always)
     func push(inside index: Int, isValue: Bool) throws(CBORError) -> EncodingLevel {
-        guard index &+ 1 < frameCapacity else { throw depthExceeded() }
+        if index &+ 1 >= frameCapacity { try growFrames() }
         lastSerial &+= 1
         let frame = frames + (index &+ 1)
         frame.pointee.depth = childDepth(of: index)
@@ -241,6 +246,18 @@ final class EncodingSession {
         frame.pointee.count = 0
         top = index &+ 1
         return EncodingLevel(serial: lastSerial, index: index &+ 1)
+    }
+
+    @inline(never)
+    private func growFrames() throws(CBORError) {
+        guard frameCapacity < frameLimit else { throw depthExceeded() }
+        let capacity = min(frameCapacity * 2, frameLimit)
+        let larger = UnsafeMutablePointer<EncodingFrame>.allocate(capacity: capacity)
+        larger.moveInitialize(from: frames, count: frameCapacity)
+        (larger + frameCapacity).initialize(repeating: EncodingFrame(), count: capacity - frameCapacity)
+        frames.deallocate()
+        frames = larger
+        frameCapacity = capacity
     }
 
     /// Closes the nested containers above a level, so that the level is the one being written.
@@ -304,8 +321,7 @@ final class EncodingSession {
         case .undecided, .single: return
         }
         let gap = output.pointee.patchHead(major, frame.pointee.count, at: frame.pointee.head)
-        guard gap > 0, isUnusual else { return }
-        for index in splices.indices where splices[index].offset > frame.pointee.head { splices[index].offset += gap }
+        if gap > 0, isUnusual { moveSplices(behind: frame.pointee.head, by: gap) }
     }
 
     /// Gives a level the shape that its encoder is asked for; a second request for the same container changes nothing.
@@ -364,13 +380,15 @@ final class EncodingSession {
     }
 
     /// The keys and indices that lead to the entry being written at a level.
+    ///
+    /// It has only the beginning of a long key, because each caught error and each separate child has a path.
     func path(through index: Int) -> [CBORPathStep] {
         var steps = parentPath
         for level in 0..<max(min(index, top) + 1, 0) {
             let frame = frames[level]
             switch frame.kind {
             case .map where frame.count > 0:
-                steps.append(.key(MapKey(at: frame.lastKey, in: bytes)?.plainText ?? ""))
+                steps.append(.key(MapKey(at: frame.lastKey, in: bytes)?.plainText(upTo: 1_024) ?? ""))
             case .array where frame.count > 0:
                 steps.append(.index(frame.count - 1))
             default:

@@ -262,6 +262,48 @@ struct ContainerTests {
         #expect(unused == map(("super", .map([])), ("c", 3)))
     }
 
+    @Test("containers with long heads, each with a container of its own inside, may be written out of order")
+    func separateChildrenInLongContainers() throws {
+        let value = try tree { encoder in
+            var outer = encoder.unkeyedContainer()
+            var late = outer.nestedUnkeyedContainer()
+            for number in 0..<300 {
+                try outer.encode(
+                    Script { inner in
+                        var list = inner.unkeyedContainer()
+                        for element in 0..<12 { try list.encode(element) }
+                        var child = list.nestedUnkeyedContainer()
+                        for element in 12..<24 { try list.encode(element) }
+                        try child.encode(number)
+                    }
+                )
+            }
+            try late.encode("late")
+        }
+        let numbers = (0..<24).map { CBORValue.unsigned($0) }
+        let lists = (0..<300).map { number in
+            CBORValue.array(numbers[..<12] + [.array([.unsigned(UInt64(number))])] + numbers[12...])
+        }
+        #expect(value == .array([.array(["late"])] + lists))
+    }
+
+    @Test("the path of an error has a key of up to 1,024 bytes as it is, and the beginning of a longer one")
+    func longKeys() throws {
+        struct Failing: Encodable {
+            func encode(to encoder: any Encoder) throws {
+                throw EncodingError.invalidValue(1, .init(codingPath: encoder.codingPath, debugDescription: "no good"))
+            }
+        }
+        func path(ofKey key: String) -> String? {
+            cborError { _ = try CBOREncoder().encode([key: [Failing()]]) }?.path
+        }
+        let key = String(repeating: "k", count: 1_024)
+        #expect(path(ofKey: key) == key + "[0]")
+        #expect(path(ofKey: key + "k") == key + "…[0]")
+        let accents = String(repeating: "\u{E9}", count: 511)
+        #expect(path(ofKey: "k" + accents + "\u{E9}") == "k" + accents + "…[0]")
+    }
+
     @Test("a container kept past its value can do no harm")
     func escapedContainers() throws {
         var kept: KeyedEncodingContainer<AnyKey>?

@@ -32,10 +32,38 @@ struct ManyItemsTests {
         }
         #expect(elements.count == Self.count)
         guard let before, let after else {
-            print("Nothing counts here how much memory was taken.")
+            print("not tested: D18 memory, as nothing counts the heap here")
             return
         }
         #expect(after - before <= 64 * Self.maps.count)
+    }
+
+    @Test("D18: a container in an array that is written out of order takes at most 1 KiB")
+    func separateChildren() throws {
+        struct Late: Encodable {
+            func encode(to encoder: any Encoder) throws {
+                var outer = encoder.unkeyedContainer()
+                var first = outer.nestedUnkeyedContainer()
+                let before = CurrentProcess.heapBytesInUse()
+                for number in 0..<10_000 {
+                    var inner = outer.nestedUnkeyedContainer()
+                    try inner.encode(number)
+                }
+                let after = CurrentProcess.heapBytesInUse()
+                // The first time this throws, and the containers are written again, each into a buffer of its own.
+                try first.encode("first")
+                guard let before, let after else {
+                    return print("not tested: D18 memory, as nothing counts the heap here")
+                }
+                #expect(after - before <= 10_000 * 1_024)
+            }
+        }
+        guard case .array(let elements) = try CBORValue(decoding: CBOREncoder().encode(Late())) else {
+            Issue.record("not an array")
+            return
+        }
+        #expect(elements.count == 10_001)
+        #expect(elements.first == .array(["first"]))
     }
 
     @Test("D18: a key among 50,000 is compared with few others")
