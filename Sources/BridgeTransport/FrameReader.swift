@@ -10,7 +10,7 @@ final class FrameReader: @unchecked Sendable {
     /// Whether anything has been read.
     var hasBegun = false
     /// How many bytes at the front of ``buffer`` are in hand or done with: the frame in hand, with those before it in
-    /// its run.
+    /// its run (``takeRun()``).
     @exclusivity(unchecked) private var length = 0
     /// When the unfinished frame last made progress, and how many of its bytes were there at that time.
     private var progress = (bytes: 0, at: UInt64(0))
@@ -128,7 +128,7 @@ final class FrameReader: @unchecked Sendable {
     /// The calling thread reads on while another thread still has the frame in hand: that other thread keeps the
     /// frame's memory.
     ///
-    /// Two threads take turns: the frame that was left before was the calling thread's own, which is done with it.
+    /// This frees the frame left before: two threads take turns, so it was the calling thread's, and is done with.
     func leaveFrame() {
         // What lies behind the frame in hand is the beginning of another one.
         progress = (0, 0)

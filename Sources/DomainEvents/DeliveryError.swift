@@ -2,12 +2,13 @@
 public struct DeliveryError: Error, Sendable, CustomStringConvertible {
     /// The kind of failure.
     public enum Code: Sendable, Hashable {
-        /// An outbox has no room and the call must not wait (as in a handler), a policy dropped the awaited event, or
-        /// too many event names are in use.
+        /// An outbox has no room and the call must not wait (as in a handler), a policy dropped the event, or too many
+        /// event names are in use.
         case outboxFull
-        /// A process that should get the event is given up, stopped, ending or gone, or its bridge has ended.
+        /// A process that should get the event is given up, stopped, ending or gone, or its bridge ends meanwhile.
         case workerUnavailable
-        /// The bridge is shutting down: it takes only events that have a cause, such as those that handlers publish.
+        /// The bridge is shutting down: of its own process it takes only events with a cause, such as those of
+        /// handlers.
         ///
         /// Or the bridge has shut down, and nothing in this process subscribes to the event.
         case shuttingDown

@@ -45,8 +45,8 @@ package struct JSONWriter: Sendable {
 
     /// About how many bytes of JSON the texts and byte strings of the value take, without what is between them.
     ///
-    /// A key that is not text counts twice, and a byte string counts as base64, whatever its tag. The number of values
-    /// bounds the rest; the control characters of a text may take six bytes each.
+    /// A key that is not text counts twice, and a byte string counts as base64, whatever its tag. A text counts with
+    /// its escapes, of up to six bytes each. The number of values bounds the rest.
     package static func bytesOfText(in value: CBORValue) -> Int {
         switch value {
         case .text(let text): JSONEscaping.byteCount(of: text)
