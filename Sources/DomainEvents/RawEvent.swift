@@ -33,7 +33,7 @@ struct RawEvent: @unchecked Sendable {
 }
 
 extension DomainEvent {
-    /// How many bytes an event takes: its stride, because a copy may write that many bytes.
+    /// How many bytes an event takes in the memory for waiting events: its stride.
     static var rawSize: Int {
         // Swift aligns no type to more than 16 bytes, and the memory for events relies on it.
         precondition(MemoryLayout<Self>.alignment <= 16, "\(eventName) is aligned to more than 16 bytes")
@@ -41,9 +41,8 @@ extension DomainEvent {
     }
 
     static func copyRaw(from source: UnsafeRawPointer, to target: UnsafeMutableRawPointer) {
-        // An event of no bytes lies nowhere: its address need not be readable, and a copy would read a byte.
-        guard MemoryLayout<Self>.size > 0 else { return }
-        target.initializeMemory(as: Self.self, from: source.assumingMemoryBound(to: Self.self), count: 1)
+        // By value: a copy of memory would read the stride, but a caller's event may lie in memory of its size alone.
+        target.initializeMemory(as: Self.self, to: source.assumingMemoryBound(to: Self.self).pointee)
     }
 
     static func destroyRaw(_ event: UnsafeMutableRawPointer) {
