@@ -291,12 +291,8 @@ extension Poller {
 
     /// Where the registration with this token lies, if it has not ended; called with the lock held.
     private func place(of token: UInt64) -> Int? {
-        var (low, high) = (0, registrations.count)
-        while low < high {
-            let middle = low + (high - low) / 2
-            if registrations[middle].token < token { low = middle + 1 } else { high = middle }
-        }
-        return low < registrations.count && registrations[low].token == token ? low : nil
+        let place = registrations.partitioningIndex { $0.token >= token }
+        return place < registrations.count && registrations[place].token == token ? place : nil
     }
 
     private func call(_ token: UInt64, _ readiness: Readiness) {

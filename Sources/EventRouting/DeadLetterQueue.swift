@@ -1,3 +1,4 @@
+import BridgePlatform
 package import BridgeProtocol
 package import DomainEvents
 
@@ -107,12 +108,5 @@ struct DeadLetterQueue: Sendable {
     }
 
     /// The index of the first letter with a greater number.
-    private func index(after number: UInt64) -> Int {
-        var (low, high) = (0, letters.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if letters[middle].number > number { high = middle } else { low = middle + 1 }
-        }
-        return low
-    }
+    private func index(after number: UInt64) -> Int { letters.partitioningIndex { $0.number > number } }
 }

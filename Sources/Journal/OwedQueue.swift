@@ -1,3 +1,4 @@
+import BridgePlatform
 import DomainEvents
 
 /// Owed events of one source, recorded in the order of their numbers, without strikes and letters.
@@ -61,18 +62,14 @@ struct OwedQueue: Sendable {
         guard first < slots.count, slots[first].number < number else { return first }
         guard slots[slots.count - 1].number >= number else { return slots.count }
         // If no number is missing in between, the number itself says the place.
-        var (low, high) = (first + 1, slots.count - 1)
+        var high = slots.count - 1
         let distance = number - slots[first].number
         if distance < UInt64(slots.count - first) {
             let place = first + Int(distance)
             if slots[place].number == number { return place }
             high = place
         }
-        while low < high {
-            let middle = low + (high - low) / 2
-            if slots[middle].number < number { low = middle + 1 } else { high = middle }
-        }
-        return low
+        return slots[(first + 1)..<high].partitioningIndex { $0.number >= number }
     }
 
     /// Adds further receivers of an event: see ``CustodyEntry/owe(_:attempts:)``.

@@ -1,3 +1,4 @@
+import BridgePlatform
 import DomainEvents
 import Locks
 
@@ -31,12 +32,8 @@ final class InputLines: @unchecked Sendable {
     /// The line number of the input event with this number; nil if the line is not kept.
     func line(of number: UInt64) -> Int? {
         lock.withLock {
-            var (low, high) = (entries.startIndex, entries.endIndex)
-            while low < high {
-                let middle = low + (high - low) / 2
-                if entries[middle].number < number { low = middle + 1 } else { high = middle }
-            }
-            return low < entries.endIndex && entries[low].number == number ? entries[low].line : nil
+            let place = entries.partitioningIndex { $0.number >= number }
+            return place < entries.endIndex && entries[place].number == number ? entries[place].line : nil
         }
     }
 }

@@ -1,3 +1,5 @@
+import BridgePlatform
+
 /// Hands out the alarms of a world, earliest first; alarms for the same time come in the order in which they were set.
 struct AlarmClock {
     enum Due {
@@ -18,12 +20,7 @@ struct AlarmClock {
     private var alarms: [Alarm] = []
 
     mutating func set(_ time: UInt64, _ due: Due) {
-        var (low, high) = (0, alarms.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if alarms[middle].time > time { low = middle + 1 } else { high = middle }
-        }
-        alarms.insert(Alarm(time: time, due: due), at: low)
+        alarms.insert(Alarm(time: time, due: due), at: alarms.partitioningIndex { $0.time <= time })
     }
 
     /// Returns the time of the next alarm, after it has removed alarms that no longer have an effect.
