@@ -116,7 +116,7 @@ struct BacklogWaitsTests {
     }
 
     @Test(
-        "a peer that speaks lines waits for none that waits for room at it: while it waits, the host may not read its acks",
+        "a peer that speaks lines waits for none that waits for room at it: the host may not read its acks then",
         arguments: [true, false],
         [true, false]
     )

@@ -39,7 +39,8 @@ struct InputTests {
     func ignoresAttributes() throws {
         let line = """
             {"specversion":"1.0","id":"a-1-2","source":"a","type":"E","time":"2026-01-01T00:00:00Z","attempt":1,\
-            "sequence":7,"replay":true,"bookmark":"x","bookmark_base64":"eA==","causationid":"b-1-2","traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01","data":{}}
+            "sequence":7,"replay":true,"bookmark":"x","bookmark_base64":"eA==",\
+            "causationid":"b-1-2","traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01","data":{}}
             """
         let traceparent = try #require(Traceparent("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"))
         let found = try event(line)

@@ -21,6 +21,34 @@ struct ProcessTests {
         text.split(separator: " ").map(String.init) + ["--url", broker.url]
     }
 
+    /// The node berlin, which publishes these numbers.
+    private func exporting(
+        _ numbers: ClosedRange<Int>,
+        to broker: Broker,
+        hasJournal: Bool = false
+    ) throws -> SupervisorUnderTest {
+        let input = "\(broker.directory)/input.jsonl"
+        try numbers.map { "{\"type\": \"Counted\", \"data\": {\"number\": \($0)}}\n" }.joined()
+            .write(toFile: input, atomically: true, encoding: .utf8)
+        return try SupervisorUnderTest(
+            "berlin",
+            gateway: arguments("--node berlin --export Counted", broker),
+            in: broker.directory,
+            input: input,
+            hasJournal: hasJournal
+        )
+    }
+
+    /// The node paris, which imports the numbers of berlin.
+    private func importing(from broker: Broker, hasJournal: Bool = false) throws -> SupervisorUnderTest {
+        try SupervisorUnderTest(
+            "paris",
+            gateway: arguments("--node paris --import berlin=Counted", broker),
+            in: broker.directory,
+            hasJournal: hasJournal
+        )
+    }
+
     @Test(arguments: [true, false])
     func killsLoseAndReorderNothingAndOnlyAHostWithoutAJournalGetsRepeats(hasJournal: Bool) async throws {
         var random = SeededGenerator(Self.seed)
@@ -32,21 +60,8 @@ struct ProcessTests {
         let broker = try Broker()
         try broker.start()
         let count = Self.kills * 200 + 200
-        let input = "\(broker.directory)/input.jsonl"
-        try (1...count).map { "{\"type\": \"Counted\", \"data\": {\"number\": \($0)}}\n" }.joined()
-            .write(toFile: input, atomically: true, encoding: .utf8)
-        let paris = try SupervisorUnderTest(
-            "paris",
-            gateway: arguments("--node paris --import berlin=Counted", broker),
-            in: broker.directory,
-            hasJournal: hasJournal
-        )
-        let berlin = try SupervisorUnderTest(
-            "berlin",
-            gateway: arguments("--node berlin --export Counted", broker),
-            in: broker.directory,
-            input: input
-        )
+        let paris = try importing(from: broker, hasJournal: hasJournal)
+        let berlin = try exporting(1...count, to: broker)
         for (round, kill) in zip(1..., kills) {
             let threshold = round * 200 - random.next(below: 190)
             await paris.output.wait { ($0.numbers.max() ?? 0) >= threshold || $0.hasEnded }
@@ -92,20 +107,8 @@ struct ProcessTests {
         let broker = try Broker()
         try broker.start()
         let count = 8_000
-        let input = "\(broker.directory)/input.jsonl"
-        try (1...count).map { "{\"type\": \"Counted\", \"data\": {\"number\": \($0)}}\n" }.joined()
-            .write(toFile: input, atomically: true, encoding: .utf8)
-        let paris = try SupervisorUnderTest(
-            "paris",
-            gateway: arguments("--node paris --import berlin=Counted", broker),
-            in: broker.directory
-        )
-        let berlin = try SupervisorUnderTest(
-            "berlin",
-            gateway: arguments("--node berlin --export Counted", broker),
-            in: broker.directory,
-            input: input
-        )
+        let paris = try importing(from: broker)
+        let berlin = try exporting(1...count, to: broker)
         for number in 2...4 {
             await paris.output.wait { $0.numbers.count >= number * 1_000 || $0.hasEnded }
             try await berlin.replaceGateway(number)
@@ -123,21 +126,8 @@ struct ProcessTests {
         let broker = try Broker()
         try broker.start()
         let count = 20
-        let input = "\(broker.directory)/input.jsonl"
-        try (1...count).map { "{\"type\": \"Counted\", \"data\": {\"number\": \($0)}}\n" }.joined()
-            .write(toFile: input, atomically: true, encoding: .utf8)
-        let paris = try SupervisorUnderTest(
-            "paris",
-            gateway: arguments("--node paris --import berlin=Counted", broker),
-            in: broker.directory
-        )
-        let berlin = try SupervisorUnderTest(
-            "berlin",
-            gateway: arguments("--node berlin --export Counted", broker),
-            in: broker.directory,
-            input: input,
-            hasJournal: true
-        )
+        let paris = try importing(from: broker)
+        let berlin = try exporting(1...count, to: broker, hasJournal: true)
         await paris.output.wait { $0.numbers.count == count || $0.hasEnded }
         // A gateway that starts finds all of them among the stream's last messages.
         await berlin.killGateway()
