@@ -355,12 +355,14 @@ let package = Package(
             name: "event-path",
             dependencies: [
                 "BridgePlatform",
+                "BridgeTransport",
                 "CAllocationCounter",
                 "CBOR",
                 "DomainEvents",
                 "EventBridge",
                 "EventBridgeTesting",
                 "Journal",
+                "Locks",
             ],
             path: "Fixtures/event-path"
         ),

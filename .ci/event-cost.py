@@ -44,8 +44,7 @@ ALLOCATIONS_TOLERANCE = {
     "codec": 0.1,
 }
 # How often a thread waits differs from run to run; the least of three runs differs by 3 % at most on a quiet machine.
-# Which memmove the C library picks differs from machine to machine. Under valgrind an event takes so long that each
-# event of a flood is written by itself, and a thread runs for so long that it reads hundreds of events at once.
+# Which memmove the C library picks differs from machine to machine.
 INSTRUCTIONS_TOLERANCE = 0.1
 # The least of several runs counts, because a thread's occasional other work only adds to the cost: of RUNS for records.
 # A comparison stops at the first run within the tolerance, or after MOST_RUNS.

@@ -12,6 +12,7 @@ final class Traveller<Event: PathEvent>: Sendable {
     private let progress: [Progress]
     private let subscription: Subscription?
     private let journal: PathJournal?
+    private let flood = Flood()
 
     /// - Parameter isRecorded: whether a journal of the host records the events.
     init(_ way: Way, isRecorded: Bool) async throws {
@@ -21,7 +22,6 @@ final class Traveller<Event: PathEvent>: Sendable {
         self.progress = progress
         switch way {
         case .oneWay, .thereAndBack:
-            bridge = try await .inMemory(publisher, workers: [Self.sender])
             let arrived = progress[0]
             subscription = publisher.subscribe(to: Event.self) { [publisher] event in
                 let isLast = arrived.arrived(event)
@@ -30,21 +30,33 @@ final class Traveller<Event: PathEvent>: Sendable {
                     publisher.publish(PathReturned(id: next, title: PathTitle.of(next)))
                 }
             }
-        case .relayed:
-            bridge = try await .inMemory(publisher, workers: [Self.sender] + Self.receivers(progress))
-            subscription = nil
-        case .toMany:
-            bridge = try await .inMemory(publisher, workers: Self.receivers(progress))
-            subscription = nil
+        case .relayed, .toMany: subscription = nil
         }
+        let receivers = Self.receivers(progress)
+        let workers =
+            switch way {
+            case .oneWay, .thereAndBack: [Self.sender(flood)]
+            case .relayed: [Self.sender(flood)] + receivers
+            case .toMany: receivers
+            }
+        let launcher = GatedLauncher(
+            workers: workers,
+            flood: flood,
+            workerEnds: [Self.senderName],
+            hostEnds: Set(receivers.map(\.specification.name))
+        )
+        bridge = try BridgeHost(publisher: publisher, workers: workers.map(\.specification), launcher: launcher)
+        try await bridge.start()
     }
 
+    private static var senderName: String { "sender" }
+
     /// A worker that sends as many events as it is asked for, and answers each event that comes back.
-    private static var sender: InMemoryWorker {
-        InMemoryWorker("sender", subscribes: [TravelBegun.self, PathReturned.self]) { publisher in
+    private static func sender(_ flood: Flood) -> InMemoryWorker {
+        InMemoryWorker(senderName, subscribes: [TravelBegun.self, PathReturned.self]) { publisher in
             [
                 publisher.subscribe(to: TravelBegun.self) { begun in
-                    Task.detached { try await send(begun, by: publisher) }
+                    Task.detached { try await flood.send(Event.self, begun, by: publisher) }
                 },
                 publisher.subscribe(to: PathReturned.self) { event in
                     publisher.publish(Event(id: event.id, title: event.title))
@@ -61,12 +73,6 @@ final class Traveller<Event: PathEvent>: Sendable {
         }
     }
 
-    private static func send(_ begun: TravelBegun, by publisher: EventPublisher) async throws {
-        for id in begun.first..<begun.first + begun.count {
-            try await publisher.send(Event(id: id, title: PathTitle.of(id)))
-        }
-    }
-
     /// Lets `count` events travel, and returns when all have arrived in order at each receiver and nothing is on its
     /// way any more.
     func travel(_ count: Int64) async throws {
@@ -75,7 +81,7 @@ final class Traveller<Event: PathEvent>: Sendable {
         switch way {
         case .thereAndBack: publisher.publish(PathReturned(id: first, title: PathTitle.of(first)))
         case .oneWay, .relayed: publisher.publish(TravelBegun(first: first, count: count))
-        case .toMany: try await Self.send(TravelBegun(first: first, count: count), by: publisher)
+        case .toMany: try await flood.send(Event.self, TravelBegun(first: first, count: count), by: publisher)
         }
         await withCheckedContinuation { continuation in
             DispatchQueue.global().async {
