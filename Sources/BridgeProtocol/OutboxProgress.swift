@@ -4,9 +4,10 @@ import Synchronization
 ///
 /// The host cannot check the numbers. A worker writes them after the frames that they count, so the numbers of an
 /// honest worker are true whenever it is killed.
-package struct OutboxProgress: @unchecked Sendable {
-    // Sendable: the words are atomic, and the memory stays for as long as this value holds it.
-    private let memory: any OutboxMemory
+///
+/// Reading costs no counted reference: the memory has to stay for as long as the value is used.
+package struct OutboxProgress: @unchecked Sendable, BitwiseCopyable {
+    // Sendable: the words are atomic.
     private let base: UnsafeMutableRawPointer
 
     /// Reads the head page of `memory`; nil if the memory is too small for a head page.
@@ -14,7 +15,7 @@ package struct OutboxProgress: @unchecked Sendable {
     /// - Parameter memory: memory that cannot shrink, whatever the worker does.
     package init?(_ memory: any OutboxMemory) {
         guard let base = memory.bytes.baseAddress, memory.bytes.count >= OutboxLayout.headBytes else { return nil }
-        (self.memory, self.base) = (memory, base)
+        self.base = base
     }
 
     /// The newest event whose frame is whole: that event outlives the worker.

@@ -92,6 +92,29 @@ extension Link {
         return .accepted(sequence: sequence, isCrowded: false)
     }
 
+    /// Puts the events of a run into the outbox, as long as none needs to wait for room, and writes them together; only
+    /// for events that no other link gets, and for a link whose overflow policies are all `wait`.
+    ///
+    /// - Parameter number: this process's number for the name.
+    /// - Returns: Whether the outbox has all events of the run; if not, it has those before the one in hand.
+    package func pass(_ run: inout EventRun, name: String, number: UInt64) -> Bool {
+        lock.lock()
+        var (hasTaken, isOver) = (false, false)
+        while !isOver, closed == nil, hasRoomNow,
+            case .accepted = sending.take(run.context, name: name, number: number, payload: run.payload)
+        {
+            hasTaken = true
+            isOver = !run.handledTakesNext()
+        }
+        guard hasTaken else {
+            lock.unlock()
+            return false
+        }
+        if trace != nil { traceSteps() }
+        flushAndUnlock(at: WallClock.now())
+        return isOver
+    }
+
     /// Puts an event that awaits no receipt into the outbox, where it stays until it is released; only for a link whose
     /// overflow policies are all `wait`.
     ///
@@ -208,11 +231,11 @@ extension Link {
     /// events have arrived.
     private var backlogBytes: Int {
         guard let outbox = peerMemory.outbox else { return sending.outbox.creditedBytes }
+        let (arrived, received) = receiving.progress()
         // The peer's numbers are capped: any more events or bytes are too much anyway.
-        let (limit, arrived) = (UInt64(limits.outboxBytes) * 4, receiving.lastArrived)
+        let limit = UInt64(limits.outboxBytes) * 4
         let events = outbox.accepted.clamped(to: arrived + limit)
         if events <= arrived { return 0 }
-        let received = receiving.receivedBytes
         let bytes = max(received, outbox.acceptedBytes.clamped(to: received + limit))
         return Int(max((events - arrived) * UInt64(LinkLimits.minimumCharge), bytes - received))
     }

@@ -42,10 +42,7 @@ extension Link {
 
     /// Does the same as ``flush(at:isGathered:)`` with the lock held, and releases the lock.
     func flushAndUnlock(at now: UInt64, isGathered: Bool = false) {
-        // The peer is down, and its next start may wait for this event.
-        if stream == nil { return pumpAndUnlock() }
-        if farewell.hasLeft { return lock.unlock() }
-        switch writer.enqueued(at: now, isGathered: isGathered, mayLeave: sending.hasWritable) {
+        switch flushing(at: now, isGathered: isGathered) {
         case .now: pumpAndUnlock()
         case .byOthers: lock.unlock()
         case .soon:
@@ -54,8 +51,18 @@ extension Link {
         }
     }
 
+    /// Which thread writes what was enqueued just now.
+    ///
+    /// With the lock held.
+    func flushing(at now: UInt64, isGathered: Bool) -> WriterState.Flush {
+        // If the peer is down, its next start may wait for this event.
+        if stream == nil { return .now }
+        if farewell.hasLeft { return .byOthers }
+        return writer.enqueued(at: now, isGathered: isGathered, mayLeave: sending.hasWritable)
+    }
+
     /// Has the poller write what has gathered.
-    private func leaveToPoller() {
+    func leaveToPoller() {
         // What the poller accepts, it performs, even if it is stopped before that.
         if poller.perform({ self.flushScheduled() }) { return }
         // A poller that is stopping takes no work: this thread then writes all of it, because no other thread will.

@@ -11,6 +11,8 @@ struct PeerMemory {
     private(set) var copies: FrameCopies?
     /// What a worker has accepted, as its memory says; nil in a worker, and for a worker whose memory is not mapped.
     private(set) var outbox: OutboxProgress?
+    /// The memory that ``outbox`` reads.
+    private var mapping: MemoryMapping?
     /// The worker's memory if it could become shorter, so that it is read by system calls only; otherwise nil.
     private(set) var unmapped: MemoryFile?
     /// Whether the memory holds the peer's outbox, to be read after its death.
@@ -26,12 +28,13 @@ struct PeerMemory {
     mutating func streamCame(events: MemoryFile?, outbox: MemoryMapping?, recoversOutbox: Bool) {
         copies = events.map { FrameCopies($0, mapping: outbox) }
         self.outbox = outbox.flatMap(OutboxProgress.init)
+        mapping = outbox
         unmapped = recoversOutbox && outbox == nil ? events : nil
         isToBeRecovered = recoversOutbox
     }
 
     /// This side reads no more of what the peer has shared.
-    mutating func forget() { (copies, outbox, unmapped) = (nil, nil, nil) }
+    mutating func forget() { (copies, outbox, mapping, unmapped) = (nil, nil, nil, nil) }
 
     /// The outbox has been read.
     mutating func wasRecovered(_ found: RecoveredOutbox) { self.found = found }

@@ -7,7 +7,8 @@ import Locks
 struct Departure: HeldEvent {
     private let name: String
     private let id: EventID
-    private let nanosecondsSinceEpoch: UInt64
+    /// When the event came to be sent, on the wall clock.
+    let nanosecondsSinceEpoch: UInt64
     private let router: EventRouter
     /// The event's places in outboxes: each has room for the event, or holds the event until it is released.
     private var places: [Place]
@@ -65,11 +66,13 @@ struct Departure: HeldEvent {
     }
 
     /// - Parameters:
+    ///   - now: when the event came to be sent, on the wall clock.
     ///   - targets: the peers that get the event, if all goes well, besides the attached peers.
     ///   - isHeld: whether the event stays in the outboxes after the call that puts it there.
     init(
         of name: String,
         _ context: EventContext,
+        at now: UInt64,
         by router: EventRouter,
         to targets: [Peer],
         _ attached: [Peer],
@@ -77,7 +80,7 @@ struct Departure: HeldEvent {
     ) {
         self.name = name
         id = context.id
-        nanosecondsSinceEpoch = context.nanosecondsSinceEpoch
+        nanosecondsSinceEpoch = now
         self.router = router
         places = isHeld ? [] : SparePlaces.take()
         places.reserveCapacity(targets.count + attached.count)

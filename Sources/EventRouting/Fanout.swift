@@ -1,3 +1,4 @@
+import BridgeTransport
 import DomainEvents
 
 /// The receivers of the events of one name, as one immutable value; a change puts another value in its place.
@@ -13,6 +14,10 @@ final class Fanout: Sendable {
     ///
     /// ``targets`` hold the peer, so the reference is not counted.
     let sole: Unmanaged<Peer>?
+    /// The targets, if an event goes to several at once: it only has to be put into their outboxes and written.
+    ///
+    /// Otherwise empty. As for ``sole``, the references are not counted.
+    let joined: [Unmanaged<Peer>]
     /// The only target as the receiver that an event is owed to; empty if there are more targets, none, or a pool.
     let soleOwed: [OwedReceiver]
 
@@ -30,6 +35,10 @@ final class Fanout: Sendable {
         self.receiver = receiver
         self.soleOwed = soleOwed
         sole = pooled == nil ? Self.sole(among: targets, attached).map { .passUnretained($0) } : nil
+        let areJoined =
+            pooled == nil && attached.isEmpty && (2...JoinedLink.most).contains(targets.count)
+            && !targets.contains(where: \.hasPolicies)
+        joined = areJoined ? targets.map { .passUnretained($0) } : []
     }
 
     /// The only peer that gets an event, if the event needs nothing more than to be put into its outbox and written.

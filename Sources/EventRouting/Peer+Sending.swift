@@ -34,6 +34,12 @@ extension Peer {
     /// The link that takes events of this name now; nil if they go to other peers, or the peer takes none.
     func presentLink(for name: String) -> Link? { if case .link(let link) = taker(of: name) { link } else { nil } }
 
+    /// The same link, as one of several that get an event at once.
+    func joinedLink(for name: String) -> JoinedLink? {
+        if let onlyLink { return onlyLink._withUnsafeGuaranteedRef { JoinedLink($0) } }
+        return lock.withLock { hasLeftNow(name) || closure != nil ? nil : JoinedLink(current) }
+    }
+
     /// The place of an event in an outbox.
     struct Place {
         let link: Link
@@ -243,6 +249,15 @@ extension Peer {
                 }
             }
         }
+    }
+
+    /// Puts the events of a run into the outbox, as long as none needs to wait for room, and writes them together; only
+    /// for events that no other peer gets.
+    ///
+    /// - Returns: Whether the outbox has all events of the run; if not, it has those before the one in hand.
+    func pass(_ run: inout EventRun, of topic: Topic) -> Bool {
+        guard let link = presentLink(for: topic.name) else { return false }
+        return link.pass(&run, name: topic.name, number: topic.number)
     }
 
     /// Holds an event in the outbox until it is recorded, then writes it; only for an event that no other peer gets.

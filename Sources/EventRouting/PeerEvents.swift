@@ -195,6 +195,7 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
                 if case .handled = outcome { return .handled }
                 return settled(outcome, topic, run, run.context.context, nil, over: link)
             }
+            if passOn(&run, of: topic, to: fanout) { return .handled }
             if !topic.isCurrent(fanout) { fanout = topic.fanout }
             let disposition = dispatch(topic, run, context: run.context.context, to: fanout, over: link)
             guard case .handled = disposition, run.handledTakesNext() else { return disposition }
@@ -215,6 +216,16 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
             if keepsLast { last = context.context.id }
             return topic.isCurrent(fanout) && !trace.isOn
         }
+    }
+
+    /// Passes events on to the only peer that gets them, if nothing else gets them, sees them or waits for them.
+    ///
+    /// - Returns: Whether the peer's outbox has all events of the run; if not, the caller dispatches the one in hand.
+    private func passOn(_ run: inout EventRun, of topic: Topic, to fanout: Fanout) -> Bool {
+        guard fanout.receiver == nil, let sole = fanout.sole, router.tap == nil, !trace.isOn, !run.wantsReceipt,
+            !keepsLast
+        else { return false }
+        return sole._withUnsafeGuaranteedRef { $0 !== peer && $0.pass(&run, of: topic) }
     }
 
     private func dispatch(

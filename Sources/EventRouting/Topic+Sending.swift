@@ -1,3 +1,4 @@
+import BridgePlatform
 import BridgeProtocol
 import BridgeTransport
 import DomainEvents
@@ -58,7 +59,15 @@ extension Topic {
                 by: router
             )
         }
-        var departure = Departure(of: name, context, by: router, to: targets, attached, isHeld: held != nil)
+        var departure = Departure(
+            of: name,
+            context,
+            at: context.nanosecondsSinceEpoch,
+            by: router,
+            to: targets,
+            attached,
+            isHeld: held != nil
+        )
         let kept: Reserved
         do throws(DeliveryError) {
             kept = try reserve(for: payload, at: targets, ifThereIsRoom: ifThereIsRoom, in: &departure)
@@ -167,7 +176,16 @@ extension Topic {
         held: inout HeldEvents?,
         by router: EventRouter
     ) -> Sent {
-        var departure = Departure(of: name, context, by: router, to: targets, attached, isHeld: held != nil)
+        var departure = Departure(
+            of: name,
+            context,
+            // An event that another process has published may be old.
+            at: origin == nil ? context.nanosecondsSinceEpoch : WallClock.now(),
+            by: router,
+            to: targets,
+            attached,
+            isHeld: held != nil
+        )
         return send(
             payload,
             context: context,
@@ -238,7 +256,7 @@ extension Topic {
                 if isHeld {
                     departure.add(place)
                 } else {
-                    place.link.flush(at: context.nanosecondsSinceEpoch)
+                    place.link.flush(at: departure.nanosecondsSinceEpoch)
                 }
             } catch {
                 let event = router.undeliverable(
@@ -276,7 +294,7 @@ extension Topic {
             sent.isUnwanted = false
             let place = receiver.offer(context, name: name, number: number, isHeld: isHeld, payload: payload)
             guard let place else { continue }
-            if isHeld { departure.add(place) } else { place.link.flush(at: context.nanosecondsSinceEpoch) }
+            if isHeld { departure.add(place) } else { place.link.flush(at: departure.nanosecondsSinceEpoch) }
         }
         departure.losses = sent.losses
         departure.receipts = receipts

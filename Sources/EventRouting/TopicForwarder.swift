@@ -53,12 +53,16 @@ final class TopicForwarder: EventForwarder {
         }
         defer { encoded.giveBack() }
         var triesAlone = true
-        if receipts == nil, held == nil, refusal == nil, router.tap == nil, let sole = fanout.sole {
-            let sent = sole._withUnsafeGuaranteedRef { sole in
-                sole.send(context, name: topic, payload: encoded.bytes, ifFull: ifFull)
+        if receipts == nil, held == nil, refusal == nil, router.tap == nil {
+            if let sole = fanout.sole {
+                let sent = sole._withUnsafeGuaranteedRef { sole in
+                    sole.send(context, name: topic, payload: encoded.bytes, ifFull: ifFull)
+                }
+                if let sent { return sent }
+                triesAlone = false
+            } else if !fanout.joined.isEmpty, sendJoined(encoded.bytes, context, ifFull) {
+                return .taken
             }
-            if let sent { return sent }
-            triesAlone = false
         }
         let targets =
             refusal == nil
@@ -92,6 +96,35 @@ final class TopicForwarder: EventForwarder {
             sole.sendRecorded(context, name: topic, payload: encoded.bytes, ifFull: ifFull, isOwed: isOwed) {
                 record(encoded.bytes, isOwed ? fanout.soleOwed : [])
             }
+        }
+    }
+
+    /// Puts an event into the outboxes of all targets at once, and writes it.
+    ///
+    /// - Returns: Whether the targets took the event; if not, none did, and the general way says why.
+    private func sendJoined(
+        _ payload: UnsafeRawBufferPointer,
+        _ context: BorrowedContext,
+        _ ifFull: FullOutboxAction
+    ) -> Bool {
+        let peers = fanout.joined
+        return withUnsafeTemporaryAllocation(of: JoinedLink.self, capacity: peers.count) { links in
+            var count = 0
+            defer { for joined in links[..<count] { joined.release() } }
+            for index in peers.indices {
+                let joined = peers[index]._withUnsafeGuaranteedRef { $0.joinedLink(for: topic.name) }
+                guard let joined else { return false }
+                links.initializeElement(at: index, to: joined)
+                count += 1
+            }
+            return JoinedLink.send(
+                context,
+                name: topic.name,
+                number: topic.number,
+                payload: payload,
+                ifThereIsRoom: ifFull == .wait,
+                over: links
+            )
         }
     }
 

@@ -1,4 +1,5 @@
 public import CLocks
+import Synchronization
 
 // The C library has a different name on each system. `BridgePlatform` hides that, but depends on this module.
 #if canImport(Glibc)
@@ -21,6 +22,14 @@ public import Darwin
 package final class Lock: @unchecked Sendable {
     @usableFromInline
     package let mutex: UnsafeMutablePointer<pthread_mutex_t>
+
+    /// The lock's place in the order of all locks: a lock that was made later has a larger number.
+    ///
+    /// A thread that takes several locks of one kind takes them in this order, so that no two threads wait for each
+    /// other.
+    package let order = made.wrappingAdd(1, ordering: .relaxed).newValue
+
+    private static let made = Atomic<UInt64>(0)
 
     package init() {
         mutex = allocateAlone(pthread_mutex_t.self)

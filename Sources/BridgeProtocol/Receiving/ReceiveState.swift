@@ -235,4 +235,9 @@ package struct ReceiveState: ~Copyable, Sendable {
 
     /// The total length of the frames of the events and gaps that came over the stream, in bytes.
     package var receivedBytes: UInt64 { window.receivedBytes }
+
+    /// The newest event that has arrived or was recovered, and ``receivedBytes``.
+    ///
+    /// It changes nothing. It is mutating because the compiler copies the whole value for a call that only borrows it.
+    package mutating func progress() -> (arrived: UInt64, bytes: UInt64) { (lastArrived, receivedBytes) }
 }

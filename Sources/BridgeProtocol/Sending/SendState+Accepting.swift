@@ -82,6 +82,25 @@ extension SendState {
         return takeAtOnce(context, name: name, number: number, payload: payload)
     }
 
+    /// Whether ``takeChecked(_:name:number:payload:)`` may be called with an event.
+    package func takes(_ payload: UnsafeRawBufferPointer, name: String) -> Bool {
+        if let leftNames, leftNames.contains(name) { return false }
+        return queue.isEmpty && problem(with: payload, name: name) == nil
+    }
+
+    /// Takes an event for which ``takes(_:name:)`` was true just now; only on a link whose policies are all to wait,
+    /// and for an outbox in this process's own memory, which always takes a frame.
+    package mutating func takeChecked(
+        _ context: BorrowedContext,
+        name: String,
+        number: UInt64,
+        payload: UnsafeRawBufferPointer
+    ) {
+        let isAppended = append(context, name: name, number: number, payload: payload)
+        assert(isAppended, "An outbox in the process's own memory takes every frame")
+        acceptedEvents += 1
+    }
+
     /// Takes an event that stays until ``release(_:)``; only for a link whose overflow policies are all `wait`.
     ///
     /// Such an event goes to other peers as well, or a journal records it first.

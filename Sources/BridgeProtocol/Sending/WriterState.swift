@@ -38,7 +38,7 @@ package struct WriterState: Sendable, Hashable {
     package init() {}
 
     /// Which thread writes what was enqueued just now.
-    package enum Flush: Sendable, Hashable {
+    package enum Flush: Sendable, Hashable, BitwiseCopyable {
         /// The thread that has enqueued the event.
         case now
         /// The thread that writes what gathers; the caller wakes that thread.
