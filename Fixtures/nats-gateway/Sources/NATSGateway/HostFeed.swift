@@ -96,7 +96,10 @@ final class HostFeed: Sendable {
     ///
     /// Without it, the next gateway would know no place in a stream that has brought no event since this one's start,
     /// and would go by what the broker has been told. The host may have lost events behind that.
-    func begin(_ node: Node, behind place: ImportPlaces.Place) { steps.run { items.yield(.begun(node, place)) } }
+    ///
+    /// May be called on any thread: the feed goes on on its queue. This thread might otherwise have to give the events
+    /// of all other streams, for as long as they come.
+    func begin(_ node: Node, behind place: ImportPlaces.Place) { items.yield(.begun(node, place)) }
 
     func stop() {
         items.finish()

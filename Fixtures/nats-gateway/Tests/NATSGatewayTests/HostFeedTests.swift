@@ -122,6 +122,26 @@ import Testing
         #expect(threads.value == Array(repeating: UInt(pthread_self()), count: 3))
     }
 
+    @Test func feedNeverRunsOnAThreadThatHasOnlyAPlace() async throws {
+        let berlin = try node("berlin")
+        let threads = Changing<[UInt]>([])
+        let feed = HostFeed(places: ImportPlaces(of: [berlin], bookmark: nil)) { _ in
+            threads.change { $0.append(UInt(pthread_self())) }
+            return .taken
+        } report: { _ in
+        }
+        // Waits until the feed's task has begun on its queue, which then stands still.
+        feed.steps.queue.sync {}
+        feed.steps.queue.suspend()
+        feed.begin(berlin, behind: .init(created: 9, sequence: 0))
+        // Had the place been taken on this thread, the feed would be idle, and would give the event here as well.
+        feed.give(event(of: berlin), from: .init(created: 9, sequence: 1)) { _ in }
+        #expect(threads.value.isEmpty)
+        feed.steps.queue.resume()
+        await threads.wait { $0.count == 1 }
+        feed.stop()
+    }
+
     /// - Parameter old: whether the host has kept a place in rome's stream from an earlier gateway.
     @Test(arguments: [true, false])
     func eventThatTheHostLostIsReadAgainThoughItsStreamHadNoOther(old: Bool) async throws {
