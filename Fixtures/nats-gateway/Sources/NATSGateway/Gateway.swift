@@ -68,8 +68,9 @@ public final class Gateway: Sendable {
                 names: names,
                 reader: node,
                 window: configuration.window,
+                keepingTime: configuration.keepingTime,
                 connection: connection,
-                known: places?.known[other],
+                places: places,
                 feed: feed,
                 report: report
             )

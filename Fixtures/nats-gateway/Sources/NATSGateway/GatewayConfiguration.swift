@@ -24,6 +24,11 @@ public struct GatewayConfiguration: Sendable, Equatable {
     ///
     /// Tests that compare all sentences set it higher: a pause of the machine then adds none.
     var answerTime = NATSConnection.answerTime
+    /// How long after the first event of a stream its place is taken for kept by a host that keeps places.
+    ///
+    /// No call says when the host's journal has an event. The journal has it within 10 ms by default, and an operating
+    /// system writes what a program has written within some 30 s.
+    var keepingTime = Duration.seconds(120)
 
     /// The environment variables that are read.
     public static let variables = ["NATS_URL", "NATS_CREDENTIALS"]

@@ -12,56 +12,11 @@
 ///
 /// If the host knows the place of its last event, the first consumer begins behind that place instead of the floor. The
 /// host may have more events than the broker knows of, or may have lost events that were acknowledged to the broker.
+///
+/// A host that keeps places, but none in this stream, may have lost the stream's first events before it had kept their
+/// places. So each consumer says behind which place this holds, until the first of these events has been with the host
+/// for some time. A gateway that begins meanwhile goes on behind that place instead of the floor.
 struct ImportMachine<Event: Sendable>: Machine {
-    enum Input: Sendable {
-        /// The gateway that this one replaces has read the stream since their host named its last place, which does
-        /// not count any more.
-        case overtaken
-        case connected
-        case disconnected
-        case looked(ImportLook)
-        /// There is no stream now, or it cannot be read; the text says why.
-        case lookFailed(String)
-        /// The identity of a message that was asked for; nil if there is none at that place.
-        case identified(String?)
-        case consumerMade
-        case consumerNotMade(String)
-        /// The identity is empty if the message has none.
-        case arrived(ConsumerPlace, reply: String, identity: String, Content)
-        /// The broker's sign of life, with the count of deliveries that it has made.
-        case heartbeat(deliveries: UInt64)
-        /// The host has the event, or will never take it; `refusal` then says why.
-        case settled(sequence: UInt64, refusal: String?)
-        case timeOver
-    }
-
-    enum Action: Sendable {
-        /// Looks at the stream and its consumers, and at the message at this place; 0 for none.
-        case look(message: UInt64)
-        case identify(UInt64)
-        /// Makes the consumer with this number, which begins at place `start`, and then removes the others.
-        case makeConsumer(UInt64, start: UInt64, removing: [UInt64])
-        /// Gives the event to the host, behind those given before.
-        case publish(Event, sequence: UInt64, mayBeRepeat: Bool)
-        case acknowledge(reply: String)
-        /// Tells the broker that the message can never be handled.
-        case terminate(reply: String)
-        /// Replaces the timer that runs.
-        case startTimer(Duration)
-        case stopTimer
-        case report(String)
-        /// Another gateway reads in the name of this node: this one must end.
-        case end(String)
-    }
-
-    enum Content: Sendable {
-        case event(Event)
-        /// An event of a name that this node does not import.
-        case unwanted
-        /// The message is no event; the text says why.
-        case undecodable(String)
-    }
-
     private enum State {
         case disconnected
         /// Waits until the host has settled what it was given, before a look at the floor.
@@ -131,13 +86,20 @@ struct ImportMachine<Event: Sendable>: Machine {
     private var trouble: String?
     private var actions: [Action] = []
     private let node: Node
+    private let keepsPlaces: Bool
     private var known: ImportPlaces.Place?
+    private var isOvertaken = false
+    /// Behind this place the host may not have kept any place; nil if it has, or keeps none.
+    private var unkept: UInt64?
+    private var isKeepingAwaited = false
 
     /// - Parameters:
     ///   - node: the node that reads.
+    ///   - keepsPlaces: whether the host keeps the places of the events that it gets.
     ///   - known: the place of the last event that the host has; nil if the host does not say.
-    init(node: Node, known: ImportPlaces.Place? = nil) {
+    init(node: Node, keepsPlaces: Bool = false, known: ImportPlaces.Place? = nil) {
         self.node = node
+        self.keepsPlaces = keepsPlaces
         self.known = known
     }
 
@@ -145,7 +107,9 @@ struct ImportMachine<Event: Sendable>: Machine {
         defer { actions.removeAll() }
         switch input {
         case .settled(let sequence, let refusal): settle(sequence, refusal)
-        case .overtaken: known = nil
+        case .overtaken:
+            known = nil
+            isOvertaken = true
         case .connected: if !isEnded { begin() }
         case .disconnected:
             if !isEnded {
@@ -163,6 +127,7 @@ struct ImportMachine<Event: Sendable>: Machine {
         case .consumerNotMade(let reason): if case .making = state { wait(reason) }
         case .arrived(let place, let reply, let identity, let content): arrive(place, reply, identity, content)
         case .heartbeat(let deliveries): if case .reading = state { hear(deliveries) }
+        case .placeKept(let created): if created == self.created, unkept != nil { endKeeping(created) }
         case .timeOver: timeOver()
         }
         return actions
@@ -205,10 +170,12 @@ struct ImportMachine<Event: Sendable>: Machine {
             place = 0
             loseRemembered(from: 0)
         } else if created == nil {
-            place = look.floor
-            if let known, known.created == look.created { place = known.sequence }
-            // The host may also have events behind its known place, if its journal does not record them.
-            repeatedUpTo = look.delivered
+            start(look)
+        }
+        // What the host has kept is a place in the stream of another time.
+        if created != nil, created != look.created, keepsPlaces {
+            unkept = min(unkept ?? place, place)
+            isKeepingAwaited = false
         }
         created = look.created
         doubtfulTime = nil
@@ -222,6 +189,26 @@ struct ImportMachine<Event: Sendable>: Machine {
         // A message that was removed since cannot be compared, and cannot be read again either.
         if place <= look.last, look.identity == nil || look.identity == last.identity { return make(look) }
         search(Search(look: look, low: 0, high: remembered.count))
+    }
+
+    /// The first look of this process, which says where it begins.
+    private mutating func start(_ look: ImportLook) {
+        place = look.floor
+        // The host may also have events behind its known place, if its journal does not record them.
+        repeatedUpTo = max(look.delivered, look.floor)
+        if let known, known.created == look.created {
+            place = known.sequence
+        } else if keepsPlaces, isOvertaken, !look.consumers.isEmpty {
+            // The gateway before this one has given the host all events up to the floor.
+            unkept = look.unkept.map { min($0, place) }
+        } else if keepsPlaces {
+            if let unkept = look.unkept, unkept < place {
+                place = unkept
+                let reason = "the host has kept no place in the stream"
+                actions.append(.report("\(reason): it is read again from message \(place + 1) on"))
+            }
+            unkept = place
+        }
     }
 
     /// Whether the stream has the last message at its place, and so is the stream that was read.
@@ -276,6 +263,7 @@ struct ImportMachine<Event: Sendable>: Machine {
             if repeatedUpTo <= place { repeatedUpTo = min(repeatedUpTo, last) }
             place = last
         }
+        unkept = unkept.map { min($0, place) }
         loseRemembered(from: count)
         actions.append(.report("the stream \(what): it is read from message \(max(place + 1, look.first)) on"))
         make(look)
@@ -295,7 +283,7 @@ struct ImportMachine<Event: Sendable>: Machine {
         }
         consumer = max(consumer, look.consumers.max() ?? 0) + 1
         state = .making
-        actions.append(.makeConsumer(consumer, start: place + 1, removing: look.consumers))
+        actions.append(.makeConsumer(consumer, start: place + 1, unkept: unkept, removing: look.consumers))
     }
 
     private mutating func read() {
@@ -374,8 +362,20 @@ struct ImportMachine<Event: Sendable>: Machine {
         guard let index = items.firstIndex(where: { $0.sequence == sequence }) else { return }
         items[index].isSettled = true
         items[index].refusal = refusal
+        if refusal == nil, unkept != nil, !isKeepingAwaited, let created {
+            isKeepingAwaited = true
+            actions.append(.awaitKeeping(created: created))
+        }
         settleFirst()
         if items.isEmpty, case .draining = state { begin() }
+    }
+
+    /// From now on a gateway that begins knows the host's place, and the next consumer says nothing of it.
+    private mutating func endKeeping(_ created: Int64) {
+        // The broker may have the consumer already, which says that no place is kept.
+        if case .making = state { return actions.append(.awaitKeeping(created: created)) }
+        unkept = nil
+        if case .reading = state { begin() }
     }
 
     /// Acknowledges the messages that are settled together with all before them.

@@ -15,6 +15,7 @@ final class Importer: Sendable {
     private let reader: Node
     private let names: Set<String>
     private let window: Int
+    private let keepingTime: Duration
     private let connection: NATSConnection
     private let feed: HostFeed
     private let report: @Sendable (GatewayReport) -> Void
@@ -31,8 +32,9 @@ final class Importer: Sendable {
         names: Set<String>,
         reader: Node,
         window: Int,
+        keepingTime: Duration,
         connection: NATSConnection,
-        known: ImportPlaces.Place?,
+        places: ImportPlaces?,
         feed: HostFeed,
         report: @escaping @Sendable (GatewayReport) -> Void
     ) throws(NATSError) {
@@ -40,6 +42,7 @@ final class Importer: Sendable {
         self.reader = reader
         self.names = names
         self.window = window
+        self.keepingTime = keepingTime
         self.connection = connection
         self.feed = feed
         self.report = report
@@ -48,7 +51,7 @@ final class Importer: Sendable {
         // One subject for all consumers of this process: the broker takes no wildcard subscription for a consumer's
         // subscriber. The client's thread for this subject brings nothing else, so it may wait.
         try connection.subscribe(to: deliverySubject) { [weak self] message in self?.receive(message) }
-        machine.start(ImportMachine(node: reader, known: known)) {
+        machine.start(ImportMachine(node: reader, keepsPlaces: places != nil, known: places?.known[node])) {
             self.perform($0)
         } finish: {
             self.acknowledge()
@@ -126,7 +129,7 @@ final class Importer: Sendable {
             } catch {
                 return .input(.lookFailed("the stream cannot be looked at: \(error)"))
             }
-        case .makeConsumer(let number, let start, let earlier):
+        case .makeConsumer(let number, let start, let unkept, let earlier):
             feed.begin(node, behind: .init(created: created.withLock(\.self), sequence: start - 1))
             do {
                 try connection.makeConsumer(
@@ -134,6 +137,7 @@ final class Importer: Sendable {
                     of: reader,
                     at: node,
                     start: start,
+                    unkept: unkept,
                     filter: filter,
                     window: window,
                     deliverTo: deliverySubject,
@@ -149,6 +153,7 @@ final class Importer: Sendable {
             feed.give(event, from: place) { [machine] refusal in
                 machine.put(.settled(sequence: sequence, refusal: refusal))
             }
+        case .awaitKeeping(let created): machine.put(.placeKept(created: created), after: keepingTime)
         // An acknowledgement counts for all messages before it, so of several at once only the last one is sent.
         case .acknowledge(let reply):
             acknowledgement.withLock { kept in

@@ -103,6 +103,11 @@ final class MachineQueue<Worker: Machine>: Sendable {
     /// Lets the queue, or the thread that handles inputs now, handle an input; may be called on any thread.
     func put(_ input: Worker.Input) { put(.input(input)) }
 
+    /// Puts an input later, unless the machine has been stopped by then.
+    func put(_ input: Worker.Input, after time: Duration) {
+        queue.asyncAfter(deadline: .now() + time.dispatchInterval) { [weak self] in self?.put(input) }
+    }
+
     /// Handles an input at once if the machine is idle; only from a thread that may wait for a broker.
     func run(_ input: Worker.Input) {
         state.withLock { if !$0.isStopped { $0.entries.append(.input(input)) } }

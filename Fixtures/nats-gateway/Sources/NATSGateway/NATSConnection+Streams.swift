@@ -31,6 +31,7 @@ extension NATSConnection {
     func look(at node: Node, by reader: Node, message: UInt64 = 0) throws(NATSError) -> ImportLook {
         var look = try info(of: node).look
         if message > 0, message <= look.last { look.identity = try identity(at: message, of: node) }
+        var newest: UInt64 = 0
         for name in try consumerNames(of: node) {
             guard let number = reader.number(ofConsumer: name) else { continue }
             var consumer: UnsafeMutablePointer<jsConsumerInfo>?
@@ -46,6 +47,10 @@ extension NATSConnection {
             let start = Self.count(consumer.pointee.Config?.pointee.OptStartSeq ?? 0)
             look.floor = max(look.floor, Self.count(consumer.pointee.AckFloor.Stream), start > 0 ? start - 1 : 0)
             look.delivered = max(look.delivered, Self.count(consumer.pointee.Delivered.Stream))
+            if number >= newest {
+                newest = number
+                look.unkept = Self.unkept(consumer.pointee.Config?.pointee.Description)
+            }
         }
         return look
     }
@@ -62,20 +67,25 @@ extension NATSConnection {
     }
 
     /// Makes a durable consumer that brings a stream's messages to a subject, and removes the reader's earlier ones.
+    ///
+    /// - Parameter unkept: behind this place the host may not have kept any place; the consumer's description says so.
     func makeConsumer(
         _ number: UInt64,
         of reader: Node,
         at node: Node,
         start: UInt64,
+        unkept: UInt64?,
         filter: String,
         window: Int,
         deliverTo subject: String,
         removing earlier: [UInt64]
     ) throws(NATSError) {
         let name = reader.consumer(number)
-        try Self.withCStrings(name, filter, subject) { name, filter, subject throws(NATSError) in
+        let description = unkept.map { "\(Self.unkeptText)\($0)" } ?? ""
+        try Self.withCStrings(name, filter, subject, description) { name, filter, subject, text throws(NATSError) in
             var configuration = Self.consumer(from: start, to: subject)
             configuration.Durable = name
+            if unkept != nil { configuration.Description = text }
             configuration.FilterSubject = filter
             configuration.AckPolicy = js_AckAll
             // So long that no consumer sends a message twice: the gateway makes a new consumer instead.
@@ -91,6 +101,16 @@ extension NATSConnection {
 
     // MARK: - Steps
 
+    /// Before the number in a consumer's description.
+    private static let unkeptText = "no place kept behind "
+
+    private static func unkept(_ description: UnsafePointer<CChar>?) -> UInt64? {
+        guard let text = description.map({ String(cString: $0) }), text.utf8.starts(with: unkeptText.utf8) else {
+            return nil
+        }
+        return UInt64(text.dropFirst(unkeptText.count))
+    }
+
     private func info(of node: Node) throws(NATSError) -> StreamInfo {
         var info: UnsafeMutablePointer<jsStreamInfo>?
         var code = jsErrCode(rawValue: 0)
@@ -99,7 +119,7 @@ extension NATSConnection {
     }
 
     private func makeStream(of node: Node, _ limits: StreamLimits) throws(NATSError) -> StreamInfo {
-        try Self.withCStrings(node.stream, node.subjects, "") { stream, subjects, _ throws(NATSError) in
+        try Self.withCStrings(node.stream, node.subjects) { stream, subjects, _, _ throws(NATSError) in
             var configuration = jsStreamConfig()
             jsStreamConfig_Init(&configuration)
             var list: [UnsafePointer<CChar>?] = [subjects]
@@ -139,7 +159,7 @@ extension NATSConnection {
         try NATSError.check(natsConnection_SubscribeSync(&subscription, client, subject))
         defer { natsSubscription_Destroy(subscription) }
         let start = last > Tail.remembered ? last - Tail.remembered + 1 : 1
-        return try Self.withCStrings(subject, "", "") { subject, _, _ throws(NATSError) in
+        return try Self.withCStrings(subject) { subject, _, _, _ throws(NATSError) in
             var configuration = Self.consumer(from: start, to: subject)
             configuration.AckPolicy = js_AckNone
             configuration.HeadersOnly = true
@@ -177,23 +197,32 @@ extension NATSConnection {
     /// A count from the broker, clamped so that additions to it cannot overflow.
     fileprivate static func count(_ number: UInt64) -> UInt64 { min(number, UInt64(Int64.max)) }
 
+    private typealias CString = UnsafePointer<CChar>
+
     /// A configuration of the client points to C strings, which have to live as long as it does.
     private static func withCStrings<Result>(
         _ one: String,
-        _ two: String,
-        _ three: String,
-        _ body: (UnsafePointer<CChar>, UnsafePointer<CChar>, UnsafePointer<CChar>) throws(NATSError) -> Result
+        _ two: String = "",
+        _ three: String = "",
+        _ four: String = "",
+        _ body: (CString, CString, CString, CString) throws(NATSError) -> Result
     ) throws(NATSError) -> Result {
-        let bytes = [one, two, three].map { Array($0.utf8CString) }
-        let result = bytes[0].withUnsafeBufferPointer { one in
-            bytes[1].withUnsafeBufferPointer { two in
-                bytes[2].withUnsafeBufferPointer { three -> Swift.Result<Result, NATSError> in
-                    guard let one = one.baseAddress, let two = two.baseAddress, let three = three.baseAddress else {
-                        // A C string has at least its zero.
-                        preconditionFailure("a C string has no address")
-                    }
-                    do throws(NATSError) { return .success(try body(one, two, three)) } catch { return .failure(error) }
-                }
+        var places: [Int] = []
+        var bytes: [CChar] = []
+        for text in [one, two, three, four] {
+            places.append(bytes.count)
+            bytes += text.utf8CString
+        }
+        let result = bytes.withUnsafeBufferPointer { bytes -> Swift.Result<Result, NATSError> in
+            guard let base = bytes.baseAddress else {
+                // A C string has at least its zero.
+                preconditionFailure("a C string has no address")
+            }
+            do throws(NATSError) {
+                let texts = places.map { base + $0 }
+                return .success(try body(texts[0], texts[1], texts[2], texts[3]))
+            } catch {
+                return .failure(error)
             }
         }
         return try result.get()

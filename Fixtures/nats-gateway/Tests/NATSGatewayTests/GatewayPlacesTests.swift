@@ -76,4 +76,64 @@ struct GatewayPlacesTests {
         #expect(known.value[rome] == .init(created: created, sequence: 1))
         #expect(!second.arrivals.contains("rome-1"))
     }
+
+    @Test func hostThatLosesTheFirstEventsOfAStreamGetsThemAgain() async throws {
+        let broker = try Broker()
+        try broker.start()
+        let other = try node("berlin")
+        let berlin = try NodeUnderTest("berlin", broker) { $0.exports = ["Counted"] }
+        for number in 1...3 { berlin.export("event-\(number)") }
+        // The host keeps places, but is killed each time before its journal has an event.
+        let places = ImportPlaces(of: [other], bookmark: nil)
+        var first: NodeUnderTest? = try NodeUnderTest("paris", broker, places: places) {
+            $0.imports = [other: ["Counted"]]
+        }
+        await first?.wait { $0.arrivals.count == 3 }
+        _ = try await wait(for: 3, of: other, broker)
+        first = nil
+        var second: NodeUnderTest? = try NodeUnderTest("paris", broker, places: places) {
+            $0.imports = [other: ["Counted"]]
+        }
+        berlin.export("event-4")
+        await second?.wait { $0.arrivals.last == "event-4" }
+        #expect(second?.arrivals == ["event-1", "event-2", "event-3", "event-4"])
+        _ = try await wait(for: 4, of: other, broker)
+        second = nil
+        let repeats = Changing<[Bool]>([])
+        let third = try NodeUnderTest("paris", broker, places: places) { event in
+            repeats.change { $0.append(event.mayBeRepeat) }
+            return .taken
+        } configure: {
+            $0.imports = [other: ["Counted"]]
+        }
+        berlin.export("event-5")
+        await third.wait { $0.arrivals.last == "event-5" }
+        await repeats.wait { $0.count == third.arrivals.count }
+        #expect(third.arrivals == ["event-1", "event-2", "event-3", "event-4", "event-5"])
+        #expect(repeats.value == [true, true, true, true, false])
+        #expect(third.sentences.count == 1)
+    }
+
+    @Test func hostThatHasHadTheTimeToKeepAPlaceGetsNoEventAgain() async throws {
+        let broker = try Broker()
+        try broker.start()
+        let other = try node("berlin")
+        let berlin = try NodeUnderTest("berlin", broker) { $0.exports = ["Counted"] }
+        for number in 1...3 { berlin.export("event-\(number)") }
+        // A journal that records no imported event: there is never a bookmark.
+        let places = ImportPlaces(of: [other], bookmark: nil)
+        var first: NodeUnderTest? = try NodeUnderTest("paris", broker, places: places) {
+            $0.imports = [other: ["Counted"]]
+            $0.keepingTime = .milliseconds(1)
+        }
+        await first?.wait { $0.arrivals.count == 3 }
+        while try await wait(for: 3, of: other, broker).unkept != nil { try Task.checkCancellation() }
+        #expect(first?.arrivals.count == 3)
+        first = nil
+        let second = try NodeUnderTest("paris", broker, places: places) { $0.imports = [other: ["Counted"]] }
+        berlin.export("event-4")
+        await second.wait { $0.arrivals.last == "event-4" }
+        #expect(second.arrivals == ["event-4"])
+        #expect(try await wait(for: 4, of: other, broker).unkept == 3)
+    }
 }

@@ -170,7 +170,7 @@ import Testing
         _ = machine.handle(.connected)
         let look = ImportLook(created: 1, first: 1, last: 10, consumers: [2], floor: 10, delivered: 10)
         let starts = machine.handle(.looked(look)).compactMap { action -> UInt64? in
-            if case .makeConsumer(_, let start, _) = action { start } else { nil }
+            if case .makeConsumer(_, let start, _, _) = action { start } else { nil }
         }
         #expect(starts == [10])
     }

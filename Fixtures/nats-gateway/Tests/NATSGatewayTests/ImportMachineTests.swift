@@ -3,79 +3,8 @@ import Testing
 @testable import NATSGateway
 
 @Suite struct ImportMachineTests {
-    private struct Trial {
-        var machine: ImportMachine<String>
-        var published: [UInt64] = []
-        var acknowledged: [String] = []
-        var terminated: [String] = []
-        var repeats: [UInt64] = []
-        var looks = 0
-        var lookedAt: UInt64 = 0
-        var identified: [UInt64] = []
-        var made: [(number: UInt64, start: UInt64, removing: [UInt64])] = []
-        var isTimed = false
-        var said: [String] = []
-        var ended: String?
-        private let paris: Node
-
-        init(known: ImportPlaces.Place? = nil) throws {
-            paris = try node("paris")
-            machine = ImportMachine(node: paris, known: known)
-        }
-
-        mutating func handle(_ input: ImportMachine<String>.Input) {
-            for action in machine.handle(input) {
-                switch action {
-                case .look(let message):
-                    looks += 1
-                    lookedAt = message
-                case .identify(let message): identified.append(message)
-                case .makeConsumer(let number, let start, let removing): made.append((number, start, removing))
-                case .publish(_, let sequence, let mayBeRepeat):
-                    published.append(sequence)
-                    if mayBeRepeat { repeats.append(sequence) }
-                case .acknowledge(let reply): acknowledged.append(reply)
-                case .terminate(let reply): terminated.append(reply)
-                case .startTimer: isTimed = true
-                case .stopTimer: isTimed = false
-                case .report(let text): said.append(text)
-                case .end(let reason): ended = reason
-                }
-            }
-        }
-
-        mutating func arrive(
-            _ sequence: UInt64,
-            delivery: UInt64,
-            consumer: UInt64? = nil,
-            identity: String? = nil,
-            _ content: ImportMachine<String>.Content? = nil
-        ) {
-            let identity = identity ?? "e\(sequence)"
-            let name = paris.consumer(consumer ?? made.last?.number ?? 0)
-            let reply = "$JS.ACK.S.\(name).1.\(sequence).\(delivery).0.0"
-            guard let place = ConsumerPlace(reply: reply) else {
-                Issue.record("\(reply) is no place")
-                return
-            }
-            handle(.arrived(place, reply: "\(sequence)", identity: identity, content ?? .event(identity)))
-        }
-
-        mutating func settle(_ sequences: UInt64...) {
-            for sequence in sequences { handle(.settled(sequence: sequence, refusal: nil)) }
-        }
-
-        static func reading(_ look: ImportLook = ImportLook(created: 1, first: 1, last: 100)) throws -> Trial {
-            var trial = try Trial()
-            trial.handle(.connected)
-            trial.handle(.looked(look))
-            trial.handle(.consumerMade)
-            return trial
-        }
-    }
-
     @Test func readingBeginsBehindTheFloorWithANewConsumer() throws {
-        let trial = try Trial.reading(ImportLook(created: 1, first: 1, last: 100, consumers: [3, 2], floor: 41))
+        let trial = try ImportTrial.reading(ImportLook(created: 1, first: 1, last: 100, consumers: [3, 2], floor: 41))
         #expect(trial.made.map(\.number) == [4])
         #expect(trial.made.map(\.start) == [42])
         #expect(trial.made.first?.removing == [3, 2])
@@ -83,7 +12,7 @@ import Testing
     }
 
     @Test func messageIsAcknowledgedWhenTheHostHasItAndAllBefore() throws {
-        var trial = try Trial.reading()
+        var trial = try ImportTrial.reading()
         for number: UInt64 in 1...3 { trial.arrive(number, delivery: number) }
         #expect(trial.published == [1, 2, 3])
         trial.settle(2)
@@ -95,7 +24,7 @@ import Testing
     }
 
     @Test func unwantedAndUndecodableWaitForTheirTurn() throws {
-        var trial = try Trial.reading()
+        var trial = try ImportTrial.reading()
         trial.arrive(1, delivery: 1)
         trial.arrive(2, delivery: 2, .unwanted)
         trial.arrive(3, delivery: 3, .undecodable("no identity"))
@@ -108,7 +37,7 @@ import Testing
     }
 
     @Test func eventThatTheHostNeverTakesIsGivenUp() throws {
-        var trial = try Trial.reading()
+        var trial = try ImportTrial.reading()
         trial.arrive(1, delivery: 1)
         trial.handle(.settled(sequence: 1, refusal: "no CBOR"))
         #expect(trial.terminated == ["1"])
@@ -116,7 +45,7 @@ import Testing
     }
 
     @Test func reconnectionWaitsForTheHostAndGoesOnBehindWhatItHas() throws {
-        var trial = try Trial.reading()
+        var trial = try ImportTrial.reading()
         trial.arrive(1, delivery: 1)
         trial.arrive(2, delivery: 2)
         trial.handle(.disconnected)
@@ -135,7 +64,7 @@ import Testing
 
     @Test(arguments: [(2, 2), (1, 3), (1, 1)] as [(UInt64, UInt64)])
     func gapOrRepeatInTheConsumersCountIsReadAgain(_ sequence: UInt64, _ delivery: UInt64) throws {
-        var trial = try Trial.reading()
+        var trial = try ImportTrial.reading()
         trial.arrive(1, delivery: 1)
         trial.settle(1)
         if sequence == 2 { trial.arrive(3, delivery: 3) } else { trial.arrive(sequence, delivery: delivery) }
@@ -144,7 +73,7 @@ import Testing
     }
 
     @Test func heartbeatShowsAMessageThatGotLost() throws {
-        var trial = try Trial.reading()
+        var trial = try ImportTrial.reading()
         trial.handle(.heartbeat(deliveries: 0))
         #expect(trial.looks == 1 && trial.isTimed)
         trial.handle(.heartbeat(deliveries: 1))
@@ -152,13 +81,13 @@ import Testing
     }
 
     @Test func silenceIsFollowedByALook() throws {
-        var trial = try Trial.reading()
+        var trial = try ImportTrial.reading()
         trial.handle(.timeOver)
         #expect(trial.looks == 2)
     }
 
     @Test func missingStreamIsWaitedForAndSaidOnce() throws {
-        var trial = try Trial()
+        var trial = try ImportTrial()
         trial.handle(.connected)
         for _ in 1...3 {
             trial.handle(.lookFailed("no stream"))
@@ -176,7 +105,7 @@ import Testing
     }
 
     @Test func messageMayComeBeforeTheAnswerThatThereIsAConsumer() throws {
-        var trial = try Trial()
+        var trial = try ImportTrial()
         trial.handle(.connected)
         trial.handle(.looked(ImportLook(created: 1, first: 1, last: 1)))
         trial.arrive(1, delivery: 1)
@@ -187,7 +116,7 @@ import Testing
     }
 
     @Test func anotherStreamIsReadFromItsBeginningAndSaid() throws {
-        var trial = try Trial.reading()
+        var trial = try ImportTrial.reading()
         trial.arrive(1, delivery: 1)
         trial.settle(1)
         trial.handle(.timeOver)
@@ -197,8 +126,8 @@ import Testing
     }
 
     /// A reader that has read five messages, and looks again.
-    private func fiveRead(_ look: ImportLook) throws -> Trial {
-        var trial = try Trial.reading()
+    private func fiveRead(_ look: ImportLook) throws -> ImportTrial {
+        var trial = try ImportTrial.reading()
         for number: UInt64 in 1...5 { trial.arrive(number, delivery: number) }
         trial.settle(1, 2, 3, 4, 5)
         trial.handle(.timeOver)
@@ -245,7 +174,7 @@ import Testing
     }
 
     @Test func otherTimeIsNoProofThatPlacesHaveNewEvents() throws {
-        var trial = try Trial.reading(ImportLook(created: 1, first: 1, last: 100, floor: 1, delivered: 3))
+        var trial = try ImportTrial.reading(ImportLook(created: 1, first: 1, last: 100, floor: 1, delivered: 3))
         trial.handle(.timeOver)
         trial.handle(.looked(ImportLook(created: 9, first: 1, last: 100, floor: 1, delivered: 3)))
         trial.handle(.consumerMade)
@@ -259,7 +188,7 @@ import Testing
             (ImportLook(created: 2, first: 1, last: 7, identity: "new"), [], 1),
             (ImportLook(created: 1, first: 1, last: 2), ["new", "e1"], 2),
         ] as [(ImportLook, [String], UInt64)] {
-            var trial = try Trial.reading(first)
+            var trial = try ImportTrial.reading(first)
             for number: UInt64 in 1...3 { trial.arrive(number, delivery: number) }
             trial.settle(1, 2, 3)
             #expect(trial.repeats == [1, 2, 3])
@@ -275,7 +204,7 @@ import Testing
 
     @Test func manyLossesForgetTheEarliestAtLast() throws {
         let count = UInt64(2 * ImportMachine<String>.rememberedMessages)
-        var trial = try Trial.reading(ImportLook(created: 1, first: 1, last: count))
+        var trial = try ImportTrial.reading(ImportLook(created: 1, first: 1, last: count))
         for number in 1...count {
             trial.arrive(number, delivery: number)
             trial.settle(number)
@@ -328,7 +257,7 @@ import Testing
     }
 
     @Test func searchIsAsShortAsThereAreMessages() throws {
-        var trial = try Trial.reading(ImportLook(created: 1, first: 1, last: 10_000))
+        var trial = try ImportTrial.reading(ImportLook(created: 1, first: 1, last: 10_000))
         for number: UInt64 in 1...9_000 {
             trial.arrive(number, delivery: number)
             trial.settle(number)
@@ -344,13 +273,13 @@ import Testing
     }
 
     @Test func readerThatBeginsAndIsBeyondTheEndReadsFromThere() throws {
-        let trial = try Trial.reading(ImportLook(created: 1, first: 1, last: 3, consumers: [1], floor: 5))
+        let trial = try ImportTrial.reading(ImportLook(created: 1, first: 1, last: 3, consumers: [1], floor: 5))
         #expect(trial.made.last?.start == 4)
         #expect(trial.said == ["the stream went back from message 5 to 3"])
     }
 
     @Test func whatAnEarlierProcessWasSentMayBeARepeat() throws {
-        var trial = try Trial.reading(
+        var trial = try ImportTrial.reading(
             ImportLook(created: 1, first: 1, last: 100, consumers: [3], floor: 41, delivered: 43)
         )
         for number: UInt64 in 42...45 { trial.arrive(number, delivery: number - 41) }
@@ -359,12 +288,12 @@ import Testing
     }
 
     @Test func messagesThatWereRemovedUnreadAreSaid() throws {
-        let trial = try Trial.reading(ImportLook(created: 1, first: 50, last: 100, consumers: [1], floor: 41))
+        let trial = try ImportTrial.reading(ImportLook(created: 1, first: 50, last: 100, consumers: [1], floor: 41))
         #expect(trial.said == ["messages 42 to 49 were removed before they were read"])
     }
 
     @Test func anotherReaderOfThisNodeEndsTheGateway() throws {
-        var trial = try Trial.reading()
+        var trial = try ImportTrial.reading()
         trial.handle(.timeOver)
         trial.handle(.looked(ImportLook(created: 1, first: 1, last: 100, consumers: [1, 2], floor: 0)))
         #expect(trial.ended != nil)
@@ -374,23 +303,23 @@ import Testing
 
     @Test func placeThatTheHostKnowsCountsForTheSameStreamWhateverTheBrokerThinks() throws {
         for (known, floor, start) in [(7, 3, 8), (7, 9, 8), (0, 9, 1)] as [(UInt64, UInt64, UInt64)] {
-            var trial = try Trial(known: .init(created: 5, sequence: known))
+            var trial = try ImportTrial(known: .init(created: 5, sequence: known))
             trial.handle(.connected)
             trial.handle(.looked(ImportLook(created: 5, first: 1, last: 20, floor: floor)))
             #expect(trial.made.map(\.start) == [start])
         }
-        var trial = try Trial(known: .init(created: 5, sequence: 7))
+        var trial = try ImportTrial(known: .init(created: 5, sequence: 7))
         trial.handle(.connected)
         trial.handle(.looked(ImportLook(created: 6, first: 1, last: 20, floor: 3)))
         #expect(trial.made.map(\.start) == [4])
         // Another process has read on meanwhile, and the broker knows how far.
-        trial = try Trial(known: .init(created: 5, sequence: 7))
+        trial = try ImportTrial(known: .init(created: 5, sequence: 7))
         trial.handle(.overtaken)
         trial.handle(.connected)
         trial.handle(.looked(ImportLook(created: 5, first: 1, last: 20, floor: 15)))
         #expect(trial.made.map(\.start) == [16])
         // A stream that was put back to an earlier state.
-        trial = try Trial(known: .init(created: 5, sequence: 7))
+        trial = try ImportTrial(known: .init(created: 5, sequence: 7))
         trial.handle(.connected)
         trial.handle(.looked(ImportLook(created: 5, first: 1, last: 4, floor: 4)))
         #expect(trial.made.map(\.start) == [5])
