@@ -112,7 +112,10 @@ public final class Gateway: Sendable {
         switch presence.look() {
         case .served:
             // The gateway before this one has gone on meanwhile; the broker knows how far it came.
-            if presence.endsEncounter() { for importer in importers { importer.overtake() } }
+            if presence.endsEncounter() {
+                feed.awaitPlaces(in: configuration.imports.keys)
+                for importer in importers { importer.overtake() }
+            }
             tellAll(isConnected: true)
         case .waits(let sentence):
             if let sentence { report(.note(sentence)) }

@@ -3,8 +3,16 @@ import Dispatch
 /// Gives the events of all streams to the host, one after the other, in the order of their arrival.
 final class HostFeed: Sendable {
     private enum Item: Sendable {
-        case event(ImportedEvent, ImportPlaces.Place, settled: @Sendable (_ refusal: String?) -> Void)
-        case begun(Node, ImportPlaces.Place)
+        case event(Waiting)
+        /// The place is nil if the stream cannot be read now.
+        case begun(Node, ImportPlaces.Place?)
+        case awaited(Set<Node>)
+    }
+
+    private struct Waiting: Sendable {
+        var event: ImportedEvent
+        let place: ImportPlaces.Place
+        let settled: @Sendable (_ refusal: String?) -> Void
     }
 
     /// Between two attempts while the host has no room.
@@ -29,20 +37,30 @@ final class HostFeed: Sendable {
         items = continuation
         giving = Task(executorPreference: steps) {
             var places = places
+            var awaited: Set<Node> = []
+            var waiting: [Waiting] = []
             for await item in stream {
                 switch item {
-                case .begun(let node, let place): places?.take(place, of: node)
-                case .event(var event, let place, let settled):
-                    event.bookmark = places?.bookmark(at: place, of: event.node)
-                    switch await Self.give(event, by: publish, report) {
+                case .awaited(let nodes): if places != nil { awaited = nodes }
+                case .begun(let node, let place):
+                    if let place { places?.take(place, of: node) }
+                    awaited.remove(node)
+                case .event(let next): waiting.append(next)
+                }
+                guard awaited.isEmpty else { continue }
+                for var next in waiting {
+                    let node = next.event.node
+                    next.event.bookmark = places?.bookmark(at: next.place, of: node)
+                    switch await Self.give(next.event, by: publish, report) {
                     case .taken:
-                        places?.take(place, of: event.node)
-                        settled(nil)
-                    case .refused(let reason): settled(reason)
+                        places?.take(next.place, of: node)
+                        next.settled(nil)
+                    case .refused(let reason): next.settled(reason)
                     // No later event may be taken before this one.
                     case .ended: return
                     }
                 }
+                waiting.removeAll(keepingCapacity: true)
             }
         }
     }
@@ -89,7 +107,7 @@ final class HostFeed: Sendable {
         from place: ImportPlaces.Place,
         settled: @escaping @Sendable (_ refusal: String?) -> Void
     ) {
-        steps.run { items.yield(.event(event, place, settled: settled)) }
+        steps.run { items.yield(.event(Waiting(event: event, place: place, settled: settled))) }
     }
 
     /// A node's stream is read on behind this place: the bookmarks of all later events have it.
@@ -99,7 +117,15 @@ final class HostFeed: Sendable {
     ///
     /// May be called on any thread: the feed goes on on its queue. This thread might otherwise have to give the events
     /// of all other streams, for as long as they come.
-    func begin(_ node: Node, behind place: ImportPlaces.Place) { items.yield(.begun(node, place)) }
+    ///
+    /// - Parameter place: nil if the stream cannot be read now. Then the place stays as the host has named it.
+    func begin(_ node: Node, behind place: ImportPlaces.Place?) { items.yield(.begun(node, place)) }
+
+    /// Gives no event before ``begin(_:behind:)`` was called for each of these nodes, if the host keeps places.
+    ///
+    /// The places that the host has named are out of date, because another gateway has read on since: a bookmark with
+    /// one of them would make the next gateway bring again what that gateway has brought.
+    func awaitPlaces(in nodes: some Collection<Node>) { items.yield(.awaited(Set(nodes))) }
 
     func stop() {
         items.finish()

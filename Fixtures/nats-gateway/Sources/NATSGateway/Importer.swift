@@ -121,6 +121,7 @@ final class Importer: Sendable {
                 created.withLock { $0 = look.created }
                 return .input(.looked(look))
             } catch {
+                feed.begin(node, behind: nil)
                 return .input(.lookFailed("the stream cannot be looked at: \(error)"))
             }
         case .identify(let message):

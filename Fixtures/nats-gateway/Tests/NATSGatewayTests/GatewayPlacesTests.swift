@@ -136,4 +136,46 @@ struct GatewayPlacesTests {
         #expect(second.arrivals == ["event-4"])
         #expect(try await wait(for: 4, of: other, broker).unkept == 3)
     }
+
+    @Test func replacementWritesNoPlaceThatTheReplacedGatewayHasPassed() async throws {
+        let broker = try Broker()
+        try broker.start()
+        let (berlin, rome) = (try node("berlin"), try node("rome"))
+        let writers = try ["berlin", "rome"].map { name in
+            try NodeUnderTest(name, broker) { $0.exports = ["Counted"] }
+        }
+        for number in 1...3 { for writer in writers { writer.export("event-\(number)") } }
+        let client = try await NATSConnection.connected(to: broker.url)
+        defer { client.close() }
+        var first: NodeUnderTest? = try NodeUnderTest("paris", broker, owner: "x") {
+            $0.imports = [berlin: ["Counted"], rome: ["Counted"]]
+        }
+        await first?.wait { $0.arrivals.count == 6 }
+        let created = try await wait(for: 3, of: berlin, broker).created
+        let other = try await wait(for: 3, of: rome, broker).created
+        // The places that the host had when the second gateway began.
+        let bookmark = ImportPlaces.bookmark([
+            berlin: .init(created: created, sequence: 1), rome: .init(created: other, sequence: 1),
+        ])
+        let bookmarks = Changing<[[Node: UInt64]]>([])
+        let places = ImportPlaces(of: [berlin, rome], bookmark: bookmark)
+        let second = try NodeUnderTest("paris", broker, owner: "x", places: places) { event in
+            let known = ImportPlaces(of: [berlin, rome], bookmark: event.bookmark).known
+            bookmarks.change { $0.append(known.mapValues(\.sequence)) }
+            return .taken
+        } configure: {
+            $0.imports = [berlin: ["Counted"], rome: ["Counted"]]
+            $0.answerTime = NodeUnderTest.longAnswerTime
+        }
+        await second.wait { !$0.sentences.isEmpty }
+        // The look at rome's stream takes far longer than the one at berlin's.
+        for number: UInt64 in 1_000..<1_400 {
+            let name = try node("paris").consumer(number)
+            try client.makeConsumer(name, of: rome, start: 1, deliverTo: "unheard.\(number)")
+        }
+        first = nil
+        writers[0].export("event-4")
+        await bookmarks.wait { !$0.isEmpty }
+        #expect(bookmarks.value.first == [berlin: 4, rome: 3])
+    }
 }

@@ -175,6 +175,29 @@ import Testing
         #expect(starts == [10])
     }
 
+    @Test func replacementGivesNothingBeforeEachStreamHasItsPlaceOrCannotBeRead() async throws {
+        let nodes = [try node("berlin"), try node("rome"), try node("oslo")]
+        func place(_ sequence: UInt64) -> ImportPlaces.Place { .init(created: 1, sequence: sequence) }
+        let old = ImportPlaces.bookmark(Dictionary(uniqueKeysWithValues: nodes.map { ($0, place(1)) }))
+        let given = Changing<[[Node: UInt64]]>([])
+        let feed = HostFeed(places: ImportPlaces(of: nodes, bookmark: old)) { event in
+            given.change { $0.append(ImportPlaces(of: nodes, bookmark: event.bookmark).known.mapValues(\.sequence)) }
+            return .taken
+        } report: { _ in
+        }
+        feed.awaitPlaces(in: nodes)
+        feed.begin(nodes[0], behind: place(3))
+        for sequence in 4...5 as ClosedRange<UInt64> { feed.give(event(of: nodes[0]), from: place(sequence)) { _ in } }
+        feed.begin(nodes[1], behind: place(7))
+        #expect(given.value.isEmpty)
+        feed.begin(nodes[2], behind: nil)
+        await given.wait { $0.count == 2 }
+        feed.give(event(of: nodes[0]), from: place(6)) { _ in }
+        await given.wait { $0.count == 3 }
+        feed.stop()
+        #expect(given.value == [4, 5, 6].map { [nodes[0]: $0, nodes[1]: 7, nodes[2]: 1] })
+    }
+
     @Test func bookmarksKeepThePlaceInAStreamThatIsNotReadYet() async throws {
         let (berlin, rome) = (try node("berlin"), try node("rome"))
         let old = ImportPlaces.bookmark([rome: .init(created: 1, sequence: 7)])
