@@ -15,6 +15,8 @@ final class HostFeed: Sendable {
         let settled: @Sendable (_ refusal: String?) -> Void
     }
 
+    /// After so many events in a row the feed's task ends a step, so that another thread can run the next one.
+    private static let mostInAStep = 64
     /// Between two attempts while the host has no room.
     static let pause = Duration.milliseconds(100)
 
@@ -39,6 +41,7 @@ final class HostFeed: Sendable {
             var places = places
             var awaited: Set<Node> = []
             var waiting: [Waiting] = []
+            var count = 0
             for await item in stream {
                 switch item {
                 case .awaited(let nodes): if places != nil { awaited = nodes }
@@ -59,6 +62,8 @@ final class HostFeed: Sendable {
                     // No later event may be taken before this one.
                     case .ended: return
                     }
+                    count &+= 1
+                    if count.isMultiple(of: Self.mostInAStep) { await Task.yield() }
                 }
                 waiting.removeAll(keepingCapacity: true)
             }
@@ -100,6 +105,8 @@ final class HostFeed: Sendable {
     }
 
     /// Gives an event on this thread, if no other thread gives one; only from a thread that may wait.
+    ///
+    /// This thread then gives those of other streams as well that come meanwhile, but not without an end.
     ///
     /// - Parameter settled: is called once the host has the event, or will never take it; `refusal` then says why.
     func give(

@@ -17,6 +17,9 @@ final class StepExecutor: TaskExecutor {
         }
     }
 
+    /// How often a giving thread looks for steps; later ones are the queue's, because the thread has other work.
+    private static let mostRounds = 16
+
     let queue: DispatchQueue
     private let state = Mutex(State())
 
@@ -27,7 +30,7 @@ final class StepExecutor: TaskExecutor {
     func run(_ give: () -> Void) {
         let isMine = state.withLock { $0.run() }
         give()
-        if isMine { runSteps() }
+        if isMine, !runSteps(rounds: Self.mostRounds) { runStepsOnQueue() }
     }
 
     func enqueue(_ job: consuming ExecutorJob) {
@@ -36,18 +39,22 @@ final class StepExecutor: TaskExecutor {
             state.steps.append(step)
             return state.run()
         }
-        if needsQueue { queue.async { self.runSteps() } }
+        if needsQueue { runStepsOnQueue() }
     }
 
-    private func runSteps() {
-        while true {
+    private func runStepsOnQueue() { queue.async { _ = self.runSteps(rounds: .max) } }
+
+    /// - Returns: Whether all steps have run; if not, this thread still owns those that come.
+    private func runSteps(rounds: Int) -> Bool {
+        for _ in 0..<rounds {
             let steps = state.withLock { state in
                 defer { state.steps = [] }
                 if state.steps.isEmpty { state.isRunning = false }
                 return state.steps
             }
-            guard !steps.isEmpty else { return }
+            guard !steps.isEmpty else { return true }
             for step in steps { step.runSynchronously(on: asUnownedTaskExecutor()) }
         }
+        return false
     }
 }

@@ -122,6 +122,35 @@ import Testing
         #expect(threads.value == Array(repeating: UInt(pthread_self()), count: 3))
     }
 
+    @Test func giverGoesOnThoughTheEventsOfOtherStreamsDoNotEnd() async throws {
+        let (berlin, rome) = (try node("berlin"), try node("rome"))
+        let count: UInt64 = 20_000
+        let threads = Changing<[UInt]>([])
+        let flood = Changing<HostFeed?>(nil)
+        let feed = HostFeed(places: nil) { _ in
+            threads.change { $0.append(UInt(pthread_self())) }
+            // Rome's next event is there before this one is done.
+            let next = UInt64(threads.value.count)
+            if next < count { flood.value?.give(event(of: rome), from: .init(created: 9, sequence: next)) { _ in } }
+            return .taken
+        } report: { _ in
+        }
+        flood.change { $0 = feed }
+        // Waits until the feed's task has begun on its queue.
+        feed.steps.queue.sync {}
+        let given = await withCheckedContinuation { continuation in
+            Thread.detachNewThread {
+                feed.give(event(of: berlin), from: .init(created: 9, sequence: 1)) { _ in }
+                let this = UInt(pthread_self())
+                continuation.resume(returning: threads.value.count { $0 == this })
+            }
+        }
+        #expect((1..<count).contains(UInt64(given)))
+        await threads.wait { $0.count == count }
+        flood.change { $0 = nil }
+        feed.stop()
+    }
+
     @Test func feedNeverRunsOnAThreadThatHasOnlyAPlace() async throws {
         let berlin = try node("berlin")
         let threads = Changing<[UInt]>([])
