@@ -1,7 +1,7 @@
 /// The events that wait for one strand, task or consumer: of any type, oldest first, in memory that is reused.
 ///
-/// The owner's lock guards the backlog, and the deinit of an event may publish or cancel. So the backlog releases no
-/// event: the owner empties the backlog before releasing it.
+/// The strand, task or consumer guards the backlog with its lock. The deinit of an event may publish or cancel, so the
+/// backlog releases no event: all events have to be taken out before the backlog is released.
 struct Backlog: ~Copyable {
     private(set) var first: DeliveryPlace?
     private(set) var last: DeliveryPlace?
@@ -73,7 +73,7 @@ struct Backlog: ~Copyable {
         }
     }
 
-    /// Takes the oldest event out and leaves a gap in its place, which becomes one with the gaps before and behind it.
+    /// Takes the oldest event out and leaves a gap in its place; this gap and the gaps before and behind it become one.
     ///
     /// So two gaps never lie side by side, and what lies behind a gap is an event.
     mutating func missOldest() -> DeliveryPlace? {
@@ -96,7 +96,7 @@ struct Backlog: ~Copyable {
         guard let next = gap.pointee.next, next.isGap else { return }
         gap.growGap(by: next.pointee.number, droppedOnTheWay: next.pointee.nanosecondsSinceEpoch)
         remove(next)
-        // A gap holds no event and no context, so this runs no code of others under the owner's lock.
+        // A gap holds no event and no context, so this runs no user's code under the lock that guards the backlog.
         next.release()
         giveBack(next)
     }
@@ -135,7 +135,9 @@ struct Backlog: ~Copyable {
 
     // MARK: - Out
 
-    /// Takes out the oldest events, or the first if it has to be taken alone; the caller then uses ``giveBack(_:)``.
+    /// Takes out the oldest events; one that has to be taken alone comes alone.
+    ///
+    /// The caller then uses ``giveBack(_:)``.
     mutating func take(atMost limit: Int) -> DeliveryBatch {
         guard let first else { return DeliveryBatch() }
         var last = first
@@ -155,7 +157,7 @@ struct Backlog: ~Copyable {
         return DeliveryBatch(first: first, count: count)
     }
 
-    /// Takes out the events of one owner, or all events; the caller then uses ``giveBack(_:)``.
+    /// Takes out the events for one subscriber, or all events; the caller then uses ``giveBack(_:)``.
     mutating func takeAll(of owner: DeferredSubscriber? = nil) -> DeliveryBatch {
         var taken: DeliveryPlace?
         var lastTaken: DeliveryPlace?
@@ -219,7 +221,8 @@ struct Backlog: ~Copyable {
         if first == nil { arrivals.set(false) }
     }
 
-    /// Makes the neighbours of a place, or the ends of the list, point to other places.
+    /// Makes the neighbours of a place point to other places; if a neighbour is missing, `first` or `last` points
+    /// there.
     private mutating func relink(around place: DeliveryPlace, next: DeliveryPlace?, previous: DeliveryPlace?) {
         if let before = place.pointee.previous { before.pointee.next = next } else { first = next }
         if let after = place.pointee.next { after.pointee.previous = previous } else { last = previous }
@@ -232,7 +235,7 @@ struct Backlog: ~Copyable {
         var chunk = filling
         if let full = chunk, full.pointee.capacity - full.pointee.used < size {
             chunk = nil
-            // A full chunk without a place in use would never be given back.
+            // Without a place in use, the chunk is empty but too small, and `giveBack` would never release it.
             if full.pointee.live == 0 {
                 full.deallocate()
                 filling = nil

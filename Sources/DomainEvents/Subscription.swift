@@ -21,7 +21,7 @@ public final class Subscription: Sendable, Hashable {
     }
 
     deinit {
-        // No other thread can be cancelling it any more.
+        // If the gate was closed before, there is nothing to wait for: no other thread can still be in `cancel()`.
         if gate.close() { end() }
     }
 
@@ -34,7 +34,7 @@ public final class Subscription: Sendable, Hashable {
     /// call runs. If a link is handing over a series of events, the captures are released with the link's next event or
     /// after its last event. A further `cancel()` changes nothing.
     public func cancel() {
-        // Another thread may have closed the gate just now: after this call, too, no call of the handler begins.
+        // Another thread may have closed the gate just now. This call keeps the same promise, so it waits, too.
         guard gate.close() else { return gate.waitUntilEntered() }
         end()
     }

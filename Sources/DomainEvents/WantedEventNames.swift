@@ -30,13 +30,13 @@ public struct WantedEventNames: AsyncSequence, Sendable {
             changes = wanted.changes().makeAsyncIterator()
         }
 
-        /// Waits until the wanted names differ from those that this returned last, and returns them.
+        /// Waits until the wanted names differ from those that the iterator has returned last; returns the new ones.
         public mutating func next() async -> [String]? { await next(isolation: nil) }
 
-        /// Waits until the wanted names differ from those that this returned last, and returns them.
+        /// Waits until the wanted names differ from those that the iterator has returned last; returns the new ones.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> [String]? {
             while !Task.isCancelled {
-                // A change that comes after this look leaves a mark in `changes`.
+                // A change that comes after this reading is an element of `changes`, so it ends the wait below.
                 guard let now = wanted.present else { return nil }
                 if now != last {
                     last = now
@@ -61,7 +61,7 @@ final class WantedNames: @unchecked Sendable {
     /// The names; nil if their publisher was released.
     var present: Set<EventName>? { lock.withLock { names } }
 
-    /// An element for each change of the names; changes that were not looked at yet are one element.
+    /// An element for each change of the names; changes that the consumer has not taken yet are one element.
     func changes() -> AsyncStream<Void> {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let (number, isOver) = lock.withLock {
@@ -75,7 +75,7 @@ final class WantedNames: @unchecked Sendable {
     }
 
     private func removeWatcher(_ number: Int) {
-        // Released without the lock.
+        // The continuation is released without the lock.
         let removed = lock.withLock { watchers.removeValue(forKey: number) }
         withExtendedLifetime(removed) {}
     }

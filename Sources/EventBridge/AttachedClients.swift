@@ -18,15 +18,13 @@ final class AttachedClients: @unchecked Sendable {
     private let makeEntrance: EntranceMaker?
     private let poller: Poller
     /// Names that no client gets.
-    ///
-    /// Guarded by `lock`, like the properties below.
     private var taken: Set<String>
 
     private let lock = Lock()
     private var entrance: (any Entrance)?
     /// The clients that were accepted.
     private var clients: [AttachedClient] = []
-    /// All clients that have begun to speak, including the accepted ones.
+    /// All clients whose processes have begun to speak, including the accepted ones.
     private var guests: [AttachedClient] = []
     /// The processes that came before routing began; nil once it has begun.
     private var early: [Arrival]? = []
@@ -34,7 +32,7 @@ final class AttachedClients: @unchecked Sendable {
     private var isClosed = false
     /// Makes the host's report; nil before the socket is open.
     private var report: (@Sendable () -> BridgeReport?)?
-    /// The worker that a process is or descends from, if that worker may not attach; nil if the process may.
+    /// The worker that a process is or descends from, if that worker may not attach; nil if the process may attach.
     let workerWithoutControl: @Sendable (_ process: Int32) -> String?
 
     init(
@@ -94,7 +92,7 @@ final class AttachedClients: @unchecked Sendable {
         )
     }
 
-    /// Lets in all clients, those first that came before: from now on, their events reach the workers.
+    /// Lets processes become clients, also those that came before: from now on, their events reach the workers.
     func routingBegan() {
         let early = lock.withLock {
             defer { self.early = nil }
@@ -159,7 +157,8 @@ final class AttachedClients: @unchecked Sendable {
 
     // MARK: - What the clients ask and tell
 
-    /// Admits the client if there is room for one more, and returns whether it did.
+    /// Admits the client if there is room for one more and the host has not ended; returns whether the client was
+    /// admitted.
     func admit(_ client: AttachedClient) -> Bool {
         lock.withLock {
             guard clients.count < control.clients, !isClosed else { return false }

@@ -3,7 +3,7 @@ import Locks
 
 /// A bridge's whole life in one call.
 extension BridgeHost {
-    /// Starts the bridge, runs it until its task is cancelled, and shuts it down in order.
+    /// Starts the bridge, runs it until the calling task is cancelled, and shuts it down in order.
     ///
     /// The run also ends when an automatic shutdown (`AutomaticShutdown`) has ended all workers. In a service of
     /// swift-service-lifecycle, turn the graceful shutdown of its group into a cancellation:
@@ -23,8 +23,8 @@ extension BridgeHost {
     ///
     /// Use this in the `main` of a program that runs a bridge. A second signal escalates the shutdown, and a third
     /// kills the workers, as ``escalateShutdown()`` does. Signals that come within 100 ms count as one, as some
-    /// programs signal a process and its group at once. The run also ends when its task is cancelled, and when an
-    /// automatic shutdown has ended all workers. When the call returns, both signals have their former effect again.
+    /// programs signal a process and its group at once. The run also ends when the calling task is cancelled, and when
+    /// an automatic shutdown has ended all workers. When the call returns, both signals have their former effect again.
     ///
     /// - Parameter limit: how long the shutdown may wait until all events that are on their way are handled.
     /// - Returns: What was left unhandled.
@@ -63,7 +63,8 @@ extension BridgeHost {
     /// - Parameter requests: the numbers of the requests to end, from 1. The first request ends the run, and each later
     ///   one escalates the shutdown.
     private func run(drainingWithin limit: Duration, until requests: AsyncStream<Int>) async throws -> ShutdownReport {
-        // The tasks are separate: cancelling the caller's task ends the start and the wait, but not the shutdown.
+        // These tasks are not the caller's: if the caller's task is cancelled, the start and the wait end, and the
+        // shutdown goes on.
         let running = Task(executorPreference: Simulation.taskExecutor) { [self] in
             try await start(endingIfCancelled: true)
             await untilStopped()

@@ -6,7 +6,7 @@ import Synchronization
 
 /// Writing events into the present segment, on the threads that publish or receive them.
 extension JournalCore {
-    /// Waits for the next segment if a payload of this length will need it, so that ``append`` seldom has to wait.
+    /// Waits until the next segment is made if a payload of this length will need it, so ``append`` seldom has to wait.
     func makeRoom(for byteCount: Int) {
         guard lacksSpare.load(ordering: .relaxed) else { return }
         lock.withLock {
@@ -65,7 +65,8 @@ extension JournalCore {
 
     /// Writes an event into the present segment; called with the lock held.
     ///
-    /// - Returns: What ``append`` returns; nil if the event was not written, as it belongs into the next segment.
+    /// - Returns: What ``append`` returns; nil if the event was not written, because it has room only in the next
+    ///   segment.
     func appendHere(
         _ payload: UnsafeRawBufferPointer,
         on line: JournalLine,
@@ -134,7 +135,8 @@ extension JournalCore {
         return true
     }
 
-    /// The longest stride for which every segment has room, however long the bookmarks at its beginning become.
+    /// The longest stride for which every segment has room, however long the bookmarks at the segment's beginning
+    /// become.
     private func longestStride(besideBookmarkOf worker: String?) -> Int {
         SegmentWriter.longestStride(inSegmentOf: settings.segmentBytes) - bookmarks.longestStride(with: worker)
     }
@@ -170,11 +172,14 @@ extension JournalCore {
         throw JournalError(.notRecordable, "\(name) \(context.id) is not in the journal \(path): \(mistake)")
     }
 
-    /// Switches to the segment that was made ahead, or waits until it is made; called with the lock held.
+    /// Switches to the segment that was made ahead; called with the lock held.
+    ///
+    /// If there is none, this waits until the journal's thread has made one, or has failed to. The caller then tries
+    /// again.
     func enterNextSegment() throws(JournalError) {
         guard let spare else {
             if let noRoom = state.noRoom {
-                // This event is refused, but the thread tries again to make the segment for later events.
+                // This event is refused, but the journal's thread tries again to make the segment, for later events.
                 state.spareNeeded(at: MonotonicClock.now())
                 work.signal()
                 throw noRoom

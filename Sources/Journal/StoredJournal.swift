@@ -1,14 +1,16 @@
 import BridgePlatform
 import JournalFormat
 
-/// The files of a journal, for any process, while the process that writes the journal runs or after its end.
+/// Reads a journal's files, in any process of their owner, even while another process writes them.
+///
+/// It also removes the oldest files of a journal that no process has open.
 package final class StoredJournal {
     package let path: String
     private let storage: any JournalStorage
     /// Locks the files, so that no process opens the journal while they are changed.
     private let lock: () throws(JournalError) -> LockFile?
     package private(set) var catalog: SegmentCatalog
-    /// Whether events may be missing after the last one that the last reading found, and nothing says how many.
+    /// Whether an unknown number of events may be missing behind the last event that the last reading found.
     package private(set) var lacksEnd = false
 
     package convenience init(at path: String) throws(JournalError) {
@@ -67,14 +69,14 @@ package final class StoredJournal {
         try read(after: position, RecordFilter(query), take)
     }
 
-    /// The wanted events after a position and the places where events are missing, for a reader that takes its time.
+    /// The same events and gaps as in ``read(after:where:_:)``, for a reader that asks for them one by one.
     package func reading(after position: UInt64, where query: JournalQuery) -> StoredReading {
         StoredReading(self, storage, after: position, RecordFilter(query))
     }
 
     /// Reads everything, hands over the places where events are missing, and returns the positions that were read.
     package func verify(_ take: (JournalGap) -> Void) throws -> Range<UInt64> {
-        // If the oldest head is gone, reading begins at position 1, so that the gap is reported.
+        // If the head of the oldest file cannot be read, reading begins at position 1, so that a gap is reported.
         let first = catalog.segments.first?.head?.firstPosition ?? 1
         let last = try read(after: first - 1, .nothing) { step in
             if case .gap(let gap) = step { take(gap) }
@@ -96,7 +98,7 @@ package final class StoredJournal {
         return reading.position
     }
 
-    /// Lists the files anew, as they may have changed since.
+    /// Lists the files anew: they may have changed since they were listed last.
     func readCatalog() throws(JournalError) {
         catalog = try SegmentCatalog(of: storage, at: path, skipsUnreadable: true)
     }

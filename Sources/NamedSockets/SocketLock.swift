@@ -33,7 +33,7 @@ struct SocketLock: Sendable {
         }
     }
 
-    /// Writes the process's number into the lock for people; on a full disk the lock holds without the number.
+    /// Writes the process's number into the lock file, for people to read; on a full disk the lock holds without it.
     private static func sign(_ file: LockFile) throws(SystemError) {
         do throws(SystemError) {
             try file.sign()
@@ -42,7 +42,7 @@ struct SocketLock: Sendable {
         }
     }
 
-    /// Throws unless a file can be the lock file, so that no other file is opened or written to.
+    /// Throws if the file with the lock's name cannot be this user's lock file: no other file is opened or written to.
     private static func judge(
         _ status: FileStatus,
         _ name: String,

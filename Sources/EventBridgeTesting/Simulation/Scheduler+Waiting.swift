@@ -29,7 +29,7 @@ extension Scheduler {
         return !thread.isOverdue
     }
 
-    /// Lets the thread wait for a lock; returns false at once if no thread of this world holds the lock.
+    /// Lets the thread wait until the lock is given back; returns false at once if no thread of this world holds it.
     func waitForLock(_ lock: Lock, _ thread: WorldThread) -> Bool {
         let identity = ObjectIdentifier(lock)
         guard threads.contains(where: { $0.held.contains(identity) }) else { return false }
@@ -71,11 +71,11 @@ extension Scheduler {
         wake(.death(of: process.number), all: true)
     }
 
-    /// Lets the threads of a killed or stopped process come to their end.
+    /// Lets the threads of a killed or stopped process go on, so that they come to their end.
     func revive(_ process: WorldProcess) {
         process.isDead = false
         process.isStopped = false
-        // An alarm of a dead process is removed when its turn comes, so the alarms are set again.
+        // While the process was dead, each of its alarms was removed once it was the earliest, so all are set again.
         for thread in waiting where thread.process === process {
             if let deadline = thread.deadline { clock.alarms.set(deadline, .wait(thread, number: thread.waits)) }
         }
@@ -87,7 +87,7 @@ extension Scheduler {
         _ = wait(thread, for: .death(of: process.number), until: nil)
     }
 
-    /// Stops the calling thread if its process has been killed.
+    /// Lets the calling thread go on only if its process has not been killed.
     func yieldIfDead() {
         guard let thread = current(), thread.process.isDead else { return }
         yield(thread)

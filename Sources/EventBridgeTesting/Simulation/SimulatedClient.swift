@@ -105,7 +105,7 @@ public final class SimulatedClient: @unchecked Sendable {
         settle()
     }
 
-    /// Connects the client to the host that has the world's entrance at present.
+    /// Connects the client to the host that the world's present entrance leads to.
     private struct Way: WayToHost {
         let core: WorldCore
         let life: SimulatedProcess

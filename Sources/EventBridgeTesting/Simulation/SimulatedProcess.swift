@@ -57,7 +57,7 @@ final class SimulatedProcess: @unchecked Sendable {
 
     // MARK: - Choices of a seed
 
-    /// The faults of a stream, as the matter's choices from the index `first` on decide them.
+    /// The faults of a stream, which two choices of `matter` decide, at the indices `first` and `first + 1`.
     static func faults(of matter: String, _ first: UInt64, in world: WorldCore) -> StreamFaults {
         StreamFaults(
             pieces: world.choose(.splits, matter, first, below: 4_096) { $0.nextOfAnySize(upTo: 4_095) },
@@ -104,7 +104,7 @@ final class SimulatedProcess: @unchecked Sendable {
         meet(stop) { [self] in standStill(for: length) }
     }
 
-    /// Chooses the step at which a fault of this kind happens; 0, for no fault, in at least one case in `tame`.
+    /// Chooses the step at which a fault of this kind happens; 0 for no fault, in one of `tame` seeds at least.
     func point(_ kind: SimulationFaults, _ matter: String, _ index: UInt64, oneIn tame: UInt64) -> UInt64 {
         world.choose(kind, matter, index, below: 1 << 14) { numbers in
             numbers.next(below: tame) == 0 ? 0 : numbers.nextOfAnySize(upTo: (1 << 14) - 1)
@@ -122,7 +122,8 @@ final class SimulatedProcess: @unchecked Sendable {
 
     /// Lets the threads of an ended process end; called when the run is over.
     func bury() {
-        // Taken even if the process lives: `burial` and the owner of this process refer to each other.
+        // `burial` is taken out even if the process lives, as `burial` and the owner of this process refer to each
+        // other.
         guard let burial = burial.take(), exit != nil else { return }
         world.scheduler.revive(process)
         _ = world.scheduler.start(name: "undertaker", in: process, burial)

@@ -101,11 +101,12 @@ public final class SimulationWorld: @unchecked Sendable {
         return host
     }
 
-    /// Starts a host in a process of its own, and returns when `program` has returned in one of the host's processes.
+    /// Starts a host in a process of its own; after each kill, the world starts the host again, in another process.
     ///
-    /// A kill can end the process at any step; the world then starts another one. Each process runs `program`, which
-    /// subscribes, calls `start` on the bridge, and publishes. The subscriptions that `program` returns are kept for as
-    /// long as the process lives. An error that `program` throws fails the run. Everything else is as for
+    /// A kill can end a process at any step. Each process runs `program`, which subscribes, calls `start` on the
+    /// bridge, and publishes. This call returns when `program` has returned in one of the processes. The subscriptions
+    /// that `program` returns are kept for as long as its process lives. An error that `program` throws fails the run.
+    /// Everything else is as for
     /// ``start(_:workers:strategy:intensity:automaticShutdown:startOrder:deadLetters:control:)``.
     @discardableResult
     public func startHost(

@@ -1,6 +1,6 @@
 import BridgePlatform
 
-/// A nats-server that the benchmark starts, and whose JetStream synchronizes each message before confirming it.
+/// A nats-server that the benchmark starts, and whose JetStream synchronizes each message before acknowledging it.
 ///
 /// The environment variable `NATS_SERVER` may name another program than the installed one.
 final class JetStreamServer: Sendable {
@@ -21,7 +21,7 @@ final class JetStreamServer: Sendable {
             throw JetStreamError(named.map { "there is no program \($0[0])" } ?? "nats-server is not installed")
         }
         let file = directory + "/server.conf"
-        // The system chooses the port.
+        // With port -1 the system chooses the port.
         let settings = """
             host: "127.0.0.1"
             port: -1
