@@ -187,17 +187,29 @@ extension EventChannel {
         defer { takeBack(lent, from: slot) }
         return lent._withUnsafeGuaranteedRef { list -> (outcome: Forwarded, number: UInt64)? in
             if list.onlyForwarder == nil { return nil }
-            guard cause == nil, let context = publisher.makeBorrowedContext(on: thread) else {
-                let context = publisher.makeContext(causedBy: cause ?? EventContext.current)
-                let outcome =
-                    context.withBorrowed { list.forwardAlone(event, $0, ifFull: ifFull) }
-                    ?? publish(event, context: context, to: list, from: publisher, ifFull: ifFull)
-                return (outcome, context.id.number)
+            func forward(_ context: BorrowedContext) -> Forwarded {
+                var outcome: Forwarded?
+                if list.isRecorded {
+                    outcome = list.forwardRecorded(event, context, ifFull: ifFull)
+                } else {
+                    var atOnce: HeldEvents?
+                    // The forwarder is not bound to a constant, as that would retain it.
+                    outcome = list.onlyForwarder?.forward(
+                        event,
+                        context: context,
+                        ifFull: ifFull,
+                        receipts: nil,
+                        held: &atOnce
+                    )
+                }
+                return outcome ?? publish(event, context: context.context, to: list, from: publisher, ifFull: ifFull)
             }
-            let outcome =
-                list.forwardAlone(event, context, ifFull: ifFull)
-                ?? publish(event, context: context.context, to: list, from: publisher, ifFull: ifFull)
-            return (outcome, context.number)
+            if cause == nil, let context = publisher.makeBorrowedContext(on: thread) {
+                return (forward(context), context.number)
+            }
+            return publisher.makeContext(causedBy: cause ?? EventContext.current).withBorrowed { context in
+                (forward(context), context.number)
+            }
         }
     }
 }

@@ -102,17 +102,17 @@ package final class SubscriberList: @unchecked Sendable {
         )
     }
 
-    /// Hands an event to ``onlyForwarder``, and to the journal if there is one.
+    /// Hands an event to ``onlyForwarder`` and to the journal, which is the only subscriber.
     ///
     /// - Returns: The outcome; nil, and nothing was done, if the forwarder cannot do this for a recorded event.
-    @inline(__always)
-    func forwardAlone<E: DomainEvent>(_ event: E, _ context: BorrowedContext, ifFull: FullOutboxAction) -> Forwarded? {
-        // The forwarder is not bound to a constant, as that would retain it.
-        guard let soleRecorder else {
-            var atOnce: HeldEvents?
-            return onlyForwarder?.forward(event, context: context, ifFull: ifFull, receipts: nil, held: &atOnce)
-        }
+    func forwardRecorded<E: DomainEvent>(
+        _ event: E,
+        _ context: BorrowedContext,
+        ifFull: FullOutboxAction
+    ) -> Forwarded? {
+        guard let soleRecorder else { return nil }
         var outcome: AppendOutcome = []
+        // The forwarder is not bound to a constant, as that would retain it.
         let forwarded = onlyForwarder?.forwardRecorded(event, context: context, ifFull: ifFull) { byteCount in
             soleRecorder._withUnsafeGuaranteedRef { $0.makeRoom(for: byteCount) }
         } record: { payload, owed in
