@@ -151,7 +151,7 @@ package final class DeliveryThread {
 
     /// Runs the inline handlers of an awaited event; returns the first error that one of them threw, with the later
     /// ones.
-    func collectFailures(context: BorrowedContext, _ body: (DeliveryThread) -> Void) -> ThrownError? {
+    package func collectFailures(context: BorrowedContext, _ body: (DeliveryThread) -> Void) -> ThrownError? {
         if !isDelivering {
             // There is no outer state to restore afterwards.
             isDelivering = true

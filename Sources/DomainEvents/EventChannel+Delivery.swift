@@ -145,19 +145,6 @@ extension EventChannel {
 
     // MARK: - Awaited events
 
-    /// Calls the handlers of ``runSubscribers()`` with an event that another process published.
-    ///
-    /// - Returns: The first error that one of them threw.
-    package func call(
-        _ subscribers: SubscriberList,
-        _ event: E,
-        context: BorrowedContext,
-        on thread: DeliveryThread,
-        from publisher: EventPublisher
-    ) -> ThrownError? {
-        thread.collectFailures(context: context) { call(subscribers, event, on: $0, from: publisher) }
-    }
-
     /// Hands an event that another process published to the subscribers here.
     ///
     /// Queues and tasks get the event first. Then the inline handlers run: on the calling thread, or in their strand

@@ -61,7 +61,12 @@ extension EventChannel {
 
     /// Calls the inline handlers; the caller keeps the list alive.
     @inlinable
-    func call(_ subscribers: SubscriberList, _ event: E, on thread: DeliveryThread, from publisher: EventPublisher) {
+    package func call(
+        _ subscribers: SubscriberList,
+        _ event: E,
+        on thread: DeliveryThread,
+        from publisher: EventPublisher
+    ) {
         let slot = thread.slot
         guard slot.pointee.gate.load(ordering: .relaxed) == 0 else {
             return callCounted(subscribers, event, on: thread, from: publisher)

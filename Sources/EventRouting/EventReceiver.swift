@@ -119,13 +119,9 @@ class ChannelReceiver<Event: DomainEvent>: EventReceiver, @unchecked Sendable {
                         guard subscribers.recordInRun(run.payload, run.context) else { return nil }
                         let isEntered = strand.enter()
                         assert(isEntered, "a strand that is free stays free until this thread enters it")
-                        let failure = channel.call(
-                            subscribers,
-                            event,
-                            context: run.context,
-                            on: thread,
-                            from: publisher
-                        )
+                        let failure = thread.collectFailures(context: run.context) {
+                            channel.call(subscribers, event, on: $0, from: publisher)
+                        }
                         strand.leave()
                         if let failure { return LocalOutcome(.failed(failure)) }
                         guard run.handledTakesNext() else { return .handled(handlers: subscribers.runHandlers) }
