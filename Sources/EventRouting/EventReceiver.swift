@@ -64,22 +64,26 @@ private struct Unreadable: Error {
     var outcome: LocalOutcome { .refused(reason, text: text) }
 }
 
-/// The receiver of one channel's events; subclasses say how an event is made of its payload.
-class ChannelReceiver<Event: DomainEvent>: EventReceiver, @unchecked Sendable {
-    // Sendable: constant, and subclasses add constants only.
-    let channel: EventChannel<Event>
+/// The receiver of one channel's events; made in advance, so that an incoming event costs no look-up of its type.
+final class ChannelReceiver<Event: DomainEvent>: EventReceiver, @unchecked Sendable {
+    // Sendable: constant.
+    private let channel: EventChannel<Event>
+    private let coder: PayloadCoder<Event>
     // Unmanaged: only the router calls the receiver, and the router holds the publisher for good. Counting references
     // to the publisher is slow, because some of them are weak.
     private let publisher: Unmanaged<EventPublisher>
 
-    init(channel: EventChannel<Event>, publisher: EventPublisher) {
+    init(channel: EventChannel<Event>, coder: PayloadCoder<Event>, publisher: EventPublisher) {
         self.channel = channel
+        self.coder = coder
         self.publisher = .passUnretained(publisher)
     }
 
-    /// Makes an event from its payload.
-    func decode(_ payload: UnsafeRawBufferPointer, in scratch: PayloadScratch) throws -> Event {
-        preconditionFailure("a receiver knows how its events are decoded")
+    /// Makes an event without a type, whose payload stays as it is.
+    private func untyped(_ payload: UnsafeRawBufferPointer) throws -> Event {
+        let event = try UntypedEvent.received(payload, name: channel.name)
+        // The events of a channel of untyped events are all of this type.
+        return unsafeBitCast(event, to: Event.self)
     }
 
     /// Makes an event from its payload, and has the event's type validate it.
@@ -90,7 +94,7 @@ class ChannelReceiver<Event: DomainEvent>: EventReceiver, @unchecked Sendable {
     ) throws(Unreadable) -> Event {
         let event: Event
         do {
-            event = try decode(payload, in: scratch)
+            event = try channel.isUntyped ? untyped(payload) : coder.decode(payload, with: scratch.decoder)
         } catch {
             throw Unreadable(reason: .undecodable, text: CBORError.sentence(of: error))
         }
@@ -102,7 +106,7 @@ class ChannelReceiver<Event: DomainEvent>: EventReceiver, @unchecked Sendable {
         return event
     }
 
-    final func receive(_ run: inout EventRun, mayGoOn: (BorrowedContext) -> Bool) -> LocalOutcome? {
+    func receive(_ run: inout EventRun, mayGoOn: (BorrowedContext) -> Bool) -> LocalOutcome? {
         guard let subscribers = channel.runSubscribers() else { return nil }
         let strand = run.strand
         return publisher._withUnsafeGuaranteedRef { publisher in
@@ -133,7 +137,7 @@ class ChannelReceiver<Event: DomainEvent>: EventReceiver, @unchecked Sendable {
         }
     }
 
-    final func deliver(
+    func deliver(
         _ payload: UnsafeRawBufferPointer,
         context: EventContext,
         strand: (any InlineStrand)?,
@@ -158,26 +162,5 @@ class ChannelReceiver<Event: DomainEvent>: EventReceiver, @unchecked Sendable {
                 return error.outcome
             }
         }
-    }
-}
-
-/// The receiver of one event type; made in advance, so that an incoming event costs no look-up of its type.
-final class TypedReceiver<Event: DomainEvent>: ChannelReceiver<Event>, @unchecked Sendable {
-    private let coder: PayloadCoder<Event>
-
-    init(channel: EventChannel<Event>, coder: PayloadCoder<Event>, publisher: EventPublisher) {
-        self.coder = coder
-        super.init(channel: channel, publisher: publisher)
-    }
-
-    override func decode(_ payload: UnsafeRawBufferPointer, in scratch: PayloadScratch) throws -> Event {
-        try coder.decode(payload, with: scratch.decoder)
-    }
-}
-
-/// The receiver of events without a type, which hands their payload on as it is.
-final class UntypedReceiver: ChannelReceiver<UntypedEvent>, @unchecked Sendable {
-    override func decode(_ payload: UnsafeRawBufferPointer, in scratch: PayloadScratch) throws -> UntypedEvent {
-        try UntypedEvent.received(payload, name: channel.name)
     }
 }

@@ -89,15 +89,9 @@ final class Topic: @unchecked Sendable {
             // A channel's `eventType` is the type that it was made for.
             let channel = unsafeDowncast(channel, to: EventChannel<E>.self)
             let coder = coder(of: type).takeUnretainedValue()
-            return TypedReceiver(channel: channel, coder: coder, publisher: publisher)
+            return ChannelReceiver(channel: channel, coder: coder, publisher: publisher)
         }
-        let receiver: any EventReceiver
-        if channel.isUntyped {
-            let channel = unsafeDowncast(channel, to: EventChannel<UntypedEvent>.self)
-            receiver = UntypedReceiver(channel: channel, publisher: publisher)
-        } else {
-            receiver = open(channel.eventType)
-        }
+        let receiver = open(channel.eventType)
         _ = lock.withLock {
             put(
                 Fanout(
