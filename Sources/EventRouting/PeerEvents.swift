@@ -191,9 +191,17 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
         // If a handler was slow, another thread may read by now, and `kept` belongs to that thread.
         defer { if run.isMine, fanout.pooled == nil, !fanout.isWanted(otherThan: peer) { kept = fanout } }
         while true {
-            if let outcome = receiveHere(&run, of: topic, to: fanout) {
-                if case .handled = outcome { return .handled }
-                return settled(outcome, topic, run, run.context.context, nil, over: link)
+            // The short way: nothing but a journal that records at once and the inline handlers here gets the events,
+            // sees them or waits for them.
+            if let receiver = fanout.receiver, router.tap == nil, !trace.isOn, !run.wantsReceipt,
+                !fanout.isWanted(otherThan: peer)
+            {
+                let outcome = receiver.receive(&run) { context in
+                    if keepsLast { last = context.context.id }
+                    return topic.isCurrent(fanout) && !trace.isOn
+                }
+                if case .handled? = outcome { return .handled }
+                if let outcome { return settled(outcome, topic, run, run.context.context, nil, over: link) }
             }
             if passOn(&run, of: topic, to: fanout) { return .handled }
             if !topic.isCurrent(fanout) { fanout = topic.fanout }
@@ -201,20 +209,6 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
             guard case .handled = disposition, run.handledTakesNext() else { return disposition }
             if keepsLast { last = run.context.context.id }
             if !topic.isCurrent(fanout) { fanout = topic.fanout }
-        }
-    }
-
-    /// Hands events to a journal that records at once and to the inline handlers here, if nothing else gets them, sees
-    /// them or waits for them.
-    ///
-    /// - Returns: What became of the event in hand; nil if no subscriber has got it: the caller then dispatches it.
-    private func receiveHere(_ run: inout EventRun, of topic: Topic, to fanout: Fanout) -> LocalOutcome? {
-        guard let receiver = fanout.receiver, router.tap == nil, !trace.isOn, !run.wantsReceipt,
-            !fanout.isWanted(otherThan: peer)
-        else { return nil }
-        return receiver.receive(&run) { context in
-            if keepsLast { last = context.context.id }
-            return topic.isCurrent(fanout) && !trace.isOn
         }
     }
 
