@@ -136,14 +136,17 @@ extension Link {
         defer { lock.unlock() }
         if ifThereIsRoom, !ending.hasEnded, !hasRoomNow { return .crowded }
         if let closed { return closed }
-        let outcome = sending.takeHeld(
+        let reserved = room?.bytes ?? 0
+        let outcome = sending.take(
             context,
             name: name,
             number: number,
+            isHeld: true,
+            hasRoom: reserved > 0,
             isOwed: isOwed,
-            reserved: room?.bytes ?? 0,
             payload: payload
         )
+        if case .accepted = outcome { sending.giveBack(reserved) }
         if trace != nil { traceSteps() }
         return outcome
     }

@@ -33,28 +33,62 @@ extension SendState {
         evicted: inout [Evicted]
     ) -> Enqueued {
         if let leftNames, leftNames.contains(name) { return .left }
-        if let reserved {
-            giveBack(reserved)
-            // Since the room was reserved, the peer may have said how large its frames may be.
-            if let problem = sizeProblem(of: payload.count) { return problem }
-        } else if let problem = problem(with: payload, name: name, isAccepted: isAccepted) {
+        if let reserved { giveBack(reserved) }
+        if limits.overflow.isPlain {
+            return context.withBorrowed { context in
+                take(
+                    context,
+                    name: name,
+                    number: number,
+                    attempt: attempt,
+                    isHeld: isHeld,
+                    wantsReceipt: wantsReceipt,
+                    hasRoom: reserved != nil,
+                    isAccepted: isAccepted,
+                    isOwed: isOwed,
+                    payload: payload
+                )
+            }
+        }
+        if let problem = problem(with: payload, name: name, hasRoom: reserved != nil, isAccepted: isAccepted) {
             return problem
         }
-        guard limits.overflow.isPlain else {
-            let event = OverflowQueue.Waiting(
-                name: name,
-                context: context,
-                attempt: attempt,
-                wantsReceipt: wantsReceipt,
-                isOwed: isOwed,
-                payload: payload
-            )
-            acceptedEvents += 1
-            return offer(event, isHeld: isHeld, evicted: &evicted)
-        }
+        let event = OverflowQueue.Waiting(
+            name: name,
+            context: context,
+            attempt: attempt,
+            wantsReceipt: wantsReceipt,
+            isOwed: isOwed,
+            payload: payload
+        )
+        acceptedEvents += 1
+        return offer(event, isHeld: isHeld, evicted: &evicted)
+    }
+
+    /// Takes an event at once; only on a link whose policies are all to wait.
+    ///
+    /// - Parameters:
+    ///   - isHeld, isAccepted, isOwed: as in the method for every policy.
+    ///   - hasRoom: whether the caller has found or reserved room for the event.
+    package mutating func take(
+        _ context: BorrowedContext,
+        name: String,
+        number: UInt64,
+        attempt: UInt64 = 1,
+        isHeld: Bool = false,
+        wantsReceipt: Bool = false,
+        hasRoom: Bool = false,
+        isAccepted: Bool = false,
+        isOwed: Bool = false,
+        payload: UnsafeRawBufferPointer
+    ) -> Enqueued {
+        if let leftNames, leftNames.contains(name) { return .left }
+        if let problem = problem(with: payload, name: name, hasRoom: hasRoom, isAccepted: isAccepted) { return problem }
         if isOwed { outbox.willOwe() }
-        let outcome = context.withBorrowed { context in
-            takeAtOnce(
+        // The gaps that wait go first, because they come before the event.
+        if !queue.isEmpty { promoteGaps() }
+        guard queue.isEmpty,
+            append(
                 context,
                 name: name,
                 number: number,
@@ -62,73 +96,17 @@ extension SendState {
                 wantsReceipt: wantsReceipt,
                 payload: payload
             )
-        }
-        if isHeld || isOwed, case .accepted(let sequence, _) = outcome {
-            if isHeld { gate.hold(sequence) }
-            if isOwed { outbox.lastIsOwed() }
-        }
-        return outcome
+        else { return .full(limit: limits.outboxHardBytes) }
+        acceptedEvents += 1
+        if isHeld { gate.hold(outbox.lastSequence) }
+        if isOwed { outbox.lastIsOwed() }
+        return .accepted(sequence: outbox.lastSequence, isCrowded: isCrowded)
     }
 
-    /// Takes an event that goes to no other peer; only on a link whose policies are all to wait.
-    package mutating func take(
-        _ context: BorrowedContext,
-        name: String,
-        number: UInt64,
-        payload: UnsafeRawBufferPointer
-    ) -> Enqueued {
-        if let leftNames, leftNames.contains(name) { return .left }
-        if let problem = problem(with: payload, name: name) { return problem }
-        return takeAtOnce(context, name: name, number: number, payload: payload)
-    }
-
-    /// Whether ``takeChecked(_:name:number:payload:)`` may be called with an event.
+    /// Whether the method above would take an event now, and nothing goes before it.
     package func takes(_ payload: UnsafeRawBufferPointer, name: String) -> Bool {
         if let leftNames, leftNames.contains(name) { return false }
         return queue.isEmpty && problem(with: payload, name: name) == nil
-    }
-
-    /// Takes an event for which ``takes(_:name:)`` was true just now; only on a link whose policies are all to wait,
-    /// and for an outbox in this process's own memory, which always takes a frame.
-    package mutating func takeChecked(
-        _ context: BorrowedContext,
-        name: String,
-        number: UInt64,
-        payload: UnsafeRawBufferPointer
-    ) {
-        let isAppended = append(context, name: name, number: number, payload: payload)
-        assert(isAppended, "An outbox in the process's own memory takes every frame")
-        acceptedEvents += 1
-    }
-
-    /// Takes an event that stays until ``release(_:)``; only for a link whose overflow policies are all `wait`.
-    ///
-    /// Such an event goes to other peers as well, or a journal records it first.
-    ///
-    /// - Parameters:
-    ///   - isOwed: whether the journal has to hear what becomes of the event here.
-    ///   - reserved: the room that was reserved for the event, in bytes; 0 if none was. It stays reserved if the event
-    ///     is not taken.
-    package mutating func takeHeld(
-        _ context: BorrowedContext,
-        name: String,
-        number: UInt64,
-        isOwed: Bool,
-        reserved: Int = 0,
-        payload: UnsafeRawBufferPointer
-    ) -> Enqueued {
-        if let leftNames, leftNames.contains(name) { return .left }
-        // Since room was reserved, the peer may have said how large its frames may be.
-        let refusal = reserved > 0 ? sizeProblem(of: payload.count) : problem(with: payload, name: name)
-        if let refusal { return refusal }
-        if isOwed { outbox.willOwe() }
-        let outcome = takeAtOnce(context, name: name, number: number, payload: payload)
-        if case .accepted(let sequence, _) = outcome {
-            giveBack(reserved)
-            gate.hold(sequence)
-            if isOwed { outbox.lastIsOwed() }
-        }
-        return outcome
     }
 
     /// Takes a journal's event that is sent again to this peer alone; the caller has found room for it.
@@ -159,7 +137,15 @@ extension SendState {
             return wait(event)
         }
         return context.withBorrowed { context in
-            takeAtOnce(context, name: name, number: number, attempt: attempt, wantsReceipt: true, payload: payload)
+            take(
+                context,
+                name: name,
+                number: number,
+                attempt: attempt,
+                wantsReceipt: true,
+                hasRoom: true,
+                payload: payload
+            )
         }
     }
 
@@ -219,30 +205,6 @@ extension SendState {
         return .accepted(sequence: ticket, isCrowded: isCrowded)
     }
 
-    private mutating func takeAtOnce(
-        _ context: BorrowedContext,
-        name: String,
-        number: UInt64,
-        attempt: UInt64 = 1,
-        wantsReceipt: Bool = false,
-        payload: UnsafeRawBufferPointer
-    ) -> Enqueued {
-        // The gaps that wait go first, because they come before the event.
-        if !queue.isEmpty { promoteGaps() }
-        guard queue.isEmpty,
-            append(
-                context,
-                name: name,
-                number: number,
-                attempt: attempt,
-                wantsReceipt: wantsReceipt,
-                payload: payload
-            )
-        else { return .full(limit: limits.outboxHardBytes) }
-        acceptedEvents += 1
-        return .accepted(sequence: outbox.lastSequence, isCrowded: isCrowded)
-    }
-
     /// Puts a gap where the missing events would have come.
     package mutating func note(_ gap: Gap) { queue.append(gap) }
 
@@ -262,8 +224,17 @@ extension SendState {
     package mutating func giveBack(_ reserved: Int) { reservedBytes -= reserved }
 
     /// Why an event would not be taken; nil if it would be taken, or dropped by its policy.
-    package func problem(with payload: UnsafeRawBufferPointer, name: String, isAccepted: Bool = false) -> Enqueued? {
+    ///
+    /// - Parameter hasRoom: whether room was found or reserved; since then the peer may have said how large its frames
+    ///   may be.
+    package func problem(
+        with payload: UnsafeRawBufferPointer,
+        name: String,
+        hasRoom: Bool = false,
+        isAccepted: Bool = false
+    ) -> Enqueued? {
         if let problem = sizeProblem(of: payload.count) { return problem }
+        if hasRoom { return nil }
         let limit: Int
         switch limits.overflow.policy(of: name) {
         case .wait:

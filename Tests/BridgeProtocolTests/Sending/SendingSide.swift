@@ -89,10 +89,12 @@ final class SendingSide {
     func hold(_ number: UInt64, payload: [UInt8] = [0xA0], reserved: Int = 0) -> UInt64? {
         let outcome = payload.withUnsafeBytes { payload in
             context(number).withBorrowed {
-                state.takeHeld($0, name: "Box", number: 0, isOwed: false, reserved: reserved, payload: payload)
+                state.take($0, name: "Box", number: 0, isHeld: true, hasRoom: reserved > 0, payload: payload)
             }
         }
-        return if case .accepted(let sequence, _) = outcome { sequence } else { nil }
+        guard case .accepted(let sequence, _) = outcome else { return nil }
+        state.giveBack(reserved)
+        return sequence
     }
 
     /// Sends an event the short way, for an event that goes nowhere else.
