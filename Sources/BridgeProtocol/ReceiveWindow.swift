@@ -96,24 +96,6 @@ package struct ReceiveWindow: Sendable {
         return sequence
     }
 
-    /// Notes the frames of events that have arrived together, one behind the other.
-    ///
-    /// - Returns: How many of them were taken: all before the first that breaks the protocol.
-    /// - Throws: A violation, only if the first of `events` breaks the protocol.
-    package mutating func eventsReceived(_ events: UnsafeBufferPointer<ArrivedEvent>) throws(LinkViolation) -> Int {
-        var taken = 0
-        while taken < events.count {
-            do throws(LinkViolation) {
-                try eventReceived(sequence: events[taken].sequence, frameLength: events[taken].frameLength)
-            } catch {
-                if taken == 0 { throw error }
-                break
-            }
-            taken += 1
-        }
-        return taken
-    }
-
     /// Forgets the events behind this one, as if they had not come; none of them is handled.
     ///
     /// - Parameter frameBytes: how many bytes their frames have together.

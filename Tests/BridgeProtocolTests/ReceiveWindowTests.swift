@@ -12,57 +12,6 @@ struct ReceiveWindowTests {
         return window
     }
 
-    @Test("a run of events is taken as its events one by one would be, up to the first that must not come")
-    func runs() {
-        // Windows that such runs fill; sequences that are right, and those that skip or repeat one.
-        for windowBytes in [1_000, 2_000, 1 << 20] {
-            for windowEvents in [1, 3, 8] {
-                for wrong in [-1, 0, 1, 3] {
-                    for length in [10, 400, 1_500] {
-                        let events = (0..<5).map { index in
-                            ArrivedEvent(
-                                sequence: UntrustedNumber(UInt64(index) + (index == wrong ? UInt64(0) : UInt64(1))),
-                                frameLength: length
-                            )
-                        }
-                        var together = ReceiveWindow(windowBytes: windowBytes, windowEvents: windowEvents)
-                        var single = ReceiveWindow(windowBytes: windowBytes, windowEvents: windowEvents)
-                        var (taken, violation) = (0, nil as LinkViolation?)
-                        for event in events {
-                            do throws(LinkViolation) {
-                                try single.eventReceived(sequence: event.sequence, frameLength: event.frameLength)
-                                taken += 1
-                            } catch {
-                                violation = error
-                                break
-                            }
-                        }
-                        func take(_ events: [ArrivedEvent]) -> Result<Int, LinkViolation> {
-                            events.withUnsafeBufferPointer { events in
-                                do throws(LinkViolation) {
-                                    return .success(try together.eventsReceived(events))
-                                } catch {
-                                    return .failure(error)
-                                }
-                            }
-                        }
-                        if taken > 0 { #expect(take(events) == .success(taken)) }
-                        // The violation comes with the event that it is of.
-                        if let violation { #expect(take(Array(events[taken...])) == .failure(violation)) }
-                        #expect(together.lastReceived == single.lastReceived)
-                        #expect(together.receivedBytes == single.receivedBytes)
-                        for sequence in 1...UInt64(5) {
-                            #expect(
-                                together.eventHandled(sequence: sequence) == single.eventHandled(sequence: sequence)
-                            )
-                        }
-                        #expect(together.takeAcknowledgement(after: 0) == single.takeAcknowledgement(after: 0))
-                    }
-                }
-            }
-        }
-    }
-
     @Test("events that are given back have not come: the same may come again", arguments: 0...UInt64(4))
     func givenBack(behind sequence: UInt64) throws {
         var window = try window(received: 4)

@@ -49,11 +49,22 @@ package struct ReceiveState: ~Copyable, Sendable {
     ///
     /// The caller has noted what became of the events of the run before.
     ///
-    /// - Returns: How many events were taken; the others count as not arrived.
+    /// - Returns: How many events were taken: all before the first that breaks the protocol. The others count as not
+    ///   arrived.
+    /// - Throws: A violation, only if the first of `events` breaks the protocol.
     package mutating func eventsReceived(_ events: UnsafeBufferPointer<ArrivedEvent>) throws(LinkViolation) -> Int {
         try phase.frameReceived(.event)
         let before = window.lastReceived
-        let taken = try window.eventsReceived(events)
+        var taken = 0
+        while taken < events.count {
+            do throws(LinkViolation) {
+                try window.eventReceived(sequence: events[taken].sequence, frameLength: events[taken].frameLength)
+            } catch {
+                if taken == 0 { throw error }
+                break
+            }
+            taken += 1
+        }
         decided = before
         return taken
     }

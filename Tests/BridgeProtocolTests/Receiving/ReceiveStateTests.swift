@@ -15,6 +15,13 @@ extension ReceiveState {
     fileprivate mutating func arrive(_ events: [ArrivedEvent]) throws -> Int {
         try events.withUnsafeBufferPointer { events throws(LinkViolation) in try eventsReceived(events) }
     }
+
+    /// What comes of events that arrive together: how many are taken, or the violation.
+    fileprivate mutating func outcome(of events: [ArrivedEvent]) -> Result<Int, LinkViolation> {
+        events.withUnsafeBufferPointer { events in
+            do throws(LinkViolation) { return .success(try eventsReceived(events)) } catch { return .failure(error) }
+        }
+    }
 }
 
 @Suite("What a side knows of what its peer sends")
@@ -23,10 +30,12 @@ struct ReceiveStateTests {
     private func established(
         _ role: LinkPhaseMachine.Role = .host,
         windowEvents: Int = 400,
+        windowBytes: Int = LinkLimits().windowBytes,
         controlMessages: Int? = nil
     ) throws -> ReceiveState {
         var limits = LinkLimits()
         limits.windowEvents = windowEvents
+        limits.windowBytes = windowBytes
         limits.controlMessages = controlMessages
         var state = ReceiveState(role: role, limits: limits, now: 0)
         #expect(state.isEstablished == false)
@@ -201,6 +210,55 @@ struct ReceiveStateTests {
         #expect(state.lastReceived == sequence && state.receivedEvents == sequence && state.openEvents == 1)
         #expect(state.mark == sequence - 1)
         #expect(state.receivedBytes == sequence * 10)
+    }
+
+    @Test("a run of events is taken as its events one by one would be, up to the first that must not come")
+    func runsAndSingleEvents() throws {
+        // Windows that such runs fill; sequences that are right, and those that skip or repeat one.
+        for windowBytes in [1_000, 2_000, 1 << 20] {
+            for windowEvents in [1, 3, 8] {
+                for wrong in [-1, 0, 1, 3] {
+                    for length in [10, 400, 1_500] {
+                        let events = (0..<5).map { index in
+                            ArrivedEvent(
+                                sequence: UntrustedNumber(UInt64(index) + (index == wrong ? UInt64(0) : UInt64(1))),
+                                frameLength: length
+                            )
+                        }
+                        var together = try established(windowEvents: windowEvents, windowBytes: windowBytes)
+                        var single = try established(windowEvents: windowEvents, windowBytes: windowBytes)
+                        var (taken, violation) = (0, nil as LinkViolation?)
+                        for event in events {
+                            guard case .failure(let found) = single.outcome(of: [event]) else {
+                                taken += 1
+                                continue
+                            }
+                            violation = found
+                            break
+                        }
+                        if taken > 0 {
+                            let outcome = together.outcome(of: events)
+                            #expect(outcome == .success(taken))
+                        }
+                        // The violation comes with the event that it is of.
+                        if let violation {
+                            let outcome = together.outcome(of: Array(events[taken...]))
+                            #expect(outcome == .failure(violation))
+                        }
+                        #expect(together.lastReceived == single.lastReceived)
+                        #expect(together.receivedBytes == single.receivedBytes)
+                        for sequence in 1...UInt64(5) {
+                            let urgency = together.handled(sequence, isQuietAwaited: false)
+                            let other = single.handled(sequence, isQuietAwaited: false)
+                            #expect(urgency == other)
+                        }
+                        let acknowledgement = together.batchLeaves(batch(isLast: true))
+                        let other = single.batchLeaves(batch(isLast: true))
+                        #expect(acknowledgement == other)
+                    }
+                }
+            }
+        }
     }
 
     @Test("a run is noted as handled as far as it is, but for the events of which the end is told otherwise")
