@@ -37,22 +37,21 @@ package struct EventRun {
     /// The caller keeps the sources as long as the run is used.
     ///
     /// - Parameters:
-    ///   - source: the origin of the events.
     ///   - peer: the side that sends the frames.
     ///   - own: this side.
     init(
         of reader: FrameReader,
-        from source: Unmanaged<EventSource>,
         peer: Unmanaged<EventSource>,
         own: Unmanaged<EventSource>,
         strand: LinkStrand,
         turn: Int
     ) {
         name = .number(reader.runName)
+        source = reader.runSource.map { .passUnretained($0) } ?? peer
         (isOfPeer, wantsReceipt, hasBookmark) = (reader.runSource == nil, false, false)
         context = BorrowedContext(source: source, number: 0, nanosecondsSinceEpoch: 0, settledBelow: nil)
         parties = (peer, own)
-        (self.source, self.reader, self.strand, self.turn) = (source, .passUnretained(reader), strand, turn)
+        (self.reader, self.strand, self.turn) = (.passUnretained(reader), strand, turn)
     }
 
     /// One event with a head of its own, which is in hand.

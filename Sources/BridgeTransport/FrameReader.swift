@@ -89,6 +89,9 @@ final class FrameReader: @unchecked Sendable {
         return event
     }
 
+    /// The run's events that are not in hand yet are done with.
+    func skipRest() { while takeNext() != nil {} }
+
     @inline(__always)
     func payload(of event: UnsafePointer<ArrivedEvent>) -> UnsafeRawBufferPointer {
         let start = origin &+ event.pointee.start

@@ -102,8 +102,9 @@ extension Link {
         payload: UnsafeRawBufferPointer,
         isGathered: Bool
     ) -> WriterState.Flush {
-        let outcome = sending.take(context, name: name, number: number, hasRoom: true, payload: payload)
-        assert(outcome.isAccepted, "An outbox in this process's own memory takes every frame: \(outcome)")
+        guard case .accepted = sending.take(context, name: name, number: number, hasRoom: true, payload: payload) else {
+            preconditionFailure("An outbox in this process's own memory takes every frame")
+        }
         if trace != nil { traceSteps() }
         return flushing(at: context.nanosecondsSinceEpoch, isGathered: isGathered)
     }

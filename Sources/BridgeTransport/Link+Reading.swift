@@ -101,12 +101,20 @@ extension Link {
                 if reader.hasRest {
                     // The other thread says what becomes of the event that it has in hand.
                     lock.withLock { receiving.isPending(reader.inHand.sequence.asWritten) }
-                    isHandling = true
-                    try handleRun(of: reader, turn)
                 } else if case let events = reader.takeRun(), !events.isEmpty {
                     reader.shorten(to: try eventsArrived(events))
+                }
+                if reader.hasRest {
                     isHandling = true
-                    try handleRun(of: reader, turn)
+                    // The reader keeps a third process only until its next run, which another thread may take.
+                    let third = reader.runSource
+                    defer { withExtendedLifetime(third) {} }
+                    if let sink = sinks.events, var run = run(of: reader, turn), run.takeNext() {
+                        try handle(&run, with: sink)
+                    } else {
+                        // Without a sink or a source the link is being torn down, and the events stay unacknowledged.
+                        reader.skipRest()
+                    }
                 } else if let frame = try reader.next() {
                     if let end = try frameReceived(frame, by: reader, for: control, isHandling: &isHandling) {
                         return .ended(end)
@@ -258,48 +266,33 @@ extension Link {
         return count
     }
 
-    /// Hands to the sink those events of a run that are not in hand yet.
-    private func handleRun(of reader: FrameReader, _ turn: Int) throws {
-        // Without a source or a sink the link is being torn down, and the events stay unacknowledged.
-        guard let sink = sinks.events, let (peer, own) = parties.established else {
-            while reader.takeNext() != nil {}
-            return
-        }
-        let source = reader.runSource
-        var run = EventRun(
-            of: reader,
-            from: source.map { .passUnretained($0) } ?? peer,
-            peer: peer,
-            own: own,
-            strand: strand,
-            turn: turn
-        )
-        // The reader keeps the source only until its next run, which another thread may take meanwhile.
-        try withExtendedLifetime(source) {
-            while run.takeNext() { try handle(&run, with: sink) }
-        }
+    /// The events that the reader has and that are not in hand yet; nil before the handshake.
+    private func run(of reader: FrameReader, _ turn: Int) -> EventRun? {
+        parties.established.map { EventRun(of: reader, peer: $0.peer, own: $0.own, strand: strand, turn: turn) }
     }
 
-    /// Hands the event in hand to the sink, and acts on what becomes of it or of later events of its run.
+    /// Hands the event in hand, and then those behind it, to the sink, and acts on what becomes of them.
     private func handle(_ run: inout EventRun, with sink: any LinkEventSink) throws {
-        let disposition: EventDisposition
-        do {
-            disposition = try sink.link(self, received: &run)
-        } catch {
-            let isMine = run.isMine
-            lock.withLock {
-                // If another thread has taken over the events behind this one, that thread handles them.
-                receiving.eventBroke(isMine ? run.sequence : receiving.lastReceived, frameBytes: run.bytesBehind)
+        repeat {
+            let disposition: EventDisposition
+            do {
+                disposition = try sink.link(self, received: &run)
+            } catch {
+                let isMine = run.isMine
+                lock.withLock {
+                    // If another thread has taken over the events behind this one, that thread handles them.
+                    receiving.eventBroke(isMine ? run.sequence : receiving.lastReceived, frameBytes: run.bytesBehind)
+                }
+                throw error
             }
-            throw error
-        }
-        switch disposition {
-        case .handled where run.isMine: strand.eventHandled(run.sequence)
-        case .handled: eventHandled(run.sequence)
-        case .unwanted: eventHandled(run.sequence, wasUnwanted: true)
-        case .pending: lock.withLock { receiving.isPending(run.sequence) }
-        case .refused(let reason, let text): refuse(run.sequence, reason, text: text)
-        }
+            switch disposition {
+            case .handled where run.isMine: strand.eventHandled(run.sequence)
+            case .handled: eventHandled(run.sequence)
+            case .unwanted: eventHandled(run.sequence, wasUnwanted: true)
+            case .pending: lock.withLock { receiving.isPending(run.sequence) }
+            case .refused(let reason, let text): refuse(run.sequence, reason, text: text)
+            }
+        } while run.takeNext()
     }
 
     /// An event that has a head of its own has arrived: a run of one.

@@ -44,11 +44,10 @@ struct EventRunTests {
         return reader
     }
 
-    private static func run(of reader: FrameReader, from source: EventSource, _ strand: LinkStrand) -> EventRun {
+    private static func run(of reader: FrameReader, _ strand: LinkStrand) -> EventRun {
         EventRun(
             of: reader,
-            from: .passUnretained(source),
-            peer: .passUnretained(Self.source),
+            peer: .passUnretained(source),
             own: .passUnretained(receiver),
             strand: strand,
             turn: strand.turn
@@ -78,7 +77,7 @@ struct EventRunTests {
         let reader = Self.reader((1...3).flatMap { Self.frame($0, payload: Array(repeating: UInt8($0), count: 40)) })
         _ = reader.takeRun()
         let strand = LinkStrand()
-        var run = Self.run(of: reader, from: Self.source, strand)
+        var run = Self.run(of: reader, strand)
         #expect(run.name == .number(5) && run.isOfPeer && !run.wantsReceipt)
         for sequence in 1...UInt64(3) {
             let isTaken = sequence == 1 ? run.takeNext() : run.handledTakesNext()
@@ -113,7 +112,7 @@ struct EventRunTests {
         let reader = Self.reader(frames, limit: 10_000)
         reader.takeRuns(of: Self.third)
         #expect(reader.takeRun().count == cases.count)
-        var run = Self.run(of: reader, from: isOfThird ? Self.third : Self.source, LinkStrand())
+        var run = Self.run(of: reader, LinkStrand())
         for (index, (cause, root)) in cases.enumerated() {
             let isTaken = index == 0 ? run.takeNext() : run.handledTakesNext()
             #expect(isTaken)
@@ -129,8 +128,8 @@ struct EventRunTests {
         #expect(reader.takeRun().isEmpty)
         reader.takeRuns(of: Self.third)
         #expect(reader.takeRun().count == 2)
-        let source = try #require(reader.runSource)
-        var run = Self.run(of: reader, from: source, LinkStrand())
+        #expect(reader.runSource === Self.third)
+        var run = Self.run(of: reader, LinkStrand())
         #expect(!run.isOfPeer)
         var isTaken = run.takeNext()
         #expect(isTaken)
@@ -158,7 +157,7 @@ struct EventRunTests {
         let source = reader.runSource ?? Self.source
         #expect((source == Self.third) == isOfThird)
         let strand = LinkStrand()
-        var run = Self.run(of: reader, from: source, strand)
+        var run = Self.run(of: reader, strand)
         var isTaken = run.takeNext()
         while isTaken, run.sequence < UInt64(inHand) { isTaken = run.handledTakesNext() }
         #expect(isTaken)
@@ -177,7 +176,7 @@ struct EventRunTests {
         #expect(reader.inHand.sequence == UInt64(inHand))
         #expect(reader.runSource == (isOfThird ? Self.third : nil))
         #expect(turn == strand.turn)
-        var rest = Self.run(of: reader, from: source, strand)
+        var rest = Self.run(of: reader, strand)
         #expect(rest.isOfPeer != isOfThird)
         var next = UInt64(inHand)
         while rest.takeNext() {
