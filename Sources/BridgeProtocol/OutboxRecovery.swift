@@ -32,6 +32,9 @@ package struct OutboxRecovery: ~Copyable {
     /// How many bytes the records are charged at most: twice what a worker keeps before it drops events, which is the
     /// same for all workers, whatever limits their hosts have.
     ///
+    /// A worker that keeps nothing takes one event of any size that the frame limit allows, and then no further one. So
+    /// a larger event counts as this number if it comes first.
+    ///
     /// The file is larger, because large frames leave room empty. Reading a file full of the smallest events would keep
     /// the host busy for more than a minute.
     package static let allowedBytes = 2 * LinkLimits().outboxHardBytes
@@ -86,6 +89,7 @@ package struct OutboxRecovery: ~Copyable {
         // The worker took its last chunk out of the list when all was settled.
         if known == nil, state.firstChunk == 0 { return }
         var last: UInt64?
+        var isFirst = true
         while state.accepted != last ?? received {
             let length = try findFrame(after: last ?? received)
             let frame = UnsafeRawBufferPointer(rebasing: buffer.readable[FrameDecoder.headBytes..<length])
@@ -97,7 +101,9 @@ package struct OutboxRecovery: ~Copyable {
                 throw OutboxDamage("event \(record.sequence) lies where \(next) was expected")
             }
             if sequence > received {
-                allowance -= LinkLimits.charge(forFrameOf: length)
+                let charge = LinkLimits.charge(forFrameOf: length)
+                allowance -= isFirst ? min(charge, allowed) : charge
+                isFirst = false
                 guard allowance >= 0 else {
                     throw OutboxDamage(
                         "more follows event \(last ?? received) than the \(allowed) bytes that a worker may keep"

@@ -130,6 +130,32 @@ struct HostileOutboxTests {
         #expect(error?.description == "more follows event 11 than the 2559 bytes that a worker may keep")
     }
 
+    @Test("an event larger than all else that a worker may keep lies alone, and is recovered")
+    func holdsOneLargeEvent() throws {
+        let sender = try SharedSender(slots: 12)
+        for _ in 0..<3 { sender.put() }
+        try sender.settle(through: 3)
+        // A worker that keeps nothing takes an event of any size that the frame limit allows.
+        sender.put(600 << 10)
+        var found: [UInt64] = []
+        func read(after known: UInt64?) throws {
+            found = []
+            let state = try #require(OutboxState(sender.memory))
+            var recovery = OutboxRecovery(sender.memory, state: state, limits: LinkLimits(), allowed: 512 << 10)
+            try recovery.forEach(after: known) { sequence, _ in found.append(sequence) }
+        }
+        for known: UInt64? in [3, nil] {
+            try read(after: known)
+            #expect(found == [4])
+        }
+        sender.put()
+        for known: UInt64? in [3, nil] {
+            let error = #expect(throws: OutboxDamage.self) { try read(after: known) }
+            #expect(found == [4])
+            #expect(error?.description == "more follows event 4 than the 524288 bytes that a worker may keep")
+        }
+    }
+
     @Test("what a host reads of a dead worker's outbox is twice what the worker keeps before it drops")
     func allowance() {
         #expect(OutboxRecovery.allowedBytes == 128 << 20)
