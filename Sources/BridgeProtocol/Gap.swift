@@ -47,10 +47,7 @@ package struct Gap: Sendable, Hashable {
         )
     }
 
-    /// Whether this gap and `other` can become one gap.
-    package func isLike(_ other: Gap) -> Bool { name.hasBytes(of: other.name) && reason == other.reason }
-
-    /// Merges `other` into this gap; only if ``isLike(_:)`` is true.
+    /// Merges `other`, which has the same name and reason, into this gap.
     package mutating func merge(_ other: Gap) {
         count = count.saturatingSum(other.count)
         for range in other.ranges {

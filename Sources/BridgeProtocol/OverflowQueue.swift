@@ -60,6 +60,8 @@ package struct OverflowQueue: Sendable {
         var entry: Entry
         var ticket: UInt64
         var key: Key?
+        /// The row of a gap that has its place in one; 0 for an event.
+        var row: UInt64 = 0
         var previous: Int?
         var next: Int?
     }
@@ -67,6 +69,15 @@ package struct OverflowQueue: Sendable {
     private struct Key: Hashable, Sendable {
         let name: EventName
         let value: [UInt8]
+    }
+
+    /// A gap of a row: gaps without an event between them are a row, in which no two gaps are like each other.
+    private struct RowGap: Hashable, Sendable {
+        let row: UInt64
+        let name: EventName
+        let reason: Gap.Reason
+
+        init(_ gap: Gap, in row: UInt64) { (self.row, name, reason) = (row, EventName(gap.name), gap.reason) }
     }
 
     /// The places of one name's events, oldest first; a search skips places whose event has left.
@@ -86,6 +97,11 @@ package struct OverflowQueue: Sendable {
     private var tail: Int?
     private var lines: [EventName: Line] = [:]
     private var keys: [Key: Int] = [:]
+    /// The nodes of the gaps.
+    ///
+    /// A row may have as many gaps as peers have brought names, so no gap is looked for by going through a row.
+    private var gaps: [RowGap: Int] = [:]
+    private var lastRow: UInt64 = 0
     private var lastTicket: UInt64 = 0
     /// The tickets of events that must not leave yet, ascending.
     package private(set) var held: [UInt64] = []
@@ -128,19 +144,9 @@ package struct OverflowQueue: Sendable {
 
     /// Puts a gap at the end, or merges it into a like gap at the end.
     package mutating func append(_ gap: Gap) {
-        if let tail, case .gap = nodes[tail]?.entry {
-            var next: Int? = tail
-            while let index = next, case .gap(var known) = nodes[index]?.entry {
-                if known.isLike(gap) {
-                    known.merge(gap)
-                    nodes[index]?.entry = .gap(known)
-                    return
-                }
-                next = nodes[index]?.previous
-            }
-        }
+        if let row = row(of: tail), let like = gaps[RowGap(gap, in: row)] { return merge(gap, into: like) }
         lastTicket += 1
-        _ = link(Node(entry: .gap(gap), ticket: lastTicket, key: nil))
+        stand(link(Node(entry: .gap(gap), ticket: lastTicket, key: nil)), inRowAs: gap)
     }
 
     /// Lets a held event leave.
@@ -165,17 +171,18 @@ package struct OverflowQueue: Sendable {
     /// Takes out the oldest evictable event of a name, and leaves a gap; nil if there is none.
     package mutating func dropOldest(of name: String) -> Waiting? {
         guard let index = oldest(of: name), let event = leave(index) else { return nil }
-        nodes[index]?.entry = .gap(Gap(event.context.id, name: name, reason: .policy))
-        mergeGaps(around: index)
+        let gap = Gap(event.context.id, name: name, reason: .policy)
+        nodes[index]?.entry = .gap(gap)
+        stand(index, inRowAs: gap)
         return event
     }
 
     /// Takes out the event with this key, which a later event replaces, and leaves no gap; nil if no event has the key.
     package mutating func supersede(name: String, key: [UInt8]) -> Waiting? {
         guard let index = keys[Key(name: EventName(name), value: key)], let event = leave(index) else { return nil }
-        let neighbour = nodes[index]?.previous ?? nodes[index]?.next
+        let (previous, next) = (nodes[index]?.previous, nodes[index]?.next)
         unlink(index)
-        if let neighbour { mergeGaps(around: neighbour) }
+        joinRows(previous, next)
         return event
     }
 
@@ -187,19 +194,23 @@ package struct OverflowQueue: Sendable {
         return node.entry
     }
 
-    /// How many bytes the gaps at the front and the first event are charged; nil if no event waits, or the first is
+    /// Whether the gaps at the front may leave together with the first event; false if no event waits, or the first is
     /// held.
-    package var chargeThroughFirstEvent: Int? {
+    ///
+    /// - Parameter hasWindow: whether the window lets out so many charged bytes; where it does not, the search ends.
+    package func mayLeaveThroughFirstEvent(_ hasWindow: (Int) -> Bool) -> Bool {
         var charge = 0
         var next = head
         while let index = next, let node = nodes[index] {
             switch node.entry {
-            case .gap: charge += LinkLimits.minimumCharge
-            case .event(let event): return node.ticket < held.first ?? .max ? charge + event.charge : nil
+            case .gap:
+                charge += LinkLimits.minimumCharge
+                guard hasWindow(charge) else { return false }
+            case .event(let event): return node.ticket < held.first ?? .max && hasWindow(charge + event.charge)
             }
             next = node.next
         }
-        return nil
+        return false
     }
 
     package mutating func removeFirst() {
@@ -281,39 +292,71 @@ package struct OverflowQueue: Sendable {
         guard let node = nodes[index] else { return }
         if let previous = node.previous { nodes[previous]?.next = node.next } else { head = node.next }
         if let next = node.next { nodes[next]?.previous = node.previous } else { tail = node.previous }
+        if case .gap(let gap) = node.entry, case let place = RowGap(gap, in: node.row), gaps[place] == index {
+            gaps[place] = nil
+        }
         nodes[index] = nil
         free.append(index)
         count -= 1
         if count == 0 {
             // A burst may have taken much memory: give it back.
-            (nodes, free, lines, keys) = ([], [], [:], [:])
+            (nodes, free, lines, keys, gaps) = ([], [], [:], [:], [:])
         }
     }
 
-    /// Merges like gaps in a row, so that a row has at most one gap for each name and reason.
-    private mutating func mergeGaps(around index: Int) {
-        var run: [Int] = []
-        var next: Int? = index
-        while let place = next, case .gap = nodes[place]?.entry {
-            run.append(place)
-            next = nodes[place]?.previous
+    // MARK: - Rows of gaps
+
+    /// The row of a node; nil for an event, for a gap that has no place in a row yet, and for no node.
+    private func row(of index: Int?) -> UInt64? {
+        guard let row = index.flatMap({ nodes[$0]?.row }), row > 0 else { return nil }
+        return row
+    }
+
+    private mutating func merge(_ gap: Gap, into index: Int) {
+        guard case .gap(var known) = nodes[index]?.entry else { return }
+        known.merge(gap)
+        nodes[index]?.entry = .gap(known)
+    }
+
+    /// Gives a gap, whose node is linked, its place in the row beside it; merges it into the row's like gap, if there
+    /// is one.
+    private mutating func stand(_ index: Int, inRowAs gap: Gap) {
+        joinRows(nodes[index]?.previous, nodes[index]?.next)
+        guard let row = row(of: nodes[index]?.previous) ?? row(of: nodes[index]?.next) else {
+            lastRow += 1
+            return stand(index, as: gap, in: lastRow)
         }
-        run.reverse()
-        next = nodes[index]?.next
-        while let place = next, case .gap = nodes[place]?.entry {
-            run.append(place)
-            next = nodes[place]?.next
+        stand(index, as: gap, in: row)
+    }
+
+    private mutating func stand(_ index: Int, as gap: Gap, in row: UInt64) {
+        let place = RowGap(gap, in: row)
+        if let like = gaps[place] {
+            merge(gap, into: like)
+            unlink(index)
+        } else {
+            gaps[place] = index
+            nodes[index]?.row = row
         }
-        var kept: [(place: Int, gap: Gap)] = []
-        for place in run {
-            guard case .gap(let gap) = nodes[place]?.entry else { continue }
-            if let like = kept.firstIndex(where: { $0.gap.isLike(gap) }) {
-                kept[like].gap.merge(gap)
-                unlink(place)
-            } else {
-                kept.append((place, gap))
-            }
+    }
+
+    /// Makes one row of the rows that end and begin with these nodes, if both are gaps: the shorter joins the longer.
+    ///
+    /// So a gap seldom changes its row: each time, its row becomes at least twice as long.
+    private mutating func joinRows(_ left: Int?, _ right: Int?) {
+        guard let first = row(of: left), let second = row(of: right) else { return }
+        var (before, after) = (left, right)
+        while row(of: before) == first, row(of: after) == second {
+            before = before.flatMap { nodes[$0]?.previous }
+            after = after.flatMap { nodes[$0]?.next }
         }
-        for (place, gap) in kept { nodes[place]?.entry = .gap(gap) }
+        let isFirstLonger = row(of: before) == first
+        let (shorter, longer) = isFirstLonger ? (second, first) : (first, second)
+        var moving = isFirstLonger ? right : left
+        while let index = moving, let node = nodes[index], node.row == shorter, case .gap(let gap) = node.entry {
+            moving = isFirstLonger ? node.next : node.previous
+            gaps[RowGap(gap, in: shorter)] = nil
+            stand(index, as: gap, in: longer)
+        }
     }
 }

@@ -158,6 +158,43 @@ struct OverflowQueueTests {
         }
     }
 
+    @Test("a gap costs no search through a long row of gaps of other names", .timeLimit(.minutes(1)))
+    func manyNames() {
+        // If each gap searched its row, or the row were merged anew for each gap, this would take minutes.
+        let names = (0..<4_000).map { "N\($0)" }
+        var queue = OverflowQueue()
+        var number: UInt64 = 0
+        func append(_ name: String) {
+            number += 1
+            _ = queue.append(Self.event(number, name))
+        }
+        for name in names { append(name) }
+        // A row that grows at its end; then rows of one gap each, which grow together; then the events behind both.
+        let halves = stride(from: 0, to: names.count, by: 2).map { names[$0] }
+        for round in [names, halves, names] {
+            for name in round {
+                #expect(queue.dropOldest(of: name) != nil)
+                append(name)
+            }
+        }
+        #expect(queue.events == names.count)
+        // The gaps behind the last event.
+        for _ in 0..<2 {
+            for name in names {
+                number += 1
+                queue.append(Gap(EventID(source: Self.source, number: number), name: name, reason: .policy))
+            }
+        }
+        var missing: [String: UInt64] = [:]
+        var rest = queue
+        while let first = rest.first {
+            if case .gap(let gap) = first { missing[gap.name, default: 0] += gap.count.asWritten }
+            rest.removeFirst()
+        }
+        #expect(missing == Dictionary(uniqueKeysWithValues: names.map { ($0, halves.contains($0) ? 5 : 4) }))
+        #expect(queue.count <= 3 * names.count)
+    }
+
     private func check(_ queue: OverflowQueue, _ model: Model, _ place: Comment) {
         var events: [UInt64] = []
         var bytes = 0

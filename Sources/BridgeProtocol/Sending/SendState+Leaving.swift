@@ -111,9 +111,7 @@ extension SendState {
     /// Gaps merge in the queue; they do not merge in the outbox. If only gaps had room, each drop would put one more
     /// gap into the outbox.
     private var mayGapLeave: Bool {
-        if outbox.endsWithGap {
-            return queue.chargeThroughFirstEvent.map { outbox.hasWindow(for: $0) } ?? false
-        }
+        if outbox.endsWithGap { return queue.mayLeaveThroughFirstEvent { outbox.hasWindow(for: $0) } }
         // On a link whose policies are all to wait, the outbox also holds what the window does not let out.
         return limits.overflow.isPlain || outbox.hasWindow(for: LinkLimits.minimumCharge)
     }
