@@ -50,7 +50,7 @@ enum SupervisorCommand {
         case .journal(let options):
             return await ended { try await JournalCommand(options: options).run(printing: printed) }
         case .logs(let options):
-            return await ended { try await LogsCommand(options: options).run { say($0) } }
+            return await ended { try await LogsCommand(options: options).run { printed($0) } }
         case .metrics(let control): return await told(by: MetricsCommand(control: control).run)
         case .tail(let options): return await ended(by: TailCommand(options: options).run)
         case .publish(let options): return await told(by: PublishCommand(options: options).run)

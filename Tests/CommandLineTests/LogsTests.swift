@@ -121,6 +121,33 @@ struct LogsTests {
         }
     }
 
+    @Test("ends with 0 when its reader goes away, also one that reads from a socket")
+    func readerGone() async throws {
+        try await withBridge(Self.worker("store")) { workspace, _ in
+            // Nothing watches the reader of a socket: the next line shows that it is gone.
+            let reader = """
+                import socket, subprocess, sys
+                here, there = socket.socketpair()
+                logs = subprocess.Popen(sys.argv[1:], stdout=there)
+                there.close()
+                while b"\\n" not in here.recv(4096): pass
+                here.close()
+                print("gone", file=sys.stderr, flush=True)
+                print("ended", logs.wait(), file=sys.stderr, flush=True)
+                """
+            let program = try SupervisorProgram.products() + "/supervisor"
+            let following = RunningProgram(
+                ["python3", "-c", reader, program, "logs", "store", "--follow", "--control", "run/s"],
+                of: "/usr/bin/env",
+                in: workspace.path
+            )
+            _ = try #require(await following.line(with: "gone"))
+            try await print("late", in: workspace)
+            #expect(await following.line { $0.hasPrefix("ended ") } == "ended 0")
+            _ = try await following.result()
+        }
+    }
+
     @Test("a pool's name stands for all its members, in the order of their lines, also of those that follow")
     func pool() async throws {
         let pool = Self.worker("render", more: ", pool: { members: 2 }")

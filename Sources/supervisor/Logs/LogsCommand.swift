@@ -8,7 +8,7 @@ struct LogsCommand {
     let options: LogsOptions
 
     /// - Parameter printing: prints lines; called on a thread that may wait.
-    func run(printing: @escaping @Sendable (String) -> ProgramStatus) async throws -> ProgramStatus {
+    func run(printing: @escaping @Sendable (String) -> PrintOutcome) async throws -> ProgramStatus {
         let signs = LogSigns(of: options.worker)
         let publisher = EventPublisher(origin: "logs")
         let subscriptions = options.follows ? signs.subscribe(to: publisher) : []
@@ -46,7 +46,7 @@ struct LogsCommand {
     private func show(
         _ client: BridgeClient,
         _ signs: LogSigns,
-        _ printing: @escaping @Sendable (String) -> ProgramStatus
+        _ printing: @escaping @Sendable (String) -> PrintOutcome
     ) async throws -> ProgramStatus {
         let report = try await client.status()
         guard report.workerNames.contains(options.worker) else {
@@ -61,8 +61,9 @@ struct LogsCommand {
             let answer = try await client.output(of: options.worker, after: last)
             last = answer.lines.last?.number ?? last
             if let lines = text.lines(answer) {
-                let status = try await printed(lines, by: printing)
-                guard status == .success else { return status }
+                // Only the reader of a pipe is watched: that of a socket is known to be gone when a line finds it so.
+                let outcome = try await printed(lines, by: printing)
+                guard outcome == .printed else { return outcome.status }
             }
             guard answer.isComplete else { continue }
             guard options.follows else { return .success }
@@ -80,8 +81,8 @@ struct LogsCommand {
 
     private func printed(
         _ lines: String,
-        by printing: @escaping @Sendable (String) -> ProgramStatus
-    ) async throws -> ProgramStatus {
+        by printing: @escaping @Sendable (String) -> PrintOutcome
+    ) async throws -> PrintOutcome {
         try await withCheckedThrowingContinuation { continuation in
             do {
                 try PlatformThread.start(name: "logs") { continuation.resume(returning: printing(lines)) }
