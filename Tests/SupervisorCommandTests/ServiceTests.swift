@@ -15,7 +15,7 @@ struct ServiceTests {
             (["WATCHDOG_USEC": "3000000", "WATCHDOG_PID": "41"], nil),
             (["WATCHDOG_USEC": "3000000", "WATCHDOG_PID": "x"], nil),
             (["WATCHDOG_USEC": "0"], nil), (["WATCHDOG_USEC": "-1"], nil), (["WATCHDOG_USEC": "3 s"], nil), ([:], nil),
-            (["WATCHDOG_USEC": "18446744073709551615"], nil),
+            (["WATCHDOG_USEC": "18446744073709551615"], nil), (["WATCHDOG_USEC": "36893488147419103"], nil),
         ] as [([String: String], UInt64?)]
     )
     func watchdog(variables: [String: String], interval: UInt64?) {

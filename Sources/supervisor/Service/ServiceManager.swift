@@ -58,7 +58,8 @@ final class ServiceManager: @unchecked Sendable {
         // The watchdog was meant for another process, such as a shell that has started this one.
         if let pid = environment("WATCHDOG_PID"), Int32(pid) != process { return nil }
         let (nanoseconds, isTooLong) = microseconds.multipliedReportingOverflow(by: 500)
-        return isTooLong ? nil : nanoseconds
+        // A sign that is due after the end of the clock is none.
+        return isTooLong || nanoseconds > UInt64.max / 2 ? nil : nanoseconds
     }
 
     /// Reports that the bridge has come up.
