@@ -24,6 +24,7 @@ extension Subcommand {
             (.success, ["sent; a line names the process"]),
             (.usage, ["the command line is wrong, or there is no such worker or signal"]),
             (.workerUnavailable, ["the worker has no process, or no supervisor answers at the control socket"]),
+            (.output, ["standard output cannot be written; the signal was sent"]),
             (.notPermitted, ["another user serves the control socket"]),
         ]
     )

@@ -19,6 +19,7 @@ extension Subcommand {
                 .workerUnavailable,
                 ["it was given up or stopped before it was ready, or no supervisor answers at the control socket"]
             ),
+            (.output, ["it runs already, and standard output cannot be written"]),
             (.notPermitted, ["another user serves the control socket"]),
         ]
     )
