@@ -14,6 +14,8 @@ final class DecodingSession {
     @exclusivity(unchecked) private var kept: KeptContainers?
     /// The cursors of the kept containers.
     private let slotCursors: UnsafeMutablePointer<MapCursor>
+    /// How many more containers are made and not kept.
+    @exclusivity(unchecked) private var containersToPassUp = KeptContainers.passedUp
 
     /// Memory for the arguments of an event's initializer.
     @exclusivity(unchecked) private var argumentMemory: UnsafeMutableRawPointer?
@@ -158,7 +160,7 @@ extension DecodingSession {
         keyedBy key: Key.Type,
         of map: MapPlace
     ) -> KeyedDecodingContainer<Key> {
-        if let kept, DecodingSession.canKeepContainers {
+        if let kept, mayKeepContainers {
             let slot = kept.vacantSlot(for: ObjectIdentifier(key))
             if slot >= 0 {
                 let container = KeyedDecodingContainer(KeptReader<Key>(session: self, cursor: slotCursors + slot))
@@ -168,6 +170,12 @@ extension DecodingSession {
             }
         }
         return KeyedDecodingContainer(FreeReader<Key>(session: self, map: map))
+    }
+
+    private var mayKeepContainers: Bool {
+        if containersToPassUp == 0 { return DecodingSession.canKeepContainers }
+        containersToPassUp -= 1
+        return false
     }
 
     private static let canKeepContainers: Bool = {

@@ -16,7 +16,7 @@ extension EncodingSession {
         keyedBy key: Key.Type,
         at level: EncodingLevel
     ) -> KeyedEncodingContainer<Key> {
-        if let kept, EncodingSession.canKeepContainers {
+        if let kept, mayKeepContainers {
             let slot = kept.vacantSlot(for: ObjectIdentifier(key))
             if slot >= 0 {
                 let writer = KeyedWriter<Key>(place: EncodingPlace(session: self, slot: slot))
@@ -27,6 +27,12 @@ extension EncodingSession {
             }
         }
         return KeyedEncodingContainer(KeyedWriter<Key>(place: EncodingPlace(session: self, level: level)))
+    }
+
+    private var mayKeepContainers: Bool {
+        if containersToPassUp == 0 { return EncodingSession.canKeepContainers }
+        containersToPassUp -= 1
+        return false
     }
 
     private static let canKeepContainers: Bool = {

@@ -30,6 +30,8 @@ final class EncodingSession {
     @exclusivity(unchecked) var kept: KeptContainers?
     /// Which levels the kept containers write to.
     let slotLevels: UnsafeMutablePointer<EncodingLevel>
+    /// How many more containers are made and not kept.
+    @exclusivity(unchecked) var containersToPassUp = KeptContainers.passedUp
 
     /// Whether `misuse` or `splices` was changed; while neither was, most functions read only this flag.
     @exclusivity(unchecked) var isUnusual = false
