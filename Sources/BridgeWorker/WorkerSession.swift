@@ -21,6 +21,15 @@ package final class WorkerSession: GuestSession.Owner, @unchecked Sendable {
         case failed(WorkerError)
     }
 
+    /// How the handshake came to its end.
+    ///
+    /// Neither this nor the continuation is a generic type with a requirement, such as `Result`: each requirement makes
+    /// the runtime look for a conformance in all images, which takes a tenth of a millisecond of a worker's start.
+    private enum Handshake: Sendable {
+        case welcomed(EventPublisher)
+        case failed(WorkerError)
+    }
+
     private let name: String
     private let cookie: String
     private let limits: LinkLimits
@@ -36,8 +45,8 @@ package final class WorkerSession: GuestSession.Owner, @unchecked Sendable {
     private var wantsReadiness = false
     /// How many holds still keep the worker from being ready.
     var holds = 0
-    private var handshake: Result<EventPublisher, WorkerError>?
-    private var handshakeWaiter: CheckedContinuation<Result<EventPublisher, WorkerError>, Never>?
+    private var handshake: Handshake?
+    private var handshakeWaiter: UnsafeContinuation<Handshake, Never>?
     private var end: End?
     private var endWaiters: [CheckedContinuation<End, Never>] = []
 
@@ -83,14 +92,18 @@ package final class WorkerSession: GuestSession.Owner, @unchecked Sendable {
         } catch {
             throw WorkerError(error)
         }
-        let outcome = await withCheckedContinuation { continuation in
+        // Resumed once: either here, or by `finishHandshake`, which takes it out under the lock.
+        let outcome = await withUnsafeContinuation { continuation in
             let known = lock.withLock {
                 if handshake == nil { handshakeWaiter = continuation }
                 return handshake
             }
             if let known { continuation.resume(returning: known) }
         }
-        return try outcome.get()
+        switch outcome {
+        case .welcomed(let publisher): return publisher
+        case .failed(let error): throw error
+        }
     }
 
     /// Notes that the body is ready; if no hold is left, reports the readiness to the host, which then sends events.
@@ -163,12 +176,12 @@ package final class WorkerSession: GuestSession.Owner, @unchecked Sendable {
     }
 
     package func guestWasRejected(_ session: GuestSession, _ reject: Reject) {
-        finishHandshake(.failure(WorkerError(.rejected, "the host does not accept this worker: \(reject.text)")))
+        finishHandshake(.failed(WorkerError(.rejected, "the host does not accept this worker: \(reject.text)")))
     }
 
     /// The handshake ends only now: earlier, an event that the worker publishes would reach no other process.
     package func guestIsAttached(_ session: GuestSession) {
-        if let router = lock.withLock({ self.router }) { finishHandshake(.success(router.publisher)) }
+        if let router = lock.withLock({ self.router }) { finishHandshake(.welcomed(router.publisher)) }
     }
 
     /// The worker ends now: it does not wait for handlers that still run, as the link can acknowledge nothing any more.
@@ -190,7 +203,7 @@ package final class WorkerSession: GuestSession.Owner, @unchecked Sendable {
         case .failed(let text):
             outcome = isDraining ? .drained : .failed(WorkerError(.linkEnded, "the link to the host failed: \(text)"))
         }
-        if case .failed(let error) = outcome { finishHandshake(.failure(error)) }
+        if case .failed(let error) = outcome { finishHandshake(.failed(error)) }
         let (waiters, router) = lock.withLock {
             defer { endWaiters = [] }
             if end == nil { end = outcome }
@@ -203,9 +216,9 @@ package final class WorkerSession: GuestSession.Owner, @unchecked Sendable {
         Self.tell(outcome, waiters, behind: router)
     }
 
-    private func finishHandshake(_ outcome: Result<EventPublisher, WorkerError>) {
+    private func finishHandshake(_ outcome: Handshake) {
         let waiter = lock.withLock {
-            guard handshake == nil else { return CheckedContinuation<Result<EventPublisher, WorkerError>, Never>?.none }
+            guard handshake == nil else { return UnsafeContinuation<Handshake, Never>?.none }
             handshake = outcome
             defer { handshakeWaiter = nil }
             return handshakeWaiter
