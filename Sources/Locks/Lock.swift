@@ -115,8 +115,13 @@ package final class Lock: @unchecked Sendable {
 
 /// Memory for one `T` that shares its cache lines with nothing else.
 package func allocateAlone<T: ~Copyable>(_ type: T.Type) -> UnsafeMutablePointer<T> {
+    allocateAlone(byteCount: MemoryLayout<T>.size).bindMemory(to: T.self, capacity: 1)
+}
+
+/// Memory of `byteCount` bytes that shares its cache lines with nothing else.
+package func allocateAlone(byteCount: Int) -> UnsafeMutableRawPointer {
     // 128 bytes are two lines of x86-64, which are fetched in pairs, and one line of Apple's processors.
     let line = 128
-    let size = (MemoryLayout<T>.size + line - 1) / line * line
-    return UnsafeMutableRawPointer.allocate(byteCount: size, alignment: line).bindMemory(to: T.self, capacity: 1)
+    let size = (byteCount + line - 1) / line * line
+    return UnsafeMutableRawPointer.allocate(byteCount: size, alignment: line)
 }
