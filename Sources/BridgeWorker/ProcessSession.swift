@@ -24,7 +24,8 @@ struct ProcessSession: Sendable {
             CurrentProcess.exitImmediately(0)
         }
         let watched = try FileDescriptor.duplicate(inherited.socket.rawValue)
-        _ = try poller.register(watched.release(), interest: .peerHangUp) { _ in
+        // Called for each change only: the hang-up lasts, and would otherwise be reported again at every turn.
+        _ = try poller.register(watched.release(), interest: [.peerHangUp, .edgeTriggered]) { _ in
             poller.schedule(after: Self.exitGrace) { CurrentProcess.exitImmediately(0) }
         }
         session = WorkerSession(name: inherited.name, cookie: inherited.cookie, poller: poller)
