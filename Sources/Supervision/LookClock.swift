@@ -4,6 +4,9 @@
 /// other process, which may have stood still too, or may have waited for this process. So everything counts afresh from
 /// the late check.
 ///
+/// Checks are due at whole multiples of their interval. So all checks with the same interval are due at the same
+/// moments, whenever each of them began, and the caller wakes once for all of them.
+///
 /// This type reads no clock: the caller gives the time, which has to be monotonic.
 struct LookClock: Hashable, Sendable {
     let interval: Duration
@@ -14,11 +17,13 @@ struct LookClock: Hashable, Sendable {
     /// Nothing before this moment counts.
     private(set) var countsFrom: Duration
 
+    /// Begins to check: for the first time at the next multiple of the interval.
+    ///
     /// - Parameter slack: how late a check may be.
     init(every interval: Duration, slack: Duration, from now: Duration) {
         self.interval = interval
         self.slack = slack
-        nextLook = now + interval
+        nextLook = now.lastMultiple(of: interval) + interval
         countsFrom = now
     }
 
@@ -26,9 +31,24 @@ struct LookClock: Hashable, Sendable {
     mutating func looked(at now: Duration) -> Bool {
         let isInTime = now <= nextLook + slack
         if !isInTime { countsFrom = now }
-        // A slightly late check does not shift the checks after it. A later check does: with fixed moments, a machine
-        // that is always late would fall further behind with each check, and no check would come in time.
-        nextLook = (now <= nextLook + slack / 2 ? nextLook : now) + interval
+        if now <= nextLook + slack / 2 {
+            // A slightly late check does not shift the checks after it. If an earlier check has shifted this one, the
+            // next check is back at a multiple: never sooner than after an interval, or a busy machine would be late.
+            let due = nextLook + interval
+            let multiple = due.lastMultiple(of: interval)
+            nextLook = multiple == due ? due : multiple + interval
+        } else {
+            // A later check does shift the next one: with fixed moments, a machine that is always late would fall
+            // further behind with each check, and no check would come in time.
+            nextLook = now + interval
+        }
         return isInTime
+    }
+}
+
+extension Duration {
+    /// The last moment, not after this one, that is a whole multiple of `interval`.
+    fileprivate func lastMultiple(of interval: Duration) -> Duration {
+        self - Duration(attoseconds: attoseconds % interval.attoseconds)
     }
 }

@@ -14,16 +14,11 @@ package struct SilenceWatch: Hashable, Sendable {
     private var lastCounted: Duration?
 
     /// Begins to watch; nil for a heartbeat that has no interval.
-    ///
-    /// The first check is due at the next whole multiple of the interval, and the later checks at the multiples after
-    /// it, unless a check comes late. So all children with the same interval are checked at the same moments, and the
-    /// caller wakes once for all of them.
     package init?(_ heartbeat: Heartbeat, from now: Duration) {
         guard heartbeat.every > .zero else { return nil }
         let interval = heartbeat.every.clampedToAllowed
         limit = interval * min(max(heartbeat.tolerance, 1), Self.longestTolerance)
-        let past = Duration(attoseconds: now.attoseconds % interval.attoseconds)
-        clock = LookClock(every: interval, slack: interval / 2, from: now - past)
+        clock = LookClock(every: interval, slack: interval / 2, from: now)
     }
 
     package var nextLook: Duration { clock.nextLook }

@@ -127,6 +127,37 @@ struct WatchTests {
         }
     }
 
+    @Test("frames, handlers and idle times are checked at the same moments for all children, too")
+    func sameMomentsOfOtherWatches() {
+        for begin in stride(from: 7_000, through: 7_999, by: 37) {
+            let (now, late) = (Duration.milliseconds(begin), Duration.milliseconds(begin % 250))
+            var frames = ProgressWatch(deadline: .seconds(4), from: now)
+            var handlers = HandlerWatch(deadline: .seconds(4), from: now)
+            var idleness = IdleWatch(OnDemand(idleTime: .seconds(4)), from: now)
+            for look in 8...12 {
+                let due = Duration.seconds(look)
+                #expect([frames.nextLook, handlers.nextLook, idleness.nextLook] == [due, due, due], "from \(now)")
+                _ = frames.looked(at: due + late, progress: nil)
+                _ = handlers.looked(at: due + late, work: nil)
+                _ = idleness.looked(at: due + late, activity: nil)
+            }
+        }
+    }
+
+    @Test("A11: a check that came late shifts one further check; the check after that is at the common moment again")
+    func backInStep() throws {
+        for milliseconds in stride(from: 251, through: 5_000, by: 73) {
+            var watch = try #require(SilenceWatch(Heartbeat(), from: .seconds(1_000)))
+            let late = watch.nextLook + .milliseconds(milliseconds)
+            _ = watch.looked(at: late, silence: .zero)
+            #expect(watch.nextLook == late + .seconds(1))
+            _ = watch.looked(at: watch.nextLook, silence: .zero)
+            let next = watch.nextLook
+            #expect(next == .seconds(next.components.seconds), "late by \(milliseconds) ms")
+            #expect(next >= late + .seconds(2) && next < late + .seconds(3), "late by \(milliseconds) ms")
+        }
+    }
+
     @Test("A11: after this process was stopped every child has its time again, however silent it seems to have been")
     func stoppedHost() throws {
         let scene = try SilenceScene()
