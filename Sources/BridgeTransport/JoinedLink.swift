@@ -102,7 +102,7 @@ extension Link {
         payload: UnsafeRawBufferPointer,
         isGathered: Bool
     ) -> WriterState.Flush {
-        guard case .accepted = sending.take(context, name: name, number: number, hasRoom: true, payload: payload) else {
+        guard case .accepted = sending.take(context, name: name, number: number, as: .withRoom, payload: payload) else {
             preconditionFailure("An outbox in this process's own memory takes every frame")
         }
         if trace != nil { traceSteps() }

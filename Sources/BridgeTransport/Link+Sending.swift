@@ -137,15 +137,10 @@ extension Link {
         if ifThereIsRoom, !ending.hasEnded, !hasRoomNow { return .crowded }
         if let closed { return closed }
         let reserved = room?.bytes ?? 0
-        let outcome = sending.take(
-            context,
-            name: name,
-            number: number,
-            isHeld: true,
-            hasRoom: reserved > 0,
-            isOwed: isOwed,
-            payload: payload
-        )
+        var taking = SendState.Taking.held
+        if reserved > 0 { taking.insert(.withRoom) }
+        if isOwed { taking.insert(.owed) }
+        let outcome = sending.take(context, name: name, number: number, as: taking, payload: payload)
         if case .accepted = outcome { sending.giveBack(reserved) }
         if trace != nil { traceSteps() }
         return outcome

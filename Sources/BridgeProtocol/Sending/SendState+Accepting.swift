@@ -34,25 +34,18 @@ extension SendState {
     ) -> Enqueued {
         if let leftNames, leftNames.contains(name) { return .left }
         if let reserved { giveBack(reserved) }
+        var taking = Taking()
+        if isHeld { taking.insert(.held) }
+        if isAccepted { taking.insert(.accepted) }
+        if isOwed { taking.insert(.owed) }
+        if wantsReceipt { taking.insert(.wantsReceipt) }
+        if reserved != nil { taking.insert(.withRoom) }
         if limits.overflow.isPlain {
             return context.withBorrowed { context in
-                take(
-                    context,
-                    name: name,
-                    number: number,
-                    attempt: attempt,
-                    isHeld: isHeld,
-                    wantsReceipt: wantsReceipt,
-                    hasRoom: reserved != nil,
-                    isAccepted: isAccepted,
-                    isOwed: isOwed,
-                    payload: payload
-                )
+                take(context, name: name, number: number, attempt: attempt, as: taking, payload: payload)
             }
         }
-        if let problem = problem(with: payload, name: name, hasRoom: reserved != nil, isAccepted: isAccepted) {
-            return problem
-        }
+        if let problem = problem(with: payload, name: name, taking) { return problem }
         let event = OverflowQueue.Waiting(
             name: name,
             context: context,
@@ -65,26 +58,34 @@ extension SendState {
         return offer(event, isHeld: isHeld, evicted: &evicted)
     }
 
+    /// What is special about an event that is taken at once: all in one value, because nearly always nothing is.
+    package struct Taking: OptionSet, Sendable {
+        package let rawValue: UInt8
+
+        package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+        /// As `isHeld` in the method for every policy, and likewise ``accepted`` and ``owed``.
+        package static let held = Taking(rawValue: 1)
+        package static let accepted = Taking(rawValue: 2)
+        package static let owed = Taking(rawValue: 4)
+        package static let wantsReceipt = Taking(rawValue: 8)
+        /// The caller has found or reserved room for the event; since then the peer may have said how large its frames
+        /// may be.
+        package static let withRoom = Taking(rawValue: 16)
+    }
+
     /// Takes an event at once; only on a link whose policies are all to wait.
-    ///
-    /// - Parameters:
-    ///   - isHeld, isAccepted, isOwed: as in the method for every policy.
-    ///   - hasRoom: whether the caller has found or reserved room for the event.
     package mutating func take(
         _ context: BorrowedContext,
         name: String,
         number: UInt64,
         attempt: UInt64 = 1,
-        isHeld: Bool = false,
-        wantsReceipt: Bool = false,
-        hasRoom: Bool = false,
-        isAccepted: Bool = false,
-        isOwed: Bool = false,
+        as taking: Taking = Taking(rawValue: 0),
         payload: UnsafeRawBufferPointer
     ) -> Enqueued {
         if let leftNames, leftNames.contains(name) { return .left }
-        if let problem = problem(with: payload, name: name, hasRoom: hasRoom, isAccepted: isAccepted) { return problem }
-        if isOwed { outbox.willOwe() }
+        if let problem = problem(with: payload, name: name, taking) { return problem }
+        if taking.contains(.owed) { outbox.willOwe() }
         // The gaps that wait go first, because they come before the event.
         if !queue.isEmpty { promoteGaps() }
         guard queue.isEmpty,
@@ -93,13 +94,13 @@ extension SendState {
                 name: name,
                 number: number,
                 attempt: attempt,
-                wantsReceipt: wantsReceipt,
+                wantsReceipt: taking.contains(.wantsReceipt),
                 payload: payload
             )
         else { return .full(limit: limits.outboxHardBytes) }
         acceptedEvents += 1
-        if isHeld { gate.hold(outbox.lastSequence) }
-        if isOwed { outbox.lastIsOwed() }
+        if taking.contains(.held) { gate.hold(outbox.lastSequence) }
+        if taking.contains(.owed) { outbox.lastIsOwed() }
         return .accepted(sequence: outbox.lastSequence, isCrowded: isCrowded)
     }
 
@@ -142,8 +143,7 @@ extension SendState {
                 name: name,
                 number: number,
                 attempt: attempt,
-                wantsReceipt: true,
-                hasRoom: true,
+                as: [.wantsReceipt, .withRoom],
                 payload: payload
             )
         }
@@ -224,21 +224,17 @@ extension SendState {
     package mutating func giveBack(_ reserved: Int) { reservedBytes -= reserved }
 
     /// Why an event would not be taken; nil if it would be taken, or dropped by its policy.
-    ///
-    /// - Parameter hasRoom: whether room was found or reserved; since then the peer may have said how large its frames
-    ///   may be.
     package func problem(
         with payload: UnsafeRawBufferPointer,
         name: String,
-        hasRoom: Bool = false,
-        isAccepted: Bool = false
+        _ taking: Taking = Taking(rawValue: 0)
     ) -> Enqueued? {
         if let problem = sizeProblem(of: payload.count) { return problem }
-        if hasRoom { return nil }
+        if taking.contains(.withRoom) { return nil }
         let limit: Int
         switch limits.overflow.policy(of: name) {
         case .wait:
-            if isAccepted { return nil }
+            if taking.contains(.accepted) { return nil }
             limit = limits.outboxHardBytes
         case .fail: limit = limits.outboxBytes
         // These policies make room, or need none.

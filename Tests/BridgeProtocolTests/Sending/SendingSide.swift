@@ -89,7 +89,8 @@ final class SendingSide {
     func hold(_ number: UInt64, payload: [UInt8] = [0xA0], reserved: Int = 0) -> UInt64? {
         let outcome = payload.withUnsafeBytes { payload in
             context(number).withBorrowed {
-                state.take($0, name: "Box", number: 0, isHeld: true, hasRoom: reserved > 0, payload: payload)
+                let taking: SendState.Taking = reserved > 0 ? [.held, .withRoom] : .held
+                return state.take($0, name: "Box", number: 0, as: taking, payload: payload)
             }
         }
         guard case .accepted(let sequence, _) = outcome else { return nil }
