@@ -110,6 +110,8 @@ package struct OverflowQueue: Sendable {
     package private(set) var events = 0
     /// How many events and gaps wait.
     @usableFromInline package private(set) var count = 0
+    /// How many gaps wait.
+    package var gapCount: Int { count - events }
     /// How many bytes the events are charged.
     package private(set) var chargedBytes = 0
 

@@ -295,13 +295,16 @@ extension SendState {
     /// Whether an event finds room below the limit where waiting begins.
     ///
     /// Handled events do not count against that limit, though they are kept until what lies before them is handled too.
-    /// They count against the hard limit only.
+    /// They count against the hard limit only. The gaps that wait, each charged like a small event, count against twice
+    /// the hard limit: between two events there may be a gap for each name.
     ///
     /// - Parameter freed: the charged bytes that would be taken out for the event.
     private func hasRoom(for event: OverflowQueue.Waiting, without freed: Int = 0) -> Bool {
         if isEmpty { return true }
+        let kept = keptBytes - freed + event.charge
         return outbox.unhandledBytes + queue.chargedBytes - freed + event.charge <= limits.outboxBytes
-            && keptBytes - freed + event.charge <= limits.outboxHardBytes
+            && kept <= limits.outboxHardBytes
+            && kept + queue.gapCount * LinkLimits.minimumCharge <= 2 * limits.outboxHardBytes
     }
 
     /// Whether the event would find room if all older events of the same name were dropped.

@@ -56,6 +56,26 @@ struct SendStateTests {
         }
     }
 
+    @Test("gaps of many names between the events take up room, too")
+    func manyGaps() throws {
+        let side = SendingSide(["*": .dropNewest], windowEvents: 1)
+        for number in 1...UInt64(16) { side.put(number) }
+        try side.write()
+        var number: UInt64 = 100
+        for _ in 0..<200 {
+            // One event finds the room of a settled one; a hundred others, each of its own name, find none.
+            try side.acknowledge(side.lastComposed)
+            try side.write()
+            for name in 0...100 {
+                number += 1
+                side.put(number, "Name\(name)")
+            }
+            try side.write()
+            #expect(side.books.accepted == side.books.others)
+        }
+        #expect(side.keptEvents <= 2 * side.hardBytes / LinkLimits.minimumCharge + 101)
+    }
+
     @Test("where every event waits for room, both ways in come to the same")
     func shortWay() {
         for room in Room.allCases {
