@@ -54,26 +54,30 @@ extension EventRouter: InterestObserver {
         over link: Link,
         replacesWishes: Bool = false
     ) throws {
+        // Nil for all names: `*` is among the changes, or the earlier wishes may have been any.
+        var changed: [Topic]? = replacesWishes ? nil : []
+        func noteChange(of name: String) throws(LinkViolation) {
+            if name == EventName.everything.text {
+                changed = nil
+            } else if let topic = try names.topic(of: name, broughtBy: peer) {
+                changed?.append(topic)
+            }
+        }
         let isPresent = try lock.withLock {
             guard let told = peer.interest.told(over: link) else { return false }
             if replacesWishes { told.asked = [] }
             for number in interest.unwanted {
-                if let name = link.peerInterestName(of: number) { told.asked.remove(EventName(name)) }
+                guard let name = link.peerInterestName(of: number) else { continue }
+                told.asked.remove(EventName(name))
+                try noteChange(of: name)
             }
             for wanted in interest.wanted {
                 told.asked.insert(EventName(wanted.name))
-                if wanted.name != EventName.everything.text { _ = try names.topic(of: wanted.name, broughtBy: peer) }
+                try noteChange(of: wanted.name)
             }
             return told === peer.interest.present
         }
-        guard isPresent else { return }
-        if replacesWishes || interest.wanted.contains(where: { $0.name == EventName.everything.text })
-            || interest.wanted.count > 1 || !interest.unwanted.isEmpty
-        {
-            updateTargets(changedBy: peer)
-        } else if let name = interest.wanted.first?.name, let topic = named(name) {
-            updateTargets(of: [topic])
-        }
+        if isPresent { updateTargets(of: changed ?? names.all, changedBy: peer) }
     }
 
     /// Forgets what a peer asked for beyond its specification: the peer is down, or is being removed, and its next

@@ -1,9 +1,9 @@
 import BridgeProtocol
-import BridgeTransport
 import DomainEvents
 import Locks
 import Testing
 
+@testable import BridgeTransport
 @testable import EventRouting
 
 @Suite("The interest of peers", .timeLimit(.minutes(5)))
@@ -51,6 +51,30 @@ struct InterestTests {
                 }
             }
         }
+    }
+
+    @Test("costs as much as there are names in it, however many names are known: the others keep their receivers")
+    func otherNames() throws {
+        let other = try #require(bench.router.named("ParcelLost"))
+        bench.router.ensureTargets(of: other)
+        let receivers = other.fanout
+        let link = peers[0].link
+        func tell(_ interest: Interest) throws {
+            try link.lock.withLock { try link.sending.peerWants(interest) }
+            try bench.router.interestReceived(interest, from: peers[0], over: link)
+            try check()
+        }
+        for name in Self.names { bench.router.ensureTargets(of: try #require(bench.router.named(name))) }
+        for _ in 0..<2 {
+            try tell(Interest(wanted: Self.names.enumerated().map { .init(number: UInt64($0 + 1), name: $1) }))
+            try tell(Interest(unwanted: [1]))
+            try tell(Interest(unwanted: [2]))
+            #expect(other.isCurrent(receivers))
+        }
+        try tell(Interest(wanted: [.init(number: 0, name: EventName.everything.text)]))
+        #expect(other.targets.map(\.peerName) == ["one"])
+        try tell(Interest(unwanted: [0]))
+        #expect(other.targets.isEmpty)
     }
 
     private func check() throws {
