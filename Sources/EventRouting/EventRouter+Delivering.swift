@@ -160,17 +160,16 @@ extension EventRouter {
         return topic
     }
 
-    /// Returns when every peer that gets the event has room or will never have room, or on cancellation.
+    /// Returns when every peer that gets the event has room or will never have room, or on cancellation; if any member
+    /// of a pool may get it, when one of them has.
     ///
     /// - Parameter payload: chooses the members of pools; nil to wait for all members.
     package func waitForRoom(name: String, payload: [UInt8]? = nil) async {
         guard let fanout = names.known(name)?.fanout else { return }
-        let chosen = payload.flatMap { payload in
-            payload.withUnsafeBytes { fanout.pooled?.targets(of: $0, isPublished: false) }
-        }
+        let chosen = payload.flatMap { payload in payload.withUnsafeBytes { fanout.pooled?.waited(for: $0) } }
         // A peer that takes no more events does not keep the caller waiting: publishing the event gives the reason.
-        for target in chosen ?? fanout.targets where !target.hasRoom(for: name) {
-            try? await target.waitForRoom(for: name)
+        for peers in chosen ?? fanout.targets.map({ [$0] }) {
+            try? await Peer.waitForRoom(for: name, atOneOf: peers)
         }
     }
 

@@ -31,6 +31,32 @@ extension Peer {
         }
     }
 
+    /// Returns when one of these peers has room; peers that take no events do not count, unless none takes any.
+    ///
+    /// - Throws: `CancellationError`, or why none of the peers takes events any more.
+    static func waitForRoom(for name: String, atOneOf peers: [Peer]) async throws {
+        let open = peers.count == 1 ? peers : peers.filter { $0.closedReason == nil }
+        guard open.count > 1 else {
+            for peer in open.isEmpty ? Array(peers.prefix(1)) : open { try await peer.waitForRoom(for: name) }
+            return
+        }
+        if open.contains(where: { $0.hasRoom(for: name) }) { return }
+        try await withThrowingTaskGroup { group in
+            for peer in open { group.addTask { try await peer.waitForRoom(for: name) } }
+            defer { group.cancelAll() }
+            var failure: (any Error)?
+            while let outcome = await group.nextResult() {
+                switch outcome {
+                case .success: return
+                // The peer was closed meanwhile: the others may still make room.
+                case .failure(let error): failure = error
+                }
+            }
+            try Task.checkCancellation()
+            if let failure { throw failure }
+        }
+    }
+
     /// Whether the outbox has reached the limit where waiting begins; false if the peer takes no more events.
     var isCrowded: Bool {
         let (link, isClosed) = lock.withLock { (current, closure != nil) }

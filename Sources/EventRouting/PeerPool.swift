@@ -51,9 +51,9 @@ package final class PeerPool: @unchecked Sendable {
     /// The member with the fewest waiting events, among those that take events; members with room come before full
     /// ones.
     ///
-    /// - Parameter takesTurn: whether the next search begins with another member.
-    func leastBusy(of members: [Peer], takesTurn: Bool) -> Peer {
-        let turn = takesTurn ? turns.wrappingAdd(1, ordering: .relaxed).oldValue : turns.load(ordering: .relaxed)
+    /// The next search begins with another member.
+    func leastBusy(of members: [Peer]) -> Peer {
+        let turn = turns.wrappingAdd(1, ordering: .relaxed).oldValue
         let start = Int(UInt(bitPattern: turn) % UInt(members.count))
         var best = members[start]
         var least = best.load
@@ -78,6 +78,9 @@ final class PooledTargets: Sendable {
         let members: [Peer]
         /// Each member in an array of its own: an event with a key needs no new array if only this pool gets it.
         let alone: [[Peer]]
+
+        /// The member of a key; events without a key keep their order, as if they all had the same key.
+        func member(at place: KeyPlace?) -> [Peer] { alone[place?.index(among: alone.count) ?? 0] }
     }
 
     private let eventName: String
@@ -117,14 +120,8 @@ final class PooledTargets: Sendable {
     }
 
     /// The peers that get an event of this process.
-    ///
-    /// - Parameter isPublished: whether the event is published now; false if the caller only asks for its targets.
-    func targets<E: DomainEvent>(of event: E, _ payload: UnsafeRawBufferPointer, isPublished: Bool) -> [Peer] {
-        targets(isPublished: isPublished, except: nil) { key in
-            guard case .found(let finder) = key, finder.eventType == E.self else { return self.place(key, payload) }
-            // Outside of tests, `TypedKeyFinder` is the only kind of finder, and its event type was checked.
-            return unsafeDowncast(finder, to: TypedKeyFinder<E>.self).place(ofEvent: event)
-        }
+    func targets<E: DomainEvent>(of event: E, _ payload: UnsafeRawBufferPointer) -> [Peer] {
+        targets(except: nil) { self.place($0, of: event, payload) }
     }
 
     /// The peers that get an event, found from its bytes.
@@ -132,40 +129,57 @@ final class PooledTargets: Sendable {
     /// - Parameters:
     ///   - origin: the peer that published the event; nil if it was published here. The peer's own handlers have had
     ///     the event, so no other member of its pool gets it.
-    ///   - isPublished: whether the event is published now; false if the caller only asks for its targets.
-    func targets(
-        of payload: UnsafeRawBufferPointer,
-        except origin: Peer? = nil,
-        isPublished: Bool = true
-    ) -> [Peer] {
-        targets(isPublished: isPublished, except: origin) { self.place($0, payload) }
+    func targets(of payload: UnsafeRawBufferPointer, except origin: Peer? = nil) -> [Peer] {
+        targets(except: origin) { self.place($0, payload) }
     }
 
-    private func targets(
-        isPublished: Bool,
-        except origin: Peer?,
-        _ place: (EventKey) -> KeyPlace?
-    ) -> [Peer] {
-        if plain.isEmpty, groups.count == 1, origin?.pool == nil { return member(of: groups[0], isPublished, place) }
+    private func targets(except origin: Peer?, _ place: (EventKey) -> KeyPlace?) -> [Peer] {
+        if plain.isEmpty, groups.count == 1, origin?.pool == nil { return member(of: groups[0], place) }
         var targets = plain
         for group in groups where origin == nil || group.pool !== origin?.pool {
-            targets += member(of: group, isPublished, place)
+            targets += member(of: group, place)
         }
         return targets
     }
 
-    private func member(of group: Group, _ isPublished: Bool, _ place: (EventKey) -> KeyPlace?) -> [Peer] {
+    private func member(of group: Group, _ place: (EventKey) -> KeyPlace?) -> [Peer] {
         switch group.key {
-        case .anyMember: return [group.pool.leastBusy(of: group.members, takesTurn: isPublished)]
+        case .anyMember: return [group.pool.leastBusy(of: group.members)]
         case .everyMember: return group.members
         case .field, .found:
-            guard let place = place(group.key) else {
-                if isPublished, group.pool.isNews(keyMissingOf: eventName) { report(group) }
-                // Events without a key keep their order, as if they all had the same key.
-                return group.alone[0]
-            }
-            return group.alone[place.index(among: group.alone.count)]
+            let place = place(group.key)
+            if place == nil, group.pool.isNews(keyMissingOf: eventName) { report(group) }
+            return group.member(at: place)
         }
+    }
+
+    /// The peers for whose room a publisher of an event of this process waits: room at one peer of each array is
+    /// enough.
+    ///
+    /// If the event has no key, any member may get it: a publisher that chose one member and waited for that one alone
+    /// would wait as long as its handlers take, though other members have room by then.
+    func waited<E: DomainEvent>(for event: E, _ payload: UnsafeRawBufferPointer) -> [[Peer]] {
+        waited { self.place($0, of: event, payload) }
+    }
+
+    /// The same, found from the event's bytes.
+    func waited(for payload: UnsafeRawBufferPointer) -> [[Peer]] { waited { self.place($0, payload) } }
+
+    private func waited(_ place: (EventKey) -> KeyPlace?) -> [[Peer]] {
+        plain.map { [$0] }
+            + groups.flatMap { group in
+                switch group.key {
+                case .anyMember: [group.members]
+                case .everyMember: group.alone
+                case .field, .found: [group.member(at: place(group.key))]
+                }
+            }
+    }
+
+    private func place<E: DomainEvent>(_ key: EventKey, of event: E, _ payload: UnsafeRawBufferPointer) -> KeyPlace? {
+        guard case .found(let finder) = key, finder.eventType == E.self else { return place(key, payload) }
+        // Outside of tests, `TypedKeyFinder` is the only kind of finder, and its event type was checked.
+        return unsafeDowncast(finder, to: TypedKeyFinder<E>.self).place(ofEvent: event)
     }
 
     private func place(_ key: EventKey, _ payload: UnsafeRawBufferPointer) -> KeyPlace? {

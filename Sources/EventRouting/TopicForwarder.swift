@@ -66,7 +66,7 @@ final class TopicForwarder: EventForwarder {
         }
         let targets =
             refusal == nil
-            ? fanout.pooled?.targets(of: event, encoded.bytes, isPublished: true) ?? fanout.targets : []
+            ? fanout.pooled?.targets(of: event, encoded.bytes) ?? fanout.targets : []
         return forward(
             encoded.bytes,
             context.context,
@@ -188,21 +188,21 @@ final class TopicForwarder: EventForwarder {
 
     func waitForRoom<E: DomainEvent>(for event: E) async throws {
         do {
-            for target in targets(of: event) { try await target.waitForRoom(for: topic.name) }
+            for peers in waited(for: event) { try await Peer.waitForRoom(for: topic.name, atOneOf: peers) }
         } catch let failure as DeliveryError {
             // The workers stop because the bridge stops, so the end of the bridge is the reason.
             throw router.hasClosedIntake ? router.shutdownError(of: topic.name) : failure
         }
     }
 
-    /// The peers that will get an event; for a pool without keys, the member that would get it now.
-    private func targets<E: DomainEvent>(of event: E) -> [Peer] {
+    /// The peers that a publisher of an event waits for; see ``PooledTargets/waited(for:_:)``.
+    private func waited<E: DomainEvent>(for event: E) -> [[Peer]] {
         let fanout = topic.fanout
-        guard let pooled = fanout.pooled else { return fanout.targets }
+        guard let pooled = fanout.pooled else { return fanout.targets.map { [$0] } }
         // An event that cannot be encoded is refused when it is published.
         guard let encoded = try? PayloadScratch.encode(event, by: topic.coder(of: E.self)) else { return [] }
         defer { encoded.giveBack() }
-        return pooled.targets(of: event, encoded.bytes, isPublished: false)
+        return pooled.waited(for: event, encoded.bytes)
     }
 
     var isWantedElsewhere: Bool { fanout.isWanted }

@@ -24,7 +24,7 @@ struct LeastBusyTests {
 
     /// The members that are chosen one after the other; each search begins with another member.
     private func chosen(among members: [Peer]) -> Set<String> {
-        Set((0..<3 * members.count).map { _ in pool.leastBusy(of: members, takesTurn: true).peerName })
+        Set((0..<3 * members.count).map { _ in pool.leastBusy(of: members).peerName })
     }
 
     @Test("has room, even if one without room has nothing to do")
@@ -39,16 +39,6 @@ struct LeastBusyTests {
     func turns() throws {
         let members = [try member(1, events: 0), try member(2, events: 1), try member(3, events: 0)]
         #expect(chosen(among: members) == ["pool.1", "pool.3"])
-    }
-
-    @Test("is the same for each caller that only asks, so the next event goes where a caller has asked")
-    func question() throws {
-        let members = [try member(1, events: 0), try member(2, events: 0), try member(3, events: 0)]
-        for _ in 0..<4 {
-            let asked = (0..<2).map { _ in pool.leastBusy(of: members, takesTurn: false).peerName }
-            let next = pool.leastBusy(of: members, takesTurn: true).peerName
-            #expect(asked == [next, next])
-        }
     }
 
     @Test("has no room if none has any, and the least to do")

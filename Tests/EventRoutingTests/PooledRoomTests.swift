@@ -1,9 +1,13 @@
 import BridgeProtocol
-import BridgeTransport
 import DomainEvents
+import Locks
+import TestSupport
 import Testing
 
+@testable import BridgeTransport
 @testable import EventRouting
+
+private struct ParcelSaved: DomainEvent {}
 
 @Suite("Room in a pool for an event without a type", .timeLimit(.minutes(1)))
 struct PooledRoomTests {
@@ -47,5 +51,90 @@ struct PooledRoomTests {
         #expect(full.link.outboxDepth.events == 1)
         delivery.cancel()
         await #expect(throws: CancellationError.self) { try await delivery.value }
+    }
+
+    @Test(
+        "is awaited at all members if any of them may get the event, as one may never have room",
+        arguments: [true, false]
+    )
+    func anyMember(isTyped: Bool) async throws {
+        let bench = try RoutingBench()
+        let pool = PeerPool(name: "pool", count: 2, keys: [:])
+        var limits = LinkLimits()
+        limits.outboxBytes = LinkLimits.minimumCharge
+        let members = (1...2).map { bench.peer("pool.\($0)", wants: [Self.name], pool: pool, limits: limits) }
+        bench.router.exchange(adding: members)
+        bench.router.start()
+        // Both are full, and the first has the fewest events.
+        try members[0].put(bench.makeContext(), Self.name)
+        for _ in 0..<2 { try members[1].put(bench.makeContext(), Self.name) }
+        let sending = Task { [payload = payload(1)] in
+            if isTyped {
+                _ = try await bench.publisher.send(ParcelSaved())
+                return
+            }
+            let context = bench.makeContext()
+            _ = try await bench.router.deliver(
+                name: Self.name,
+                payload: payload,
+                context: context,
+                within: .seconds(3_600)
+            )
+        }
+        while !members.contains(where: { $0.link.isAwaited }) {
+            try Task.checkCancellation()
+            await Task.yield()
+        }
+        members[1].makeRoom()
+        while members[1].link.outboxDepth.events == 0 {
+            try Task.checkCancellation()
+            await Task.yield()
+        }
+        #expect(members[0].link.outboxDepth.events == 1 && !members.contains { $0.link.isAwaited })
+        sending.cancel()
+        if isTyped {
+            try await sending.value
+        } else {
+            await #expect(throws: CancellationError.self) { try await sending.value }
+        }
+    }
+
+    @Test("is not awaited at a member that is given up meanwhile, only at the others; if all are, none has the room")
+    func closedMembers() async throws {
+        let bench = try RoutingBench()
+        let pool = PeerPool(name: "pool", count: 2, keys: [:])
+        var limits = LinkLimits()
+        limits.outboxBytes = LinkLimits.minimumCharge
+        let members = (1...2).map { bench.peer("pool.\($0)", wants: [Self.name], pool: pool, limits: limits) }
+        bench.router.exchange(adding: members)
+        bench.router.start()
+        for member in members { try member.put(bench.makeContext(), Self.name) }
+        let sending = Task { try await bench.publisher.send(ParcelSaved()) }
+        for member in members {
+            while !member.link.isAwaited {
+                try Task.checkCancellation()
+                await Task.yield()
+            }
+        }
+        members[0].close(because: "it was given up", isGivenUp: true)
+        #expect(members[1].link.isAwaited)
+        members[1].close(because: "it was given up", isGivenUp: true)
+        let error = await #expect(throws: DeliveryError.self) { try await sending.value }
+        #expect(error?.code == .workerUnavailable)
+    }
+}
+
+extension Link {
+    /// Whether a publisher waits for room here.
+    fileprivate var isAwaited: Bool { lock.withLock { waiters.areSendersWaiting } }
+}
+
+extension Peer {
+    /// Does as if a process had handled all events.
+    fileprivate func makeRoom() {
+        let former = link
+        _ = former.retireForGood()
+        lock.withLock { putInPlace(makeLink()) }
+        former.wakeWaiters()
     }
 }
