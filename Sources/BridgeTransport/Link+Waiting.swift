@@ -23,13 +23,18 @@ extension Link {
     /// With the lock held.
     var hasRoomNow: Bool { sending.keptBytes < limits.outboxBytes && !waiters.areSendersWaiting && !isBackedUp }
 
-    /// How many bytes, as counted against the limit, and how many events the outbox holds.
-    package var outboxDepth: (bytes: Int, events: Int) { lock.withLock { (sending.keptBytes, sending.keptEvents) } }
+    /// How many bytes the outbox holds, as counted against the limit, and how many events that are not settled.
+    ///
+    /// Gaps, and handled events that stay until those before them are handled, count among the bytes only.
+    package var outboxDepth: (bytes: Int, events: Int) { lock.withLock { (sending.keptBytes, unsettledEvents) } }
 
-    /// Whether publishers have to wait, for the outbox or for the peer; how many events the outbox holds.
+    /// Whether publishers have to wait, for the outbox or for the peer; how many events are not settled.
     package var load: (isFull: Bool, events: Int) {
-        lock.withLock { (sending.keptBytes >= limits.outboxBytes || isBackedUp, sending.keptEvents) }
+        lock.withLock { (sending.keptBytes >= limits.outboxBytes || isBackedUp, unsettledEvents) }
     }
+
+    /// With the lock held.
+    private var unsettledEvents: Int { Int(clamping: sending.waitingEvents) }
 
     /// Whether the peer has acknowledged everything, and everything that came from it is handled.
     package var isQuiet: Bool { lock.withLock { isQuietNow } }

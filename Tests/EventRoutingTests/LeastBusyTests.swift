@@ -1,4 +1,6 @@
 import BridgeProtocol
+import BridgeTransport
+import DomainEvents
 import Testing
 
 @testable import EventRouting
@@ -39,6 +41,17 @@ struct LeastBusyTests {
     func turns() throws {
         let members = [try member(1, events: 0), try member(2, events: 1), try member(3, events: 0)]
         #expect(chosen(among: members) == ["pool.1", "pool.3"])
+    }
+
+    @Test("has the fewest events to handle: gaps in the place of dropped events are none")
+    func gaps() throws {
+        let members = [try member(1, events: 0), try member(2, events: 1), try member(3, events: 1)]
+        for number in UInt64(1)...3 {
+            let id = EventID(origin: "host", incarnation: 1, number: number)
+            members[0].note(Gap(id, name: "Name\(number)", reason: .full))
+        }
+        #expect(members[0].link.outboxDepth.events == 0)
+        #expect(chosen(among: members) == ["pool.1"])
     }
 
     @Test("has no room if none has any, and the least to do")

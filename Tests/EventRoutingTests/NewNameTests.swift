@@ -72,7 +72,7 @@ struct NewNameTests {
         )
         try bench.router.gapReceived(gap, from: sender, over: sender.link)
         // The gap itself has reached them, too.
-        #expect(reader.link.outboxDepth.events == 1)
+        #expect(reader.link.kept == 1)
         try receive(2, .text(Self.name))
         #expect(reader.statistics.waiting == 1)
     }

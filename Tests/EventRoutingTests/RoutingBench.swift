@@ -93,6 +93,9 @@ final class RoutingBench: Sendable {
 }
 
 extension Link {
+    /// How many events and gaps lie in the outbox or wait before it.
+    var kept: Int { lock.withLock { sending.keptEvents } }
+
     /// As after the handshake with a process of these events.
     func establish(as source: EventSource) {
         established(
