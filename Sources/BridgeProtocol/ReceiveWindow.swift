@@ -147,6 +147,9 @@ package struct ReceiveWindow: Sendable {
         return isMuch ? .now : .soon
     }
 
+    /// Whether it would be time to acknowledge at once if all that has arrived were handled.
+    package var mayBecomeUrgent: Bool { openEvents * 4 >= windowEvents || openBytes * 4 >= windowBytes }
+
     private mutating func advanceMark() {
         var next = mark + 1
         mark = next

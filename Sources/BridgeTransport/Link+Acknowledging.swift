@@ -206,10 +206,11 @@ extension Link {
     private func look() {
         let now = strand.blockingNow
         let (isSlow, starts) = lock.withLock {
-            receiving.acknowledgementIsDue()
             // The reading thread stores 0 in `lastRead` before it notes, under this lock, that an event has arrived. So
-            // as long as that thread acts on a noted event, this finds 0.
-            let isBusy = !ending.isReadToEnd && times.lastRead.load(ordering: .relaxed) == 0
+            // as long as that thread acts on a noted event, this finds 0. If this finds another value, the next line
+            // sees all that the thread has stored as handled. So the timer may end, though the thread says no more.
+            let isBusy = !ending.isReadToEnd && times.lastRead.load(ordering: .acquiring) == 0
+            receiving.acknowledgementIsDue()
             return watch.look(at: now, isBusy: isBusy)
         }
         pump()

@@ -47,7 +47,8 @@ extension Link {
             if let end = takeFrames(from: reader, turn) { return end }
             let now = MonotonicClock.now()
             times.frameProgress.store(reader.frameProgress(since: arrived, at: now), ordering: .relaxed)
-            times.lastRead.store(now, ordering: .relaxed)
+            // The timer that finds this also finds what was handled before it: see ``look()``.
+            times.lastRead.store(now, ordering: .releasing)
             let outcome = stream.read(into: reader.buffer.writable)
             times.lastRead.store(0, ordering: .relaxed)
             switch outcome {
@@ -95,7 +96,8 @@ extension Link {
         // The link holds the control sink weakly. The sink is gone only if the link is being torn down.
         guard let control = sinks.control else { return .ended(.closed) }
         var isHandling = false
-        defer { if isHandling { settle() } }
+        // Mostly a later look is soon enough, and the timer that was set when the events arrived brings it.
+        defer { if isHandling, strand.mustSettle.load(ordering: .relaxed) { settle() } }
         do {
             while true {
                 if reader.hasRest {
@@ -144,7 +146,7 @@ extension Link {
         }
     }
 
-    /// Tells the peer in time what has been handled: it may be a while before another event arrives.
+    /// Tells the peer at once what has been handled, if that is much or a caller waits until the link is quiet.
     private func settle() {
         let urgency = lock.withLock {
             watched(receiving.urgency(isQuietAwaited: waiters.isQuietAwaited))
@@ -257,6 +259,7 @@ extension Link {
             let urgency = receiving.urgency(isQuietAwaited: waiters.isQuietAwaited)
             let arriving = isAwaited ? UnsafeBufferPointer(rebasing: events[..<1]) : events
             let count = try receiving.eventsReceived(arriving)
+            strand.mustSettle.store(receiving.mayBecomeUrgent || waiters.isQuietAwaited, ordering: .relaxed)
             let starts = watch.set(watching: events[0].sequence.asWritten)
             return (count, isAwaited ? settlePending() : nil, starts, urgency == .now ? .now : .none)
         }

@@ -2,6 +2,7 @@ import BridgePlatform
 import BridgeProtocol
 import DomainEvents
 import Locks
+import Synchronization
 
 /// Room in the outbox, quiet on the link, and the callers that wait for either.
 extension Link {
@@ -137,6 +138,8 @@ extension Link {
             if ending.hasEnded || isQuietNow { return true }
             waiters.waitForQuiet(body)
             receiving.acknowledgementIsDue()
+            // If the reading thread misses this, because it is just done with its events, the timer comes 2 ms later.
+            strand.mustSettle.store(true, ordering: .relaxed)
             return false
         }
         if isReady { body() } else { pump() }

@@ -49,6 +49,8 @@ package final class LinkStrand: InlineStrand, @unchecked Sendable {
 
     /// The last event that ``eventHandled(_:)`` has noted.
     private let handled = Atomic<UInt64>(0)
+    /// Whether the link has to be told at once when the events in hand are handled; set with the link's lock held.
+    let mustSettle = Atomic<Bool>(false)
 
     @exclusivity(unchecked) private var queue: [Waiting] = []
     /// Where the queue begins: the entries before it are done.

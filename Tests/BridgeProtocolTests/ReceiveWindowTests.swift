@@ -12,6 +12,28 @@ struct ReceiveWindowTests {
         return window
     }
 
+    @Test("an acknowledgement is urgent only if that was foreseen when the events arrived")
+    func foreseen() throws {
+        for (windowEvents, windowBytes) in [(1, 1 << 20), (8, 1 << 20), (400, 2_000), (9, 3_000)] {
+            var window = ReceiveWindow(windowBytes: windowBytes, windowEvents: windowEvents)
+            var (urgent, calm) = (0, 0)
+            for sequence in 1...UInt64(20) {
+                try window.eventReceived(sequence: UntrustedNumber(sequence), frameLength: 10)
+                let wasForeseen = window.mayBecomeUrgent
+                if window.eventHandled(sequence: sequence) == .now {
+                    #expect(wasForeseen)
+                    urgent += 1
+                    _ = window.takeAcknowledgement(after: 0)
+                } else {
+                    // All that is open is handled, so nothing else can make it urgent.
+                    #expect(!wasForeseen)
+                    calm += 1
+                }
+            }
+            #expect(urgent > 0 && (calm > 0 || windowEvents < 4))
+        }
+    }
+
     @Test("events that are given back have not come: the same may come again", arguments: 0...UInt64(4))
     func givenBack(behind sequence: UInt64) throws {
         var window = try window(received: 4)

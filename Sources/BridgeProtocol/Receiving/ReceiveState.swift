@@ -142,6 +142,9 @@ package struct ReceiveState: ~Copyable, Sendable {
         return .now
     }
 
+    /// Whether the peer would have to be told at once if all that has arrived were handled.
+    package var mayBecomeUrgent: Bool { window.mayBecomeUrgent }
+
     /// An event is refused, which settles it.
     package mutating func refused(_ sequence: UInt64, isQuietAwaited: Bool) -> ReceiveWindow.Urgency {
         refusedEvents += 1
