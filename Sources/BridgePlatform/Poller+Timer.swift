@@ -7,8 +7,7 @@ extension Poller {
         package let deadline: UInt64
         private let poller: Poller
         var body: Work?
-        fileprivate var order: UInt64 = 0
-        fileprivate var position: Int?
+        @exclusivity(unchecked) fileprivate var position: Int?
 
         init(_ poller: Poller, _ deadline: UInt64, _ body: @escaping Work) {
             self.poller = poller
@@ -30,36 +29,43 @@ extension Poller {
     /// Timers with the earliest deadline on top: a binary heap in which each timer knows its position, so that a
     /// cancelled timer leaves at once instead of lying there until its deadline.
     struct TimerHeap {
-        private var timers: [Timer] = []
+        /// A timer with what its place depends on, so that no comparison reads the timer itself.
+        private struct Entry {
+            let deadline: UInt64
+            /// The number of the insertion, from 1.
+            let order: UInt64
+            let timer: Timer
+        }
+
+        private var entries: [Entry] = []
         private var lastOrder: UInt64 = 0
 
-        var first: Timer? { timers.first }
+        var first: Timer? { entries.first?.timer }
 
         mutating func insert(_ timer: Timer) {
             lastOrder += 1
-            timer.order = lastOrder
-            timer.position = timers.count
-            timers.append(timer)
-            rise(from: timers.count - 1)
+            timer.position = entries.count
+            entries.append(Entry(deadline: timer.deadline, order: lastOrder, timer: timer))
+            rise(from: entries.count - 1)
         }
 
         /// Takes the timer out, if it is in the heap.
         mutating func remove(_ timer: Timer) {
             guard let position = timer.position else { return }
             timer.position = nil
-            let last = timers.removeLast()
-            if last === timer { return }
-            timers[position] = last
-            last.position = position
+            let last = entries.removeLast()
+            if last.timer === timer { return }
+            entries[position] = last
+            last.timer.position = position
             rise(from: position)
-            sink(from: last.position ?? position)
+            sink(from: last.timer.position ?? position)
         }
 
         /// Takes all timers out: a timer that is cancelled later finds that it is in no heap.
         mutating func removeAll() -> [Timer] {
-            let all = timers
+            let all = entries.map(\.timer)
             for timer in all { timer.position = nil }
-            timers = []
+            entries = []
             return all
         }
 
@@ -76,25 +82,24 @@ extension Poller {
         private mutating func sink(from start: Int) {
             var parent = start
             while true {
-                var earliest = parent
-                for child in [2 * parent + 1, 2 * parent + 2] where child < timers.count && precedes(child, earliest) {
-                    earliest = child
-                }
-                if earliest == parent { return }
+                let (left, right) = (2 * parent + 1, 2 * parent + 2)
+                if left >= entries.count { return }
+                let earliest = right < entries.count && precedes(right, left) ? right : left
+                if !precedes(earliest, parent) { return }
                 exchange(parent, earliest)
                 parent = earliest
             }
         }
 
         private func precedes(_ left: Int, _ right: Int) -> Bool {
-            let (left, right) = (timers[left], timers[right])
-            return (left.deadline, left.order) < (right.deadline, right.order)
+            let (deadline, other) = (entries[left].deadline, entries[right].deadline)
+            return deadline == other ? entries[left].order < entries[right].order : deadline < other
         }
 
         private mutating func exchange(_ left: Int, _ right: Int) {
-            timers.swapAt(left, right)
-            timers[left].position = left
-            timers[right].position = right
+            entries.swapAt(left, right)
+            entries[left].timer.position = left
+            entries[right].timer.position = right
         }
     }
 }
