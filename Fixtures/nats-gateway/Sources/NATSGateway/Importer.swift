@@ -23,6 +23,8 @@ final class Importer: Sendable {
     /// When the stream was made, according to the last look at it.
     private let created = Mutex<Int64>(0)
     private let acknowledgement = Mutex(Acknowledgement())
+    /// Whether no look at the stream has failed yet.
+    private let isAwaited = Mutex(true)
     /// Whether another message waits for the thread that brings messages.
     private let hasSuccessor = Atomic(false)
     private let machine: MachineQueue<ImportMachine<ImportedEvent>>
@@ -121,7 +123,12 @@ final class Importer: Sendable {
                 created.withLock { $0 = look.created }
                 return .input(.looked(look))
             } catch {
-                feed.begin(node, behind: nil)
+                // Looks are repeated for as long as they fail, but the feed waits for the first one only.
+                let isFirst = isAwaited.withLock { isAwaited in
+                    defer { isAwaited = false }
+                    return isAwaited
+                }
+                if isFirst { feed.begin(node, behind: nil) }
                 return .input(.lookFailed("the stream cannot be looked at: \(error)"))
             }
         case .identify(let message):
