@@ -60,7 +60,7 @@ LOOK, MOST_IDLE_LOOKS = 1, 60
 # How long all runs together may take; .ci/run gives less if its own time is nearly over.
 LONGEST = 700
 # One thread does the same whatever else runs. The other journeys have several, and how many events these take at once
-# depends on when the machine lets each thread run: an event of fan-out costs up to half as much again beside other work.
+# depends on when the machine lets each thread run: beside other work an event may cost a fifth more.
 SINGLE_THREADED = {"local", "local-recorded", "codec"}
 # If other processes take this share of the processors, a journey with several threads may exceed its tolerance without
 # a mistake. Such load may add up to 100 % of the recorded instructions. It may raise the allocations to 1.5 times the

@@ -56,7 +56,13 @@ final class Traveller<Event: PathEvent>: Sendable {
         InMemoryWorker(senderName, subscribes: [TravelBegun.self, PathReturned.self]) { publisher in
             [
                 publisher.subscribe(to: TravelBegun.self) { begun in
-                    Task.detached { try await flood.send(Event.self, begun, by: publisher) }
+                    Task.detached {
+                        do {
+                            try await flood.send(Event.self, begun, by: publisher)
+                        } catch {
+                            EventPath.end("\(error)", 70)
+                        }
+                    }
                 },
                 publisher.subscribe(to: PathReturned.self) { event in
                     publisher.publish(Event(id: event.id, title: event.title))

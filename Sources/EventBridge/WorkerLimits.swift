@@ -40,7 +40,7 @@ public struct WorkerLimits: Sendable, Hashable {
     /// The time of an event with plain handlers counts from the moment at which they begin. If only queues, tasks or
     /// sequences have the event, its time counts from the moment at which no older event is unfinished. So an event
     /// that waits behind others still has all of its time. The host checks four times within the deadline: a worker
-    /// gets all of it, and at most about a half more.
+    /// gets all of it, and at most about a half more, unless the host's checks come late.
     ///
     /// The shared outbox tells the host what the worker is handling. A worker that speaks the protocol by other means
     /// and does not use the shared memory has no deadline.

@@ -1,8 +1,9 @@
 /// Decides when a child that is on demand has had nothing to do for its idle time.
 ///
 /// The caller checks four times within the idle time, and the time counts from one check to another. So a child is
-/// stopped one idle time after its last work, or up to about a half of that time later. After this process, or the
-/// machine, has stood still, the time begins anew, because what came during the standstill has yet to be read.
+/// stopped one idle time after its last work, or up to about a half of that time later, unless checks come late. After
+/// this process, or the machine, has stood still, the time begins anew, because what came during the standstill has yet
+/// to be read.
 package struct IdleWatch: Hashable, Sendable {
     private struct Seen: Hashable, Sendable {
         let activity: UInt64

@@ -2,8 +2,8 @@
 ///
 /// The caller checks four times within the deadline, and gives a number that changes when the child makes progress. The
 /// time counts from the check that first finds the present number, to the check that finds the deadline over. So the
-/// child always has the full deadline, and at most about a half more. After this process, or the machine, has stood
-/// still, the time counts afresh.
+/// child always has the full deadline, and at most about a half more, unless checks come late. After this process, or
+/// the machine, has stood still, the time counts afresh.
 package struct ProgressWatch: Hashable, Sendable {
     private static let looksPerDeadline = 4
     private static let shortestInterval = Duration.milliseconds(1)

@@ -29,7 +29,7 @@ package struct SilenceWatch: Hashable, Sendable {
     ///   - silence: for how long the child has been silent; nil if this is not known, because something that the child
     ///     sent has yet to be read.
     ///   - heartbeats: a number that the child changes to show that it lives; nil if it has no such number. A change
-    ///     that a check finds is taken to have come halfway between this check and the one before.
+    ///     that a check finds is taken to have come half an interval before the check.
     /// - Returns: The silence if it is too long; otherwise nil.
     package mutating func looked(at now: Duration, silence: Duration?, heartbeats: UInt64? = nil) -> Duration? {
         if let heartbeats, heartbeats != counted {
