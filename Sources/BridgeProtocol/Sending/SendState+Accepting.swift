@@ -301,9 +301,10 @@ extension SendState {
     /// - Parameter freed: the charged bytes that would be taken out for the event.
     private func hasRoom(for event: OverflowQueue.Waiting, without freed: Int = 0) -> Bool {
         if isEmpty { return true }
-        let kept = keptBytes - freed + event.charge
+        let kept = keptBytes + event.charge
         return outbox.unhandledBytes + queue.chargedBytes - freed + event.charge <= limits.outboxBytes
-            && kept <= limits.outboxHardBytes
+            && kept - freed <= limits.outboxHardBytes
+            // Nothing is freed here: an event that is taken out leaves a gap, which is charged like a small event.
             && kept + queue.gapCount * LinkLimits.minimumCharge <= 2 * limits.outboxHardBytes
     }
 

@@ -76,6 +76,18 @@ struct SendStateTests {
         #expect(side.keptEvents <= 2 * side.hardBytes / LinkLimits.minimumCharge + 101)
     }
 
+    @Test("if gaps take up all room, an event drops no older event of its name in vain")
+    func gapsAreNotFreed() {
+        let side = SendingSide(["A": .dropOldest, "*": .dropNewest], windowEvents: 1)
+        for number in 1...UInt64(16) { side.put(number, number.isMultiple(of: 2) ? "A" : "B") }
+        // With the 16 events, and with one more, these gaps are charged just more than twice the hard limit.
+        let gaps = 2 * side.hardBytes / LinkLimits.minimumCharge - 16
+        for number in 0..<UInt64(gaps) { side.put(100 + number, "Name\(number)") }
+        let before = side.evicted.count
+        side.put(1_000, "A")
+        #expect(side.evicted.dropFirst(before) == [1_000])
+    }
+
     @Test("where every event waits for room, both ways in come to the same")
     func shortWay() {
         for room in Room.allCases {
