@@ -10,6 +10,9 @@ package struct JoinedLink: BitwiseCopyable {
     /// How many links an event may go to at once: another thread may have to wait until all of them have the event.
     package static let most = 32
 
+    /// How many bytes are copied to all outboxes together while their locks are held.
+    package static let mostBytes = 256 << 10
+
     /// Retains the link until ``release()``.
     package init(_ link: Link) { self.link = .passRetained(link) }
 

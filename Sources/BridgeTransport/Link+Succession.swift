@@ -10,7 +10,7 @@ extension Link {
     ///
     /// Call this only after this link has ended, and before an event has been put into the other link.
     package func moveUnsettled(to next: Link) {
-        lock.withLock { _ = move(to: next, without: nil) }
+        withLocks(of: next) { _ = move(to: next, without: nil) }
     }
 
     /// Ends a link that was never started, and moves everything, or everything but one event, to the link that takes
@@ -20,7 +20,7 @@ extension Link {
     ///
     /// - Returns: The event that was left out; nil if it is not in the outbox, or no event was to be left out.
     package func retire(movingTo next: Link, without sequence: UInt64? = nil) -> UndeliveredEvent? {
-        lock.withLock {
+        withLocks(of: next) {
             ending.ended(.closed)
             return move(to: next, without: sequence)
         }
@@ -37,12 +37,16 @@ extension Link {
         }
     }
 
-    /// With the lock held.
+    /// With the locks of both links held.
     private func move(to next: Link, without leftOut: UInt64?) -> UndeliveredEvent? {
-        next.lock.withLock {
-            defer { if next.trace != nil { next.traceSteps() } }
-            return sending.move(to: &next.sending, without: leftOut)
-        }
+        defer { if next.trace != nil { next.traceSteps() } }
+        return sending.move(to: &next.sending, without: leftOut)
+    }
+
+    /// Calls `body` with the locks of this link and the next one, which may be the older of the two.
+    private func withLocks<R>(of next: Link, _ body: () -> R) -> R {
+        let (first, second) = lock.order < next.lock.order ? (lock, next.lock) : (next.lock, lock)
+        return first.withLock { second.withLock(body) }
     }
 
     /// Whether any event of this link, or of an earlier link whose events it took on, is one of which a journal has to

@@ -108,6 +108,7 @@ final class TopicForwarder: EventForwarder {
         _ ifFull: FullOutboxAction
     ) -> Bool {
         let peers = fanout.joined
+        guard payload.count <= JoinedLink.mostBytes / peers.count else { return false }
         return withUnsafeTemporaryAllocation(of: JoinedLink.self, capacity: peers.count) { links in
             var count = 0
             defer { for joined in links[..<count] { joined.release() } }
