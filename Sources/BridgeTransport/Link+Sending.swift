@@ -298,8 +298,7 @@ extension Link {
 
     /// Writes what may leave now, and wakes the callers that wait for the link to be quiet.
     package func pauseChanged() {
-        let woken = lock.withLock { takeWoken() }
-        for body in woken { body() }
+        passTurnOn()
         pump()
     }
 

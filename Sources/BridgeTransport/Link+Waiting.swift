@@ -26,7 +26,8 @@ extension Link {
 
     /// How many bytes the outbox holds, as counted against the limit, and how many events that are not settled.
     ///
-    /// Gaps, and handled events that stay until those before them are handled, count among the bytes only.
+    /// Gaps in the outbox, and handled events that stay until those before them are handled, count among the bytes
+    /// only.
     package var outboxDepth: (bytes: Int, events: Int) { lock.withLock { (sending.keptBytes, unsettledEvents) } }
 
     /// Whether publishers have to wait, for the outbox or for the peer; how many events are not settled.
@@ -183,6 +184,12 @@ extension Link {
     /// Wakes every caller that waits here, even if what it waits for has not come, so that it checks again.
     package func wakeWaiters() {
         let woken = lock.withLock { waiters.takeAll() }
+        for body in woken { body() }
+    }
+
+    /// Wakes the callers for which there is room: one that was woken before them may have gone elsewhere.
+    package func passTurnOn() {
+        let woken = lock.withLock { takeWoken() }
         for body in woken { body() }
     }
 

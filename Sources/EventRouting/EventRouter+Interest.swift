@@ -56,24 +56,25 @@ extension EventRouter: InterestObserver {
     ) throws {
         // Nil for all names: `*` is among the changes, or the earlier wishes may have been any.
         var changed: [Topic]? = replacesWishes ? nil : []
-        func noteChange(of name: String) throws(LinkViolation) {
-            if name == EventName.everything.text {
-                changed = nil
-            } else if let topic = try names.topic(of: name, broughtBy: peer) {
-                changed?.append(topic)
-            }
-        }
         let isPresent = try lock.withLock {
             guard let told = peer.interest.told(over: link) else { return false }
             if replacesWishes { told.asked = [] }
             for number in interest.unwanted {
                 guard let name = link.peerInterestName(of: number) else { continue }
                 told.asked.remove(EventName(name))
-                try noteChange(of: name)
+                if name == EventName.everything.text {
+                    changed = nil
+                } else if let topic = names.known(name) {
+                    changed?.append(topic)
+                }
             }
             for wanted in interest.wanted {
                 told.asked.insert(EventName(wanted.name))
-                try noteChange(of: wanted.name)
+                if wanted.name == EventName.everything.text {
+                    changed = nil
+                } else if let topic = try names.topic(of: wanted.name, broughtBy: peer) {
+                    changed?.append(topic)
+                }
             }
             return told === peer.interest.present
         }

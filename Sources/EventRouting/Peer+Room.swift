@@ -41,6 +41,8 @@ extension Peer {
             return
         }
         if open.contains(where: { $0.hasRoom(for: name) }) { return }
+        // Several peers may have made room at once, each with a turn for this caller, which uses one of them.
+        defer { for peer in open { peer.link.passTurnOn() } }
         try await withThrowingTaskGroup { group in
             for peer in open { group.addTask { try await peer.waitForRoom(for: name) } }
             defer { group.cancelAll() }
