@@ -455,7 +455,12 @@ final class LeftOutboxTests {
             await mayRun.wait(for: 1)
             try await bridge.run()
         }
-        notebook.whenAsked { running.cancel() }
+        let core = bridge.core
+        notebook.whenAsked {
+            running.cancel()
+            // The run may not have come to the place where it hears of that.
+            waitUntil { core.router.hasClosedIntake }
+        }
         mayRun.add(true)
         try await running.value
         #expect(starts.all.isEmpty)
