@@ -105,6 +105,7 @@ extension Link {
         payload: UnsafeRawBufferPointer,
         isGathered: Bool
     ) -> WriterState.Flush {
+        // `takes` has found room, an empty queue and a size that the peer takes, and the lock was not released since.
         guard case .accepted = sending.take(context, name: name, number: number, as: .withRoom, payload: payload) else {
             preconditionFailure("An outbox in this process's own memory takes every frame")
         }

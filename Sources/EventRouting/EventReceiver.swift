@@ -82,7 +82,7 @@ final class ChannelReceiver<Event: DomainEvent>: EventReceiver, @unchecked Senda
     /// Makes an event without a type, whose payload stays as it is.
     private func untyped(_ payload: UnsafeRawBufferPointer) throws -> Event {
         let event = try UntypedEvent.received(payload, name: channel.name)
-        // The events of a channel of untyped events are all of this type.
+        // Only for a channel with `isUntyped`, which says that `Event` is `UntypedEvent`.
         return unsafeBitCast(event, to: Event.self)
     }
 

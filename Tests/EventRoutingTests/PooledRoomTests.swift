@@ -15,18 +15,29 @@ struct PooledRoomTests {
 
     private func payload(_ key: UInt8) -> [UInt8] { [0xA1, 0x63] + Array("key".utf8) + [key] }
 
+    /// The two members of a pool; each is full with one event.
+    private func members(in bench: RoutingBench, keys: [String: EventKey] = [:]) -> [Peer] {
+        let pool = PeerPool(name: "pool", count: 2, keys: keys)
+        var limits = LinkLimits()
+        limits.outboxBytes = LinkLimits.minimumCharge
+        let members = (1...2).map { bench.peer("pool.\($0)", wants: [Self.name], pool: pool, limits: limits) }
+        bench.router.exchange(adding: members)
+        bench.router.start()
+        return members
+    }
+
+    private func wait(until isTrue: () -> Bool) async throws {
+        while !isTrue() {
+            try Task.checkCancellation()
+            await Task.yield()
+        }
+    }
+
     @Test("is awaited at the member that gets the event, not at another one that has none")
     func chosenMember() async throws {
         let bench = try RoutingBench()
-        let pool = PeerPool(name: "pool", count: 2, keys: [Self.name: .field("key")])
-        var limits = LinkLimits()
-        limits.outboxBytes = LinkLimits.minimumCharge
-        let (full, free) = (
-            bench.peer("pool.1", wants: [Self.name], pool: pool, limits: limits),
-            bench.peer("pool.2", wants: [Self.name], pool: pool, limits: limits)
-        )
-        bench.router.exchange(adding: [full, free])
-        bench.router.start()
+        let members = members(in: bench, keys: [Self.name: .field("key")])
+        let (full, free) = (members[0], members[1])
         try full.put(bench.makeContext(), Self.name)
         let topic = try #require(bench.router.named(Self.name))
         bench.router.ensureTargets(of: topic)
@@ -44,10 +55,7 @@ struct PooledRoomTests {
                 within: .seconds(3_600)
             )
         }
-        while free.link.outboxDepth.events == 0 {
-            try Task.checkCancellation()
-            await Task.yield()
-        }
+        try await wait { free.link.outboxDepth.events > 0 }
         #expect(full.link.outboxDepth.events == 1)
         delivery.cancel()
         await #expect(throws: CancellationError.self) { try await delivery.value }
@@ -59,12 +67,7 @@ struct PooledRoomTests {
     )
     func anyMember(isTyped: Bool) async throws {
         let bench = try RoutingBench()
-        let pool = PeerPool(name: "pool", count: 2, keys: [:])
-        var limits = LinkLimits()
-        limits.outboxBytes = LinkLimits.minimumCharge
-        let members = (1...2).map { bench.peer("pool.\($0)", wants: [Self.name], pool: pool, limits: limits) }
-        bench.router.exchange(adding: members)
-        bench.router.start()
+        let members = members(in: bench)
         // Both are full, and the first has the fewest events.
         try members[0].put(bench.makeContext(), Self.name)
         for _ in 0..<2 { try members[1].put(bench.makeContext(), Self.name) }
@@ -81,15 +84,9 @@ struct PooledRoomTests {
                 within: .seconds(3_600)
             )
         }
-        while !members.contains(where: { $0.link.isAwaited }) {
-            try Task.checkCancellation()
-            await Task.yield()
-        }
+        try await wait { members.contains { $0.link.isAwaited } }
         members[1].makeRoom()
-        while members[1].link.outboxDepth.events == 0 {
-            try Task.checkCancellation()
-            await Task.yield()
-        }
+        try await wait { members[1].link.outboxDepth.events > 0 }
         #expect(members[0].link.outboxDepth.events == 1 && !members.contains { $0.link.isAwaited })
         sending.cancel()
         if isTyped {
@@ -105,19 +102,11 @@ struct PooledRoomTests {
     )
     func closedMembers(areAll: Bool) async throws {
         let bench = try RoutingBench()
-        let pool = PeerPool(name: "pool", count: 2, keys: [:])
-        var limits = LinkLimits()
-        limits.outboxBytes = LinkLimits.minimumCharge
-        let members = (1...2).map { bench.peer("pool.\($0)", wants: [Self.name], pool: pool, limits: limits) }
-        bench.router.exchange(adding: members)
-        bench.router.start()
+        let members = members(in: bench)
         for member in members { try member.put(bench.makeContext(), Self.name) }
         let sending = Task { try await bench.publisher.send(ParcelSaved()) }
         for member in members {
-            while !member.link.isAwaited {
-                try Task.checkCancellation()
-                await Task.yield()
-            }
+            try await wait { member.link.isAwaited }
         }
         members[0].close(because: "it was given up", isGivenUp: true)
         if !areAll {
