@@ -17,12 +17,17 @@ struct GatewayPlacesTests {
         }
     }
 
-    @Test func replacementGoesOnBehindTheReplacedGatewayAndALaterOneBehindTheBookmark() async throws {
+    /// A broker to which a gateway of berlin has exported three events.
+    private func brokerWithThreeEvents() throws -> (Broker, Node, NodeUnderTest) {
         let broker = try Broker()
         try broker.start()
-        let other = try node("berlin")
         let berlin = try NodeUnderTest("berlin", broker) { $0.exports = ["Counted"] }
         for number in 1...3 { berlin.export("event-\(number)") }
+        return (broker, try node("berlin"), berlin)
+    }
+
+    @Test func replacementGoesOnBehindTheReplacedGatewayAndALaterOneBehindTheBookmark() async throws {
+        let (broker, other, berlin) = try brokerWithThreeEvents()
         var first: NodeUnderTest? = try NodeUnderTest("paris", broker, owner: "x") { $0.imports = [other: ["Counted"]] }
         await first?.wait { $0.arrivals.count == 3 }
         let created = try await wait(for: 3, of: other, broker).created
@@ -78,11 +83,7 @@ struct GatewayPlacesTests {
     }
 
     @Test func hostThatLosesTheFirstEventsOfAStreamGetsThemAgain() async throws {
-        let broker = try Broker()
-        try broker.start()
-        let other = try node("berlin")
-        let berlin = try NodeUnderTest("berlin", broker) { $0.exports = ["Counted"] }
-        for number in 1...3 { berlin.export("event-\(number)") }
+        let (broker, other, berlin) = try brokerWithThreeEvents()
         // The host keeps places, but is killed each time before its journal has an event.
         let places = ImportPlaces(of: [other], bookmark: nil)
         var first: NodeUnderTest? = try NodeUnderTest("paris", broker, places: places) {
@@ -115,11 +116,7 @@ struct GatewayPlacesTests {
     }
 
     @Test func hostThatHasHadTheTimeToKeepAPlaceGetsNoEventAgain() async throws {
-        let broker = try Broker()
-        try broker.start()
-        let other = try node("berlin")
-        let berlin = try NodeUnderTest("berlin", broker) { $0.exports = ["Counted"] }
-        for number in 1...3 { berlin.export("event-\(number)") }
+        let (broker, other, berlin) = try brokerWithThreeEvents()
         // A journal that records no imported event: there is never a bookmark.
         let places = ImportPlaces(of: [other], bookmark: nil)
         var first: NodeUnderTest? = try NodeUnderTest("paris", broker, places: places) {
