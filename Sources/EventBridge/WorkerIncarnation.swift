@@ -185,7 +185,11 @@ final class WorkerIncarnation: HostSession, @unchecked Sendable {
     // MARK: - The end
 
     func linkWasReadToEnd(_ link: Link, _ end: LinkEnd) {
-        lock.withLock { isReadToEnd = true }
+        lock.withLock {
+            // The process may have ended because of this breach, and its end may be known already.
+            if case .violation(let text) = end { _ = breachWasFound(text) }
+            isReadToEnd = true
+        }
         tellProcessEnd()
         switch end {
         case .orderly(let goodbye) where goodbye.isOrderly: break
@@ -216,10 +220,16 @@ final class WorkerIncarnation: HostSession, @unchecked Sendable {
 
     /// The worker has broken the protocol, and the host ends it: an event that it was handling may be the cause.
     func violated(_ text: String) {
-        let reason = ExitReason.protocolViolation(text)
-        _ = lock.withLock { end.faultWasFound(EndRecord.Fault(reason: reason)) }
+        let reason = lock.withLock { breachWasFound(text) }
         peer.countViolation()
         supervisor?.childViolated(index: index, start: number, reason: reason)
+    }
+
+    /// Notes a breach of the protocol; called with the lock held, and again for the same breach without effect.
+    private func breachWasFound(_ text: String) -> ExitReason {
+        let reason = ExitReason.protocolViolation(text)
+        _ = end.faultWasFound(EndRecord.Fault(reason: reason))
+        return reason
     }
 
     private func processExited(_ reason: ExitReason) {
@@ -236,12 +246,13 @@ final class WorkerIncarnation: HostSession, @unchecked Sendable {
 
     /// Reports the end of the process once the end is known and the link is read to its end.
     ///
-    /// The supervisor thus learns first what the process has sent, such as its readiness.
+    /// The supervisor thus learns first what the process has sent, such as its readiness. If a fault was found, the
+    /// fault is the reason.
     private func tellProcessEnd() {
         let ended: ExitReason? = lock.withLock {
             guard isReadToEnd, let exit, !hasToldProcessEnd else { return nil }
             hasToldProcessEnd = true
-            return exit
+            return end.fault?.reason ?? exit
         }
         if let ended { supervisor?.childProcessEnded(index: index, start: number, reason: ended) }
     }
