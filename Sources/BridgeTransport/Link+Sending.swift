@@ -275,6 +275,12 @@ extension Link {
         }
     }
 
+    /// Lets events leave again after ``keepEventsIfIdle(since:)``: the peer stays.
+    package func letEventsLeave() {
+        lock.withLock { sending.letEventsLeave() }
+        pump()
+    }
+
     /// Lets no event leave any more: the peer finishes what it has, and another process takes its place.
     ///
     /// The peer may still acknowledge what has left, and this side still acknowledges what the peer publishes.

@@ -60,6 +60,8 @@ extension HostCore {
         if present(index)?.keepEvents() == true { router.successorCutsOver(worker(index).peer) }
     }
 
+    func letEventsLeave(index: Int) { present(index)?.letEventsLeave() }
+
     func cutOver(index: Int, start: Int) {
         let next = lock.withLock { workers[index].starts.cutOver() }
         router.successorTookOver(worker(index).peer)

@@ -103,6 +103,9 @@ extension WorkerIncarnation {
         return wasReady
     }
 
+    /// Sends events to this process again, which was idle and yet stays for now.
+    func letEventsLeave() { link.letEventsLeave() }
+
     /// Takes the place of the previous process, which has ended, and gets the events kept for the worker.
     func cutOver() {
         lock.withLock { isSuccessor = false }

@@ -167,6 +167,8 @@ package final class Supervisor: @unchecked Sendable {
     }
 
     /// The child is on demand and was idle for its idle time; what comes from now on waits for its next start.
+    ///
+    /// The environment's `letEventsLeave` answers if the child stays up for now.
     package func childIdled(index: Int, start: Int) {
         take(.childIdled(index: index, start: start))
     }
@@ -233,6 +235,7 @@ package final class Supervisor: @unchecked Sendable {
         case .adoptSpecification(let index, let request):
             environment.adoptSpecification(index: index, request: request)
         case .keepEvents(let index): environment.keepEvents(index: index)
+        case .letEventsLeave(let index): environment.letEventsLeave(index: index)
         case .cutOver(let index, let start): environment.cutOver(index: index, start: start)
         case .concludeReplacement(let request, let outcome):
             environment.replacementConcluded(request: request, outcome)

@@ -13,6 +13,8 @@ package enum SupervisorAction: Hashable, Sendable {
     case adoptSpecification(index: Int, request: Int)
     /// Let nothing more go to the present process: what comes is for the process that takes its place.
     case keepEvents(index: Int)
+    /// Let events go to the present process again, which was idle and yet stays for now: the answer to `childIdled`.
+    case letEventsLeave(index: Int)
     /// The present process has ended: the process beside it does the child's work from now on.
     case cutOver(index: Int, start: Int)
     /// Report the outcome to the caller that asked for a replacement under this number.

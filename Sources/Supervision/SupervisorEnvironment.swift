@@ -37,6 +37,9 @@ package protocol SupervisorEnvironment: AnyObject, Sendable {
     /// Lets no event go to a child's present process any more.
     func keepEvents(index: Int)
 
+    /// Lets events go to a child's present process again, which stays although it was idle.
+    func letEventsLeave(index: Int)
+
     /// Lets the process beside the present one do the child's work, now that the present one has ended.
     func cutOver(index: Int, start: Int)
 

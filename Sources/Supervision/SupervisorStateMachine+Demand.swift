@@ -19,9 +19,10 @@ extension SupervisorStateMachine {
 
     /// Notes that a child has had nothing to do for its idle time; what comes from now on waits for its next start.
     mutating func noteIdle(_ index: Int) {
-        // A stop for another reason may have come first.
         let child = children[index]
-        guard child.isOnDemand, child.phase == .ready, child.intent == .run else { return }
+        guard child.isOnDemand, child.phase == .ready else { return }
+        // It waits for its turn in the end of several children, and what they still publish is for it.
+        guard child.intent == .run else { return actions.append(.letEventsLeave(index: index)) }
         children[index].intent = .rest
         children[index].failures = 0
         end(index, by: children[index].specification.shutdown)

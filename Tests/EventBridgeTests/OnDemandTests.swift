@@ -1,11 +1,13 @@
 import BridgePlatform
+import BridgeTransport
 import DomainEvents
-import EventBridge
 import EventBridgeTesting
 import ExampleDomain
 import Supervision
 import TestSupport
 import Testing
+
+@testable import EventBridge
 
 struct ParcelArrived: DomainEvent, Equatable {
     let number: Int
@@ -141,6 +143,41 @@ struct OnDemandTests {
         #expect(seen.all.map(\.number) == [1, 2])
         await bridge.shutdown()
         withExtendedLifetime(subscription) {}
+    }
+
+    @Test(
+        "One that is idle while it waits for its turn in a shutdown gets what the others still publish",
+        .timeLimit(.minutes(5))
+    )
+    func idleInShutdown() async throws {
+        let (gate, entered, seen) = (ErrandGate(), Collected<Void>(), Collected<Seen>())
+        let porter = InMemoryWorker(
+            "porter",
+            subscribes: [ParcelReturned.self],
+            shutdown: .draining(grace: patience)
+        ) { publisher in
+            [
+                publisher.subscribe(to: ParcelReturned.self) { returned in
+                    entered.add(())
+                    gate.block()
+                    publisher.publish(ParcelArrived(number: returned.number))
+                }
+            ]
+        }
+        let bridge = try await BridgeHost.inMemory(publisher, workers: [worker(seen: seen), porter])
+        publisher.publish(ParcelArrived(number: 1))
+        await seen.wait(for: 1)
+        publisher.publish(ParcelReturned(number: 2))
+        await entered.wait(for: 1)
+        let stopping = Task { await bridge.shutdown(drainingWithin: .zero) }
+        for await update in bridge.statusUpdates where update["porter"]?.state == .draining { break }
+        // The clerk's turn comes when the porter has ended. Its link is quiet before that, and the watch finds it idle.
+        let clerk = try #require(bridge.core.present(0))
+        while !clerk.link.keepEventsIfIdle(since: clerk.link.activity), !Task.isCancelled { await Task.yield() }
+        bridge.core.supervisor?.childIdled(index: 0, start: clerk.number)
+        gate.open()
+        #expect(await stopping.value.isComplete)
+        #expect(seen.all == [Seen(number: 1, attempt: 1), Seen(number: 2, attempt: 1)])
     }
 
     @Test("N12: idle exit against publish: each event is handled once, in order, attempt 1", .timeLimit(.minutes(10)))

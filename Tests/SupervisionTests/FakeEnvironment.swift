@@ -188,6 +188,10 @@ final class FakeEnvironment: SupervisorEnvironment, @unchecked Sendable {
         inside { note("keep \(names[index])") }
     }
 
+    func letEventsLeave(index: Int) {
+        inside { note("let events leave for \(names[index])") }
+    }
+
     func cutOver(index: Int, start: Int) {
         inside { note("cut over \(names[index]) \(start)") }
     }

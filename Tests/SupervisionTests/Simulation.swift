@@ -268,6 +268,7 @@ final class Simulation {
             case .signalSuccessor(let index, let signal): "\(signal) the one beside \(names[index])"
             case .adoptSpecification(let index, _): "adopt \(names[index])"
             case .keepEvents(let index): "keep \(names[index])"
+            case .letEventsLeave(let index): "let events leave for \(names[index])"
             case .cutOver(let index, let start): "cut over \(names[index]) \(start)"
             case .concludeReplacement(_, .replaced): "replaced"
             case .concludeReplacement(_, .exchanged): "exchanged"
@@ -413,6 +414,8 @@ final class Simulation {
             killed[index] = false
         case .spawnSuccessor, .signalSuccessor, .adoptSpecification, .keepEvents, .cutOver, .concludeReplacement:
             noteReplacing(action, check)
+        case .letEventsLeave(let index):
+            check(processes[index] == .alive, "lets events leave for \(index), which is not alive")
         case .sendDrain(let index, _):
             check(processes[index] == .alive, "drained \(index), which is not alive")
             let last = processes.lastIndex { $0 != .none } ?? index

@@ -43,6 +43,9 @@ extension SendState {
     /// Lets no event leave any more: the peer finishes what it has.
     package mutating func keep() { gate.keep() }
 
+    /// Lets events leave again: the peer was to finish, and stays.
+    package mutating func letEventsLeave() { gate.letLeave() }
+
     /// Lets a held event, and the events behind it, leave.
     package mutating func release(_ sequence: UInt64) {
         gate.release(sequence)

@@ -8,7 +8,7 @@ package struct SendingGate: Sendable, Hashable {
     package private(set) var isReleased = false
     /// Whether nothing leaves for now.
     package private(set) var isPaused = false
-    /// Whether nothing leaves any more.
+    /// Whether nothing leaves any more, unless the peer stays after all.
     private var isKept = false
     /// Events that stay until they are released, ascending.
     private var held: [UInt64] = []
@@ -23,6 +23,9 @@ package struct SendingGate: Sendable, Hashable {
 
     /// Nothing leaves any more: the peer finishes what it has.
     package mutating func keep() { isKept = true }
+
+    /// The peer stays: events leave again.
+    package mutating func letLeave() { isKept = false }
 
     /// An event stays until ``release(_:)``; `sequence` is larger than the sequences that are held.
     package mutating func hold(_ sequence: UInt64) { held.append(sequence) }

@@ -9,6 +9,7 @@ struct SendingGateTests {
         case pause
         case goOn
         case keep
+        case letLeave
     }
 
     /// The expected state after the inputs so far.
@@ -23,6 +24,7 @@ struct SendingGateTests {
             case .pause: isPaused = true
             case .goOn: isPaused = false
             case .keep: isKept = true
+            case .letLeave: isKept = false
             }
         }
     }
@@ -33,6 +35,7 @@ struct SendingGateTests {
         case .pause: gate.setPaused(true)
         case .goOn: gate.setPaused(false)
         case .keep: gate.keep()
+        case .letLeave: gate.letLeave()
         }
     }
 
