@@ -69,6 +69,8 @@ struct SupervisedChild: Sendable {
         var remaining: [ShutdownSequence.Step]
         var current: ShutdownSequence.Step?
         var timer: TimerToken?
+        /// For how long the timer was started, unless the child has asked for more time.
+        var grace = Duration.zero
         var isKilled = false
 
         /// The process is gone: there is nothing more to do about it.

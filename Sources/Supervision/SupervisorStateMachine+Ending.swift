@@ -26,18 +26,38 @@ extension SupervisorStateMachine {
         switch stopping.current {
         case .drain(let grace)?:
             actions.append(.sendDrain(index: index, within: grace.clampedToAllowed))
-            stopping.timer = startTimer(after: grace.clampedToAllowed)
-            children[index].time.drainBegan(within: grace.clampedToAllowed, at: now)
+            return wait(index, in: stopping, for: grace.clampedToAllowed)
         case .signal(let signal, let grace)?:
             actions.append(.signal(index: index, signal))
-            stopping.timer = startTimer(after: grace.clampedToAllowed)
+            return wait(index, in: stopping, for: grace.clampedToAllowed)
         case nil:
             // Nothing comes after SIGKILL: it is sent once, and the kernel does the rest.
             if !stopping.isKilled { actions.append(.signal(index: index, .kill)) }
             stopping.isKilled = true
         }
         children[index].phase = .stopping(stopping)
+    }
+
+    /// Waits for a child's end, or for as long as the present step of its end may take.
+    private mutating func wait(_ index: Int, in stopping: SupervisedChild.Stopping, for grace: Duration) {
+        var stopping = stopping
+        stopping.grace = grace
+        stopping.timer = startTimer(after: grace)
+        children[index].phase = .stopping(stopping)
+        children[index].time.stepBegan(within: grace, at: now)
         keepPromise(index)
+    }
+
+    /// Goes on with a child's end, as the time for its present step is over.
+    mutating func timeForStepIsOver(_ index: Int, in stopping: SupervisedChild.Stopping) {
+        var stopping = stopping
+        stopping.timer = nil
+        children[index].phase = .stopping(stopping)
+        if stoodStill(beyond: children[index].time.deadline, of: stopping.grace) {
+            wait(index, in: stopping, for: stopping.grace)
+        } else {
+            takeNextStep(index)
+        }
     }
 
     private mutating func kill(_ index: Int) {
@@ -64,13 +84,11 @@ extension SupervisorStateMachine {
         case .starting, .ready:
             // The child leaves of its own accord. Only its process has yet to end, and the time for that is limited.
             cancelTimer(of: index)
-            var stopping = SupervisedChild.Stopping(remaining: ShutdownSequence.unready.steps)
-            stopping.timer = startTimer(after: ShutdownSequence.exitGrace)
-            children[index].phase = .stopping(stopping)
-        case .stopping(var stopping) where stopping.isDraining:
+            let stopping = SupervisedChild.Stopping(remaining: ShutdownSequence.unready.steps)
+            wait(index, in: stopping, for: ShutdownSequence.exitGrace)
+        case .stopping(let stopping) where stopping.isDraining:
             cancelTimer(of: index)
-            stopping.timer = startTimer(after: ShutdownSequence.exitGrace)
-            children[index].phase = .stopping(stopping)
+            wait(index, in: stopping, for: ShutdownSequence.exitGrace)
         case .notStarted, .queued, .spawning, .stopping, .backingOff, .waiting, .dormant, .stopped, .gaveUp: break
         }
     }

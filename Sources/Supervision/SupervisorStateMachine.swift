@@ -209,15 +209,7 @@ package struct SupervisorStateMachine: Sendable {
             }
             endForFault(index, .handshakeTimedOut(after: child.time.readiness, saying: child.time.statedReason))
         case .backingOff: comeBack(index)
-        case .stopping(var stopping):
-            stopping.timer = nil
-            children[index].phase = .stopping(stopping)
-            if case .drain(let grace) = stopping.current, !children[index].saidGoodbye,
-                stoodStill(beyond: children[index].time.deadline, of: grace)
-            {
-                return extend(index, by: grace, because: "")
-            }
-            takeNextStep(index)
+        case .stopping(let stopping): timeForStepIsOver(index, in: stopping)
         case .notStarted, .queued, .spawning, .ready, .waiting, .dormant, .stopped, .gaveUp: break
         }
     }

@@ -1,10 +1,10 @@
-/// How long a process has for its start or its drain, and what it has said about that.
+/// How long a process has for its start, or for the present step of its end, and what it has said about that.
 struct TimeLimit: Sendable, Hashable {
     /// When the process was requested.
     let launchedAt: Duration
     /// How long after its launch the process has to be ready; grows when the process asks for time.
     private(set) var readiness = Duration.zero
-    /// When the timer of its start or drain fires.
+    /// When the timer of its start, or of the present step of its end, fires.
     private(set) var deadline = Duration.zero
     /// The end of the time that the process has asked for.
     private var promisedUntil = Duration.zero
@@ -19,8 +19,8 @@ struct TimeLimit: Sendable, Hashable {
         deadline = now + limit
     }
 
-    /// Notes that the process is to finish what it has within this time.
-    mutating func drainBegan(within limit: Duration, at now: Duration) { deadline = now + limit }
+    /// Notes that the process has this much time for the present step of its end.
+    mutating func stepBegan(within limit: Duration, at now: Duration) { deadline = now + limit }
 
     /// Notes that the process asks for this much time from now, or says what it is doing.
     mutating func askedForTime(_ more: Duration, because reason: String, at now: Duration) {

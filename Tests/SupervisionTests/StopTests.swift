@@ -96,7 +96,7 @@ import Testing
         #expect(simulation.state(0) == .stopping)
     }
 
-    @Test("A12, N10: after the machine was asleep no child is late to become ready, or to drain")
+    @Test("A12, N10: after the machine was asleep no child is late to become ready, to drain, or to end after a signal")
     func machineAsleep() {
         let simulation = Simulation([child("a")])
         simulation.start()
@@ -113,8 +113,34 @@ import Testing
         #expect(simulation.state(0) == .draining)
         simulation.pass(.milliseconds(4_999))
         #expect(simulation.state(0) == .draining)
+        let before = simulation.log.count
         simulation.pass(.milliseconds(1))
         #expect(simulation.state(0) == .stopping)
+        simulation.now += .seconds(3_600)
+        simulation.fireNext()
+        simulation.pass(.milliseconds(999))
+        #expect(simulation.deeds(since: before) == ["SIGTERM a"])
+        simulation.pass(.milliseconds(1))
+        #expect(simulation.deeds(since: before) == ["SIGTERM a", "SIGKILL a"])
+        #expect(simulation.breaches.isEmpty)
+    }
+
+    @Test(
+        "A12, N10: after the machine was asleep no child that has said goodbye is late to end",
+        arguments: [true, false]
+    )
+    func machineAsleepAfterGoodbye(wasAsked: Bool) {
+        let simulation = Simulation([child("a")])
+        simulation.startAll()
+        if wasAsked { simulation.give(.stopRequested) }
+        let before = simulation.log.count
+        simulation.drained(0)
+        simulation.now += .seconds(3_600)
+        simulation.fireNext()
+        simulation.pass(.milliseconds(999))
+        #expect(simulation.deeds(since: before).isEmpty)
+        simulation.pass(.milliseconds(1))
+        #expect(simulation.deeds(since: before) == ["SIGTERM a"])
         #expect(simulation.breaches.isEmpty)
     }
 
