@@ -37,6 +37,13 @@ struct AttachingTests {
         #expect(result.status == .exited(code: 0) && result.errors.isEmpty, "\(result.errors)")
     }
 
+    @Test("a watch ends at once")
+    func watch() async throws {
+        let workspace = try Workspace()
+        let result = try await end(["status", "--watch"], in: workspace)
+        #expect(result.status == .exited(code: 0) && result.errors.isEmpty, "\(result.errors)")
+    }
+
     @Test("trace ends at once, and nothing is left of its file")
     func trace() async throws {
         let workspace = try Workspace()

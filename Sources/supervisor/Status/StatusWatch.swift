@@ -13,6 +13,7 @@ final class StatusWatch: @unchecked Sendable {
     /// Why there is no link to the supervisor; nil while there is a link.
     private var loss: HostLost?
     private let wakes = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    private let isAttached = Flag()
     private let isEnding = Flag()
 
     private static let interval = Duration.seconds(1)
@@ -25,18 +26,19 @@ final class StatusWatch: @unchecked Sendable {
     }
 
     func run() async throws(RunFailure) {
-        let publisher = EventPublisher()
-        let subscriptions = [
-            publisher.subscribe(to: HostLost.self) { [self] in linkChanged($0) },
-            publisher.subscribe(to: HostRegained.self) { [self] _ in linkChanged(nil) },
-        ]
-        let client = try await HostConnection.attach(to: path, as: .status, publisher: publisher)
         let signals: SignalSource
         do {
             signals = try catchSignals()
         } catch {
             throw RunFailure(error)
         }
+        let publisher = EventPublisher()
+        let subscriptions = [
+            publisher.subscribe(to: HostLost.self) { [self] in linkChanged($0) },
+            publisher.subscribe(to: HostRegained.self) { [self] _ in linkChanged(nil) },
+        ]
+        let client = try await HostConnection.attach(to: path, as: .status, publisher: publisher)
+        isAttached.set()
         let clock = Task { [wakes] in
             while !Task.isCancelled {
                 try await Task.sleep(for: Self.interval)
@@ -68,10 +70,11 @@ final class StatusWatch: @unchecked Sendable {
         var iterator = wakes.stream.makeAsyncIterator()
         repeat {
             switch await ask(client) {
-            case .success(let report):
+            case .success(let report)?:
                 screen.show(report, before: before)
                 (before, last, hasTold) = (report, report, false)
-            case .failure(let failure):
+            case nil: before = nil
+            case .failure(let failure)?:
                 if failure.isFinal { return RunFailure(status: .workerUnavailable, description: failure.sentence) }
                 // Across a time without answers, no events per second are shown.
                 before = nil
@@ -89,17 +92,21 @@ final class StatusWatch: @unchecked Sendable {
         var isFinal = false
     }
 
-    private func ask(_ client: BridgeClient) async -> Result<BridgeReport, Failure> {
-        var sentence = ""
+    /// Asks for a report; returns nil if the link has ended and ``HostLost``, which says more, is still to come.
+    private func ask(_ client: BridgeClient) async -> Result<BridgeReport, Failure>? {
+        var failure: (any Error)?
         if lock.withLock({ loss }) == nil {
             do {
                 return .success(try await client.status(within: Self.timeout))
             } catch {
-                sentence = "\(error)"
+                failure = error
             }
         }
         // The link may have been lost during the request.
-        guard let loss = lock.withLock({ loss }) else { return .failure(Failure(sentence: sentence)) }
+        guard let loss = lock.withLock({ loss }) else {
+            if let failure = failure as? BridgeClientError, failure.code == .linkEnded { return nil }
+            return failure.map { .failure(Failure(sentence: "\($0)")) }
+        }
         if loss.isFinal { return .failure(Failure(sentence: "supervisor: \(loss.reason)", isFinal: true)) }
         return .failure(Failure(sentence: "\(loss.reason); waiting for it to come back"))
     }
@@ -117,6 +124,8 @@ final class StatusWatch: @unchecked Sendable {
         return try SignalSource.install(StopRequests.signals, on: poller) { [self] _ in
             switch requests.next(at: MonotonicClock.now()) {
             case nil: return
+            // Attaching may take long, and there is nothing to finish.
+            case 1 where !isAttached.isSet: CurrentProcess.exitImmediately(ProgramStatus.success.rawValue)
             case 1:
                 isEnding.set()
                 wakes.continuation.yield()
