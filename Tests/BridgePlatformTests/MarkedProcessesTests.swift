@@ -25,7 +25,8 @@ extension PlatformTests {
                     let seen = (0..<3_000).count { _ in MarkedProcesses.mark(of: child.processIdentifier) == value }
                     try child.signal(SIGKILL)
                     _ = child.waitForExit()
-                    #expect(seen == 3_000)
+                    // A look gives up after a fifth of a second in which the process got no processor inside an exec.
+                    #expect(seen > 2_990)
                 }
             }
         }

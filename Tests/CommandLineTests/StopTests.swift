@@ -31,18 +31,18 @@ struct StopTests {
     func underLoad() async throws {
         let workspace = try Workspace()
         try workspace.write("bridge.json5", configuration("none"))
-        try workspace.write("in.jsonl", work(1...2_000))
+        try workspace.write("in.jsonl", work(1...600))
         let result = try await workspace.run(
             "run",
             "bridge.json5",
             "--input",
             "in.jsonl",
-            onOutput: { program, line in if isRequest(500, line) { program.terminate() } }
+            onOutput: { program, line in if isRequest(150, line) { program.terminate() } }
         )
         #expect(result.status == .exited(code: 0))
         // At least the event that the signal has followed.
         let taken = result.output.count { $0.contains("WorkRequested") }
-        #expect((500...2_000).contains(taken))
+        #expect((150...600).contains(taken))
         #expect(result.output.count { $0.contains("WorkDone") } == 2 * taken)
         let ends = result.errors.filter { $0.hasSuffix("exited with status 0, as it was asked to") }
         #expect(ends.map { $0.contains("\"second\"") } == [true, false])

@@ -51,13 +51,13 @@ struct AutomaticShutdownTests {
         )
         try await bridge.start()
         // Three megabytes, of which at most one is on its way.
-        let text = String(repeating: "x", count: 10_000)
-        for number: Int64 in 1...300 { publisher.publish(WorkRequested(number: number, text: text)) }
-        publisher.publish(WorkRequested(number: 301, text: "finish"))
+        let text = String(repeating: "x", count: 100_000)
+        for number: Int64 in 1...30 { publisher.publish(WorkRequested(number: number, text: text)) }
+        publisher.publish(WorkRequested(number: 31, text: "finish"))
         await bridge.waitUntilStopped()
         let report = await bridge.shutdown()
         #expect(report.leftovers.filter { $0.worker == "keeper" } == [])
-        #expect(reports.done.all.count == 601)
+        #expect(reports.done.all.count == 61)
         reports.end()
     }
 

@@ -175,7 +175,7 @@ struct ImportTests {
         let bridge = try await BridgeHost.inMemory(
             publisher,
             workers: [
-                InMemoryWorker("gateway", mayImport: true) { publisher in
+                InMemoryWorker("gateway", mayImport: true, handshakeTimeout: patience) { publisher in
                     for number: UInt64 in 1...50 {
                         for origin in origins { try await publisher.send(importing: Self.imported(origin, number)) }
                     }

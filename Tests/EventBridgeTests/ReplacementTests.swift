@@ -191,10 +191,12 @@ struct ReplacementTests {
         try await bridge.start()
         publisher.publish(WorkRequested(number: 1, text: "hang"))
         let other = faulty("none", subscribes: [WorkRequested.self], limits: WorkerLimits(strikes: 1))
+        // The worker drains for a moment only, so this begins to look before that.
+        var updates = bridge.statusUpdates.makeAsyncIterator()
         let replacing = Task {
             try await bridge.replace("faulty", with: other, handingOverWithin: .milliseconds(50))
         }
-        try await status(of: bridge) { $0.state == .draining }
+        while let update = await updates.next(), update["faulty"]?.state != .draining {}
         publisher.publish(WorkRequested(number: 2, text: "hang"))
         try await replacing.value
         let done = await reports.done.wait { $0.count == 2 }

@@ -78,7 +78,14 @@ struct StopWhileSpawningTests {
         let launcher = PatientLauncher()
         let bridge = try BridgeHost(
             publisher: EventPublisher(),
-            workers: [WorkerSpecification("silent", executable: .path("in memory"), handshakeTimeout: .seconds(3_600))],
+            workers: [
+                WorkerSpecification(
+                    "silent",
+                    executable: .path("in memory"),
+                    handshakeTimeout: .seconds(3_600),
+                    shutdown: .draining(grace: .seconds(3_600), terminate: .seconds(3_600))
+                )
+            ],
             launcher: launcher
         )
         let early = Task { try await bridge.start() }

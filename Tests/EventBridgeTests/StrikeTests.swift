@@ -54,6 +54,8 @@ struct StrikeTests {
         let id = try await publisher.send(WorkRequested(number: 1, text: "poison"))
         publisher.publish(WorkRequested(number: 2, text: ""))
         await reports.done.wait { !$0.isEmpty }
+        // Reports come on a thread of their own.
+        await bridge.waitUntilIdle()
         let exit = try #require(reports.exits.all.first)
         #expect(exit.reason.hasPrefix("killed by SIGILL") || exit.reason.hasPrefix("killed by SIGTRAP"))
         #expect(exit.outbox?.suspects == [id.description])
@@ -168,6 +170,7 @@ struct StrikeTests {
         #expect(ProcessSignal.goOn(worker))
         if restart == .permanent {
             await reports.done.wait { !$0.isEmpty }
+            await bridge.waitUntilIdle()
             #expect(reports.deadLettered.all.first?.reasons == Array(repeating: "exited with status 0", count: 3))
             #expect(reports.exits.all.count == 3)
         } else {

@@ -97,6 +97,7 @@ struct UnsettledDeliveryTests {
         let delivery = try #require(await held.wait(for: 10).last)
         delivery.acknowledge()
         #expect(try await last.value.handlers == ["gateway": 1])
+        await bridge.waitUntilIdle()
         #expect(exits.all == ["gateway"] && bridge.deadLetters.isEmpty)
         await bridge.shutdown()
         reports.cancel()

@@ -129,9 +129,13 @@ extension Link {
 extension Peer {
     /// Does as if a process had handled all events.
     fileprivate func makeRoom() {
-        let former = link
-        _ = former.retireForGood()
-        lock.withLock { putInPlace(makeLink()) }
+        let former = lock.withLock {
+            let former = current
+            // Between the two steps a publisher would put its event into a link that the second step replaces.
+            _ = former.retireForGood()
+            putInPlace(makeLink())
+            return former
+        }
         former.wakeWaiters()
     }
 }

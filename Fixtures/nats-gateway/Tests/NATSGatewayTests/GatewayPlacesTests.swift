@@ -106,6 +106,7 @@ struct GatewayPlacesTests {
             return .taken
         } configure: {
             $0.imports = [other: ["Counted"]]
+            $0.answerTime = NodeUnderTest.longAnswerTime
         }
         berlin.export("event-5")
         await third.wait { $0.arrivals.last == "event-5" }
