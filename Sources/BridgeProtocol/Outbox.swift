@@ -159,6 +159,18 @@ package struct Outbox: ~Copyable {
     package var bookkeepingBytes: Int { count * MemoryLayout<Record>.stride }
     /// Charged bytes of the events that the receiver has not handled.
     package var unhandledBytes: Int { chargedBytes - creditedBytes }
+
+    /// The charged bytes of the largest handled event that is kept; each call passes over all that is kept.
+    var largestCredited: Int {
+        var largest = 0
+        var sequence = firstSequence
+        while sequence <= lastComposed {
+            let record = place(of: sequence).pointee
+            if record.isCredited { largest = max(largest, record.charge) }
+            sequence += 1
+        }
+        return largest
+    }
     package var count: Int { Int(lastSequence &+ 1 &- firstSequence) }
     package var isEmpty: Bool { lastSequence &+ 1 == firstSequence }
     /// Whether the receiver has acknowledged all events that were handed out for writing.

@@ -216,14 +216,14 @@ extension SendState {
     /// not put off the sending for ever.
     ///
     /// Handled events of a batch that is still being written cannot be freed yet. That is no fault of the peer: up to
-    /// a window of such events is allowed on top.
+    /// a window of such events is allowed on top. So is the largest event, which alone may be above the limit.
     ///
     /// - Parameter expected: the event of the peer that must arrive before its last acknowledgement counts.
     package func checkOwed(behind expected: UntrustedNumber) throws(LinkViolation) {
         let owed = outbox.creditedBytes
         let isWritten = outbox.lastComposed == outbox.lastWritten
         let limit = 2 * limits.outboxHardBytes + (isWritten ? 0 : limits.windowBytes)
-        guard isHost, owed > limit else { return }
+        guard isHost, owed > limit, owed - outbox.largestCredited > limit else { return }
         throw LinkViolation(
             """
             it has handled \(owed) bytes of events, but acknowledges them only after event \

@@ -435,18 +435,31 @@ struct SendStateTests {
     func owed() throws {
         for role in [LinkPhaseMachine.Role.host, .worker] {
             let side = SendingSide(role: role, windowEvents: 1_000)
-            for number in UInt64(1)...130 { side.put(number, isAccepted: true) }
+            for number in UInt64(1)...131 { side.put(number, isAccepted: true) }
             try side.write()
             // Handled events are kept after the first, unhandled one.
-            try side.acknowledge(0, [2...129])
-            try side.checkOwed()
             try side.acknowledge(0, [2...130])
+            try side.checkOwed()
+            try side.acknowledge(0, [2...131])
             if role == .host {
                 #expect(throws: LinkViolation.self) { try side.checkOwed() }
             } else {
                 try side.checkOwed()
             }
         }
+    }
+
+    @Test("a host does not end a peer for one event above that limit, but for what the peer owes besides")
+    func owedOneLargeEvent() throws {
+        let side = SendingSide(windowEvents: 1_000, frameBytes: 1 << 20)
+        side.put(1, isAccepted: true)
+        side.put(2, payload: [UInt8](repeating: 0, count: 4 * side.hardBytes), isAccepted: true)
+        for number in UInt64(3)...131 { side.put(number, isAccepted: true) }
+        try side.write()
+        try side.acknowledge(0, [2...130])
+        try side.checkOwed()
+        try side.acknowledge(0, [2...131])
+        #expect(throws: LinkViolation.self) { try side.checkOwed() }
     }
 
     // MARK: - Succession
