@@ -2,8 +2,9 @@ import CBridgePlatform
 
 /// Says which functions the calling thread is in.
 package enum CallPlace {
-    /// The Swift functions that the thread is in, innermost first, without those of the named modules, of Swift's
-    /// standard library and of its concurrency library; empty where they are not known.
+    /// The Swift functions that the thread is in, innermost first; empty where they are not known.
+    ///
+    /// Left out are the functions of the named modules, of Swift's standard library and of its concurrency library.
     ///
     /// This costs some hundred microseconds, and memory.
     package static func functions(outside modules: [String], atMost limit: Int) -> [String] {
@@ -28,7 +29,8 @@ package enum CallPlace {
         }
     }
 
-    /// Whether to leave the function out: it is not Swift, or its module is one of these, `Swift` or `_Concurrency`.
+    /// Whether to leave a function out: it is not Swift, or its module is one of `modules`, or `Swift` or
+    /// `_Concurrency`.
     private static func isForeign(_ name: String, _ modules: [String]) -> Bool {
         guard !name.hasPrefix("swift::"), let module = module(of: name) else { return true }
         return (modules + ["Swift", "_Concurrency"]).contains(module)

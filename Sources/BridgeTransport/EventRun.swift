@@ -24,17 +24,18 @@ package struct EventRun {
     package private(set) var context: BorrowedContext
 
     private let source: Unmanaged<EventSource>
-    /// The two sides of the link: a frame of this run names a cause by its number and by which of the two sides
-    /// published it.
+    /// The two sides of the link.
+    ///
+    /// A frame of this run names a cause by its number, and by which of the two sides has published it.
     private let parties: (sender: Unmanaged<EventSource>, receiver: Unmanaged<EventSource>)
-    /// The reader that has the events, and outlives the run; nil for one event with a head of its own.
+    /// The reader that has the events, and that outlives the run; nil for an event with a head of its own.
     private let reader: Unmanaged<FrameReader>?
     /// The turn to read in which the run began.
     private let turn: Int
 
-    /// The events that `reader` has; none of them is in hand yet.
+    /// Makes a run of the events that `reader` has; none of them is in hand yet.
     ///
-    /// The caller keeps the sources as long as the run is used.
+    /// The caller keeps the sources alive as long as the run is used.
     ///
     /// - Parameters:
     ///   - peer: the side that sends the frames.
@@ -54,7 +55,7 @@ package struct EventRun {
         (self.reader, self.strand, self.turn) = (.passUnretained(reader), strand, turn)
     }
 
-    /// One event with a head of its own, which is in hand.
+    /// Makes a run of one event, which has a head of its own, and is in hand from the beginning.
     ///
     /// - Parameters:
     ///   - sequence: the event's sequence, which was checked.

@@ -1,8 +1,8 @@
 /// An event for a pool of workers came without the key that chooses a member.
 ///
 /// All events of this name without a key are for the same member, in order; like any event, they may be dropped or
-/// refused. The bridge publishes this once for each event name of a pool, because a misspelled key field leaves the
-/// other members without work.
+/// refused. A misspelled key field leaves the other members without work. So the bridge publishes this report, once for
+/// each event name of a pool.
 public struct EventKeyMissing: DomainEvent, SelfReport {
     /// The name of the event.
     public let event: String

@@ -25,7 +25,8 @@ final class PendingReceipts: @unchecked Sendable {
         withExtendedLifetime(removed) {}
     }
 
-    /// Takes a receipt or what a refusal says, and returns whether a publisher here waits for it.
+    /// Takes a receipt that a process has sent, or that this process gives in that process's name; returns whether a
+    /// publisher here waits for it.
     ///
     /// - Parameter whenDecided: as in ``ReceiptLedger/receive(_:whenDecided:)``; not called if no publisher waits.
     func receive(_ receipt: Receipt, of id: EventID, whenDecided: ReceiptLedger.WhenDecided? = nil) -> Bool {
@@ -49,7 +50,7 @@ extension ProcessReceipt {
     ///   - ledger: the ledger of the event that the sentences name.
     fileprivate init(_ receipt: Receipt, from sender: AwaitedProcess, of ledger: ReceiptLedger) {
         let (process, event) = (sender.name, ledger.name)
-        // The text of a loss usually begins with the event's name.
+        // A text that begins with the event's name is a whole sentence.
         func named(_ outcome: String) -> String {
             receipt.text.hasPrefix(event) ? receipt.text : "\(event) \(outcome): \(receipt.text)"
         }

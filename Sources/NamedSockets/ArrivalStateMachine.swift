@@ -1,8 +1,8 @@
-/// Decides how many connections that have said no hello may stay, and how long.
+/// Decides how many connections may wait that have not said hello yet, and how long each may wait.
 ///
-/// Each connection has a deadline. If there are too many, the oldest one goes: the oldest silent one, if any is silent.
-/// So a peer that says hello at once gets through, however many silent peers hold connections. Pure: times come in, and
-/// the connections to cut off come out.
+/// Each connection has a deadline. If a new connection makes too many, an earlier one goes: the oldest that has sent
+/// nothing, or else the oldest of all. So a peer that says hello at once gets through, however many silent peers hold
+/// connections. Pure: inputs with their times come in, and the connections to cut off come out.
 package struct ArrivalStateMachine: Sendable {
     package enum Input: Sendable {
         case connected(UInt64)
@@ -10,15 +10,15 @@ package struct ArrivalStateMachine: Sendable {
         case spoke(UInt64)
         /// The peer has said hello, and was accepted.
         case introduced(UInt64)
-        /// The peer has gone, or was sent away for another reason.
+        /// The peer has gone, or was sent away without a ``Cut``.
         case ended(UInt64)
         case timePassed
     }
 
     package enum Reason: Sendable, Hashable {
-        /// The connection said no hello in time.
+        /// The connection has not said hello in time.
         case silent
-        /// The connection made room for another.
+        /// The connection has to make room for another.
         case crowded
     }
 
@@ -40,7 +40,7 @@ package struct ArrivalStateMachine: Sendable {
 
     /// - Parameters:
     ///   - maximum: how many connections may wait at once, at least 1.
-    ///   - timeout: how long each connection may stay, in nanoseconds.
+    ///   - timeout: how long each connection may wait, in nanoseconds.
     package init(maximum: Int, timeout: UInt64) {
         self.maximum = max(1, maximum)
         self.timeout = timeout
@@ -58,7 +58,7 @@ package struct ArrivalStateMachine: Sendable {
         case .connected(let connection):
             failures = 0
             let (deadline, isBeyondTime) = now.addingReportingOverflow(timeout)
-            // The connection that has just come is no candidate: it had no time to speak yet.
+            // The connection that has just come cannot be the one to go: it had no time to speak yet.
             let longest = waiting.firstIndex { !$0.hasSpoken } ?? waiting.startIndex
             waiting.append((connection, isBeyondTime ? .max : deadline, false))
             guard waiting.count > maximum else { return [] }
@@ -77,8 +77,9 @@ package struct ArrivalStateMachine: Sendable {
         }
     }
 
-    /// Notes that accepting has failed, and returns for how many nanoseconds to accept nothing: more each time, up to
-    /// one second.
+    /// Notes that accepting has failed, and returns for how many nanoseconds to accept nothing.
+    ///
+    /// The pause doubles with each failure, up to one second. The next admitted connection makes it short again.
     package mutating func acceptingFailed() -> UInt64 {
         defer { failures += 1 }
         return min(50_000_000 << min(failures, 5), 1_000_000_000)

@@ -7,7 +7,7 @@ package protocol Entrance: AnyObject, Sendable {
     /// Begins to let processes in.
     func start() throws
 
-    /// Lets no process in any more, and sends away each process that has said no hello.
+    /// Lets no process in any more, and sends away each process that has not said hello yet.
     func stop()
 
     /// Notes what has become of a connection.

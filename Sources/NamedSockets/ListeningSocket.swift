@@ -13,8 +13,12 @@ package protocol ListeningSocket: AnyObject, Sendable {
     func look() -> NamedSocket.Place
 
     /// Makes the socket's file anew after it was removed; connected peers stay connected.
+    ///
+    /// Throws if another file has taken its place, and may not be removed.
     func recreate() throws(NamedSocketError)
 
-    /// Removes what this process has made there; no process can connect to it any more.
+    /// Removes the files that this process has made there, so that no process finds the socket any more.
+    ///
+    /// A socket that a service manager has passed stays: its file is the manager's.
     func remove()
 }

@@ -14,13 +14,13 @@ package final class SocketListener: Entrance, @unchecked Sendable {
     // it anew.
 
     package struct Limits: Sendable {
-        /// How many connections that have said no hello may be there at once.
+        /// How many connections may be there at once that have not said hello yet.
         package var unintroduced = 32
-        /// For how many nanoseconds a connection that has said no hello may stay.
+        /// For how many nanoseconds a connection may stay without saying hello.
         package var timeout: UInt64 = 5_000_000_000
         /// How many nanoseconds lie between two checks of the socket's file.
         package var lookInterval: UInt64 = 5_000_000_000
-        /// For how many nanoseconds the listener gathers matters, and counts equal ones, before it reports them.
+        /// For how many nanoseconds the listener gathers what it will report, and counts equal reports.
         package var reportInterval: UInt64 = 1_000_000_000
 
         package init() {}
@@ -39,15 +39,17 @@ package final class SocketListener: Entrance, @unchecked Sendable {
     private var registration: Poller.Registration?
     private var isDeadlineSet = false
     private var isStopped = false
-    /// A spare descriptor, given up for a moment when descriptors run out: its number then serves to accept, and close,
-    /// a connection that would otherwise wait for ever.
+    /// A spare descriptor for the time when descriptors run out.
+    ///
+    /// The listener then gives it up for a moment, accepts a waiting connection under its number, and closes that
+    /// connection, which would otherwise wait without an answer.
     private var reserve: SharedDescriptor?
     private var unreported: [SocketReport.Matter: Int] = [:]
     private var isReportSet = false
     /// The last report about the socket's file; the same fault is not reported again.
     private var lastFault: SocketReport.Matter?
 
-    /// A connection that has said no hello.
+    /// A connection that has not said hello yet.
     private final class Connection: @unchecked Sendable {
         // Sendable: guarded by the listener's lock.
         let socket: SharedDescriptor
@@ -65,7 +67,7 @@ package final class SocketListener: Entrance, @unchecked Sendable {
 
     /// How many connections are accepted before other work on the poller's thread has its turn.
     ///
-    /// The number is so small that earlier connections are heard before they have to make room.
+    /// The number is so small that the listener hears what earlier connections say before they have to make room.
     private static let batch = 8
 
     /// - Parameters:
@@ -94,10 +96,10 @@ package final class SocketListener: Entrance, @unchecked Sendable {
         lookLater()
     }
 
-    /// Accepts no connection any more, ends the connections that have said no hello, and removes the socket's file, if
-    /// it is this process's.
+    /// Accepts no connection any more, and ends the connections that have not said hello yet.
     ///
-    /// An introduced connection is not touched. A second call does nothing.
+    /// Removes the socket's file if this process has made it. A connection whose hello was accepted stays as it is. A
+    /// second call does nothing.
     package func stop() {
         let registration = lock.withLock {
             isStopped = true
@@ -132,7 +134,7 @@ package final class SocketListener: Entrance, @unchecked Sendable {
         replaced?.cancel()
     }
 
-    /// How many connections have said no hello.
+    /// How many connections have not said hello yet.
     package var unintroducedCount: Int { lock.withLock { machine.count } }
 
     // MARK: - Accepting
@@ -169,7 +171,7 @@ package final class SocketListener: Entrance, @unchecked Sendable {
                 connections[number]?.registration = registration
                 return connections[number] == nil
             }
-            // `look` accepts, too, and `stop` does not wait for it: the connection may have been ended already.
+            // `look` accepts, too, and `stop` does not wait for `look`. So `stop` may have ended this connection.
             if isOver { registration.cancel() }
         } catch {
             settle(.ended(number))
@@ -222,7 +224,7 @@ package final class SocketListener: Entrance, @unchecked Sendable {
         }
     }
 
-    /// One timer for all: the connection that came first has the first deadline.
+    /// Sets one timer for all connections: the connection that came first has the first deadline.
     private func setDeadline() {
         let deadline: UInt64? = lock.withLock {
             guard !isDeadlineSet, !isStopped, let next = machine.nextDeadline else { return nil }
@@ -249,10 +251,10 @@ package final class SocketListener: Entrance, @unchecked Sendable {
             reserve = nil
             return (machine.acceptingFailed(), self.registration)
         }
-        // The waiting peer's connection is accepted and closed, so that the peer knows; it may try again.
+        // Accepts one waiting connection and closes it: its peer then knows, and may try again.
         if error.isShortage { _ = try? UnixSocket.accept(from: listening.rawValue) }
         takeReserve()
-        // Without this, the poller would find the same connections waiting over and over.
+        // Otherwise the poller would find the same connections waiting over and over.
         try? registration?.update([])
         poller.schedule(after: pause) { [weak self] in
             self?.takeReserve()

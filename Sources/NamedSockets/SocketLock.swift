@@ -14,8 +14,8 @@ struct SocketLock: Sendable {
         user: UInt32
     ) throws(NamedSocketError) -> SocketLock {
         let lockName = name + ".lock"
-        // Tries again if the lock's holder has removed the file during these steps. Each repetition needs another
-        // holder that has just ended, so the loop ends.
+        // Tries again if the lock's holder has removed the file during these steps: a holder does that when it gives
+        // the socket up. Each repetition needs another holder that has just done so, so the loop ends.
         while true {
             if let status = try attempt(path, { () throws(SystemError) in try directory.status(of: lockName) }) {
                 try judge(status, lockName, path, user)
@@ -33,7 +33,9 @@ struct SocketLock: Sendable {
         }
     }
 
-    /// Writes the process's number into the lock file, for people to read; on a full disk the lock holds without it.
+    /// Writes this process's number into the lock file, so that a process that finds it locked can name the holder.
+    ///
+    /// On a full disk the lock holds without the number.
     private static func sign(_ file: LockFile) throws(SystemError) {
         do throws(SystemError) {
             try file.sign()
@@ -42,7 +44,9 @@ struct SocketLock: Sendable {
         }
     }
 
-    /// Throws if the file with the lock's name cannot be this user's lock file: no other file is opened or written to.
+    /// Throws if the file with the lock's name cannot be this user's lock file.
+    ///
+    /// The caller asks before it opens the file, and again before it writes into it.
     private static func judge(
         _ status: FileStatus,
         _ name: String,
@@ -62,7 +66,7 @@ struct SocketLock: Sendable {
 }
 
 extension FileStatus.Kind {
-    /// As the end of a sentence.
+    /// What the file is, as a noun with its article.
     var phrase: String {
         switch self {
         case .directory: "a directory"

@@ -39,7 +39,8 @@ final class InputReader: Sendable {
 
     /// Starts the reading thread, which may wait for the file and for the workers.
     ///
-    /// The thread calls `ended` at the end of the file or after a failed read, but not if reading is stopped earlier.
+    /// The thread calls `ended` at the end of the file or after a failed read. If ``stop()`` or a wrong line has ended
+    /// the reading before that, the thread does not call it.
     func start(ended: @escaping @Sendable () -> Void) throws(SystemError) {
         try PlatformThread.start(name: "input") { [self] in
             if readAll() { ended() }
@@ -51,7 +52,8 @@ final class InputReader: Sendable {
     /// The reading thread may still be waiting for the file or for room when this call returns.
     func stop() async { await turns.end() }
 
-    /// - Returns: True at the end of the file or after a failed read; false if the reading was stopped before that.
+    /// - Returns: True at the end of the file or after a failed read; false if ``stop()`` or a wrong line has ended the
+    ///   reading before.
     private func readAll() -> Bool {
         var reader = LineReader { [file] () throws(SystemFileError) in try file.read(upTo: 64 << 10) }
         var number = 0
@@ -90,7 +92,7 @@ final class InputReader: Sendable {
         byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") || byte == UInt8(ascii: "\r")
     }
 
-    /// - Returns: False if the reading was stopped before the event could be published.
+    /// - Returns: False if ``stop()`` came before the event could be published.
     private func publish(_ event: InputEvent, number: Int) throws(InputMistake) -> Bool {
         guard !WorkerReporter.reports.contains(EventName(event.name)) else {
             throw InputMistake("\(event.name) is a report of the bridge itself, which nothing else publishes")

@@ -15,7 +15,8 @@ struct RunCommand {
         // This call changes the environment, so it comes before any thread starts.
         let passed = try ControlSocket.passedByServiceManager()
         let diagnostics = try Diagnostics.onStandardError()
-        // Flushed here, so that earlier sentences are printed before the reason for the end.
+        // If this run fails, the caller prints the reason itself, past the queue of the diagnostics. So the queue is
+        // emptied first.
         defer { diagnostics.output.flush() }
         return try await run(diagnostics, passed)
     }
@@ -64,7 +65,7 @@ struct RunCommand {
         return status == .success && !isSafe ? .output : status
     }
 
-    /// Makes safe what the journal has recorded; if that fails, says why and returns false.
+    /// Makes all recorded events safe; if that fails, says why and returns false.
     private func makeSafe(_ journal: EventJournal, _ diagnostics: Diagnostics) async -> Bool {
         do {
             try await journal.synchronize()
@@ -75,7 +76,9 @@ struct RunCommand {
         }
     }
 
-    /// Opens the journal that the configuration names; its path counts from the configuration file.
+    /// Opens the journal that the configuration names; nil if it names none.
+    ///
+    /// A relative path of the journal counts from the configuration's directory.
     private func openJournal(
         _ configuration: SupervisorConfiguration,
         of publisher: EventPublisher
@@ -99,7 +102,7 @@ struct RunCommand {
         do throws(SupervisorConfigurationError) {
             let programs = ProgramSearch(configuration: file, missing: missing)
             let configuration = try SupervisorConfiguration.load(file: file, programs: programs)
-            // If programs are missing, the other workers run all the same.
+            // A missing program or file concerns only its own worker, so the run goes on.
             if !missing.isEmpty {
                 let sentences = SupervisorConfigurationError.mistakes(file: file, missing.all).description
                 for sentence in sentences.split(separator: "\n") { diagnostics.sayAt(String(sentence)) }
@@ -157,8 +160,10 @@ struct RunCommand {
         }
     }
 
-    /// The socket of the command line, whose path counts from the working directory, or else the socket of the
-    /// configuration, whose path counts from the configuration file; nil if neither names one.
+    /// The socket that the command line names, or else the one that the configuration names; nil if neither names one.
+    ///
+    /// A relative path on the command line counts from the working directory. A relative path in the configuration
+    /// counts from the configuration's directory.
     private func statedControl(_ configuration: SupervisorConfiguration) -> ControlSocket? {
         if let path = options.control { return ControlSocket(path) }
         guard let path = configuration.control else { return nil }
@@ -168,7 +173,8 @@ struct RunCommand {
         return ControlSocket(options.configuration[...slash] + path)
     }
 
-    /// The service manager's socket, or else the stated socket; if both exist, they have to be the same.
+    /// The socket that the service manager has passed, or else the stated one; if there are both, they have to be the
+    /// same.
     private func controlSocket(
         _ configuration: SupervisorConfiguration,
         _ passed: ControlSocket?
