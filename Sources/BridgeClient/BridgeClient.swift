@@ -22,7 +22,7 @@ package import EventRouting
 /// It gives up if a host rejects it, or if neither this user nor root serves the socket. On the publisher, ``HostLost``
 /// reports the end of the link, and ``HostRegained`` the new link and which events the client may have missed.
 ///
-/// Plain handlers of events from the host run on a thread of the link; other handlers run where their subscription
+/// Inline handlers of events from the host run on a thread of the link; other handlers run where their subscription
 /// says. Any thread may use all members.
 public final class BridgeClient: Sendable {
     let core: ClientCore

@@ -140,16 +140,16 @@ package final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
 final class UnfinishedHandlers: @unchecked Sendable {
     // Sendable: guarded by `lock`.
 
-    /// A plain handler (one on the publishing thread), without what the handler has captured.
-    struct Plain {
+    /// An inline handler, without what the handler has captured.
+    struct Inline {
         let gate: CallGate
         let site: SubscriptionSite
     }
 
     private let lock: Lock
     private var tracker: HandlingTracker?
-    /// The plain handlers while they are called, in the order of the calls.
-    private var plain: [Plain] = []
+    /// The inline handlers while they are called, in the order of the calls.
+    private var inline: [Inline] = []
 
     /// - Parameter lock: guards these handlers; may be the lock of the caller's wait.
     init(lock: Lock = Lock()) {
@@ -160,16 +160,17 @@ final class UnfinishedHandlers: @unchecked Sendable {
         lock.withLock { self.tracker = tracker }
     }
 
-    /// Notes the plain handlers that the calling thread calls now; none when they have returned.
-    func set(plain: [Plain]) {
-        lock.withLock { self.plain = plain }
+    /// Notes the inline handlers that the calling thread calls now; none when they have returned.
+    func set(inline: [Inline]) {
+        lock.withLock { self.inline = inline }
     }
 
     var text: String {
-        let (tracker, plain) = lock.withLock { (self.tracker, self.plain) }
+        let (tracker, inline) = lock.withLock { (self.tracker, self.inline) }
         // The handlers before the running one have returned. If one of these runs for another event, it is named too.
-        let running = plain.firstIndex { !$0.gate.isIdle } ?? 0
-        let sites = Set(plain[running...].map(\.site)).union(tracker?.unfinishedSites ?? []).map(\.description).sorted()
+        let running = inline.firstIndex { !$0.gate.isIdle } ?? 0
+        let sites = Set(inline[running...].map(\.site)).union(tracker?.unfinishedSites ?? []).map(\.description)
+            .sorted()
         return sites.isEmpty ? "" : "; not done: the handler at \(sites.joined(separator: ", at "))"
     }
 }

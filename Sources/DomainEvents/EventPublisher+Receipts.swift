@@ -88,7 +88,7 @@ extension EventPublisher {
             receipts: ledger,
             hasLeft: { inline in
                 if !inline.isEmpty {
-                    unfinished.set(plain: inline.map { UnfinishedHandlers.Plain(gate: $0.gate, site: $0.site) })
+                    unfinished.set(inline: inline.map { UnfinishedHandlers.Inline(gate: $0.gate, site: $0.site) })
                 }
                 wait.hasLeft()
             },
@@ -99,7 +99,7 @@ extension EventPublisher {
                 return tracker
             }
         )
-        if destinations.hasInline { unfinished.set(plain: []) }
+        if destinations.hasInline { unfinished.set(inline: []) }
         switch outcome {
         case .handled(let handlers): ledger.handledHere(by: handlers)
         case .unwanted: ledger.handledHere(by: 0)

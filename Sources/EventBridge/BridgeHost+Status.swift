@@ -3,11 +3,11 @@ import Supervision
 
 /// The workers' states, first as a snapshot and then change by change.
 ///
-/// A receiver gets the states in one of the ways of `EventPublisher`: in a plain handler (on the thread of the bridge's
-/// reports), on the main actor, on a queue, in an asynchronous handler, or as a sequence. First comes a snapshot of all
-/// workers; each further update also names the worker that has changed. No change is missed, repeated or out of order.
-/// Lifecycle events on the bridge's publisher, such as ``WorkerReady``, report what happens; these updates contain the
-/// present states.
+/// A receiver gets the states in one of the ways of `EventPublisher`: in an inline handler (on the thread of the
+/// bridge's reports), on the main actor, on a queue, in an asynchronous handler, or as a sequence. First comes a
+/// snapshot of all workers; each further update also names the worker that has changed. No change is missed, repeated
+/// or out of order. Lifecycle events on the bridge's publisher, such as ``WorkerReady``, report what happens; these
+/// updates contain the present states.
 extension BridgeHost {
     /// Calls `handler` with the states of all workers now, and then with each change.
     ///

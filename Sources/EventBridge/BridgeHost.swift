@@ -23,8 +23,8 @@ public import Supervision
 /// says, and sends again the events that the worker had not acknowledged. If a worker crashes over one event again and
 /// again, the bridge keeps that event in ``deadLetters`` instead.
 ///
-/// Plain handlers of events from a worker run on a thread of that worker's link; other handlers run where their
-/// subscription says. Plain handlers of the bridge's reports run on a thread of their own: a slow one holds up only
+/// Inline handlers of events from a worker run on a thread of that worker's link; other handlers run where their
+/// subscription says. Inline handlers of the bridge's reports run on a thread of their own: a slow one holds up only
 /// other reports, and calls that wait for reports, such as ``start()``. Such a call returns when the reports are
 /// delivered, or when one handler of a report has taken five seconds. Any thread may use all members.
 public final class BridgeHost: Sendable {

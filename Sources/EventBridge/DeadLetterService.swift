@@ -5,7 +5,7 @@ import EventRouting
 
 /// Answers the commands about dead letters: lists, shows, redelivers and discards them.
 ///
-/// Plain handlers carry out the commands and answer them, as a rule on the thread that reads the sender's link. A
+/// Inline handlers carry out the commands and answer them, as a rule on the thread that reads the sender's link. A
 /// command may look through all letters after the last that its sender knows, but its answer has 100 of them at most.
 /// The letters are not locked while an event is offered again.
 final class DeadLetterService: Sendable {

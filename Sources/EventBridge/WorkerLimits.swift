@@ -37,7 +37,7 @@ public struct WorkerLimits: Sendable, Hashable {
     /// The event comes again, and is dead-lettered after ``strikes`` crashes. `WorkerExited.reason` names the event and
     /// the time.
     ///
-    /// The time of an event with plain handlers counts from the moment at which they begin. If only queues, tasks or
+    /// The time of an event with inline handlers counts from the moment at which they begin. If only queues, tasks or
     /// sequences have the event, its time counts from the moment at which no older event is unfinished. So an event
     /// that waits behind others still has all of its time. The host checks four times within the deadline: a worker
     /// gets all of it, and at most about a half more, unless the host's checks come late.

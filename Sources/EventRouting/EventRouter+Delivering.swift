@@ -85,7 +85,7 @@ extension EventRouter {
     ///
     /// - Parameter context: made by the publisher for this event, if the caller needs its identity beforehand.
     /// - Returns: How many peers the event was for, plus 1 if subscribers here got it; or why the event was not taken.
-    ///   The first error of a plain handler is returned only if all subscribers here are plain handlers. All other
+    ///   The first error of an inline handler is returned only if all subscribers here are inline handlers. All other
     ///   errors of handlers are reported.
     package func publish(
         name: String,

@@ -6,7 +6,7 @@ import Locks
 /// made.
 ///
 /// Reports are made where things happen: on the threads of links, on the poller's thread, or by the supervisor between
-/// two of its actions. None of these may wait for a plain handler of a report, which may never return. So the handler
+/// two of its actions. None of these may wait for an inline handler of a report, which may never return. So the handler
 /// runs here, where it holds up only other reports.
 ///
 /// The first report that is wanted starts the thread. The thread ends when there was no report for a while.

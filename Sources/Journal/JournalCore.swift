@@ -36,7 +36,7 @@ final class JournalCore: @unchecked Sendable {
     /// this thread makes.
     ///
     /// Only a body that is called with an error may publish an event, namely `HandlerFailed`: the journal takes no
-    /// events then. The plain handlers of `HandlerFailed` may run on the journal's thread.
+    /// events then. The inline handlers of `HandlerFailed` may run on the journal's thread.
     var waiters: [(position: UInt64, body: @Sendable ((any Error)?) -> Void)] = []
     var hasEnded = false
     /// Called when the thread has ended.

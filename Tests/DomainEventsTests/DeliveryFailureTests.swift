@@ -22,7 +22,7 @@ struct DeliveryFailureTests {
         return await #expect(throws: (any Error).self) { try await delivery.value }
     }
 
-    @Test("the plain handlers that are not done, also one that has not begun, are named when its time is over")
+    @Test("the inline handlers that are not done, also one that has not begun, are named when its time is over")
     func plainHandlersThatAreNotDone() async throws {
         let mayReturn = Flag()
         let quick = publisher.subscribe(to: Ping.self) { _ in }

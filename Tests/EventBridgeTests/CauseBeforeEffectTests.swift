@@ -91,7 +91,7 @@ struct CauseBeforeEffectTests {
     /// How the cause is published.
     enum Way: String, CaseIterable, CustomTestStringConvertible {
         case publish, send, deliver, request, transaction
-        case inHandler = "published by a plain handler"
+        case inHandler = "published by an inline handler"
         case onQueue = "published by a handler on a queue"
         case withoutType = "published without its type"
         case passedOn = "passed on from another worker"

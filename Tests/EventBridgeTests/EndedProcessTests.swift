@@ -33,7 +33,7 @@ struct EndedProcessTests {
         return nil
     }
 
-    @Test("while a plain handler here has an event of it: the event is named, and the restart comes behind it")
+    @Test("while an inline handler here has an event of it: the event is named, and the restart comes behind it")
     func heldByHandler() async throws {
         let (gate, entered, exits) = (ErrandGate(), Collected<Void>(), Collected<WorkerExited>())
         let subscriptions = [

@@ -133,7 +133,7 @@ struct HandlerDeadlineTests {
         reports.end()
     }
 
-    @Test("C10: a worker in memory is ended over plain and async handlers alike", arguments: [false, true])
+    @Test("C10: a worker in memory is ended over inline and async handlers alike", arguments: [false, true])
     func inMemory(isAsync: Bool) async throws {
         let exits = Collected<WorkerExited>()
         let attempts = Collected<Int>()

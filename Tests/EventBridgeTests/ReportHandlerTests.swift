@@ -7,7 +7,7 @@ import Supervision
 import TestSupport
 import Testing
 
-@Suite("A plain handler of the bridge's reports that does not return stops nothing else", .timeLimit(.minutes(5)))
+@Suite("An inline handler of the bridge's reports that does not return stops nothing else", .timeLimit(.minutes(5)))
 struct ReportHandlerTests {
     private let publisher = EventPublisher()
 

@@ -28,7 +28,7 @@ struct WorkerStatusTests {
         }
     }
 
-    @Test("A plain handler has the snapshot before the subscription is there", .timeLimit(.minutes(1)))
+    @Test("An inline handler has the snapshot before the subscription is there", .timeLimit(.minutes(1)))
     func snapshotFirst() async throws {
         let bridge = try await bridge()
         let updates = Collected<WorkerStatusUpdate>()
