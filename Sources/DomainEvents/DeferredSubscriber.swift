@@ -9,7 +9,7 @@ struct AppendOutcome: OptionSet {
     static let settled = AppendOutcome(rawValue: 2)
     /// An event that was waiting has lost its place and has to be released.
     static let evicted = AppendOutcome(rawValue: 4)
-    /// The event is not recorded: settling the outcome reports why, which may call handlers.
+    /// The event is not recorded: ``DeferredSubscriber/settle(_:)`` reports why, which may call handlers.
     static let unrecorded = AppendOutcome(rawValue: 8)
 }
 

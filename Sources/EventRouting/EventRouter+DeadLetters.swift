@@ -137,7 +137,7 @@ extension EventRouter {
         }
     }
 
-    /// Settles a refused event by deciding whether it becomes a dead letter; no other code decides this.
+    /// Decides whether an event that was refused becomes a dead letter; no other code decides this.
     ///
     /// - Parameters:
     ///   - receiver: the peer that refused the event; nil for the handlers of this process.

@@ -64,6 +64,7 @@ extension JournalCore {
         } catch {
             failure = lock.withLock { fail(error) }
         }
+        // The waiters whose events are safe now; all waiters after a failure, which closes the journal for good.
         let settled = lock.withLock {
             if failure == nil {
                 unsynchronized.removeFirst(files.count - 1)

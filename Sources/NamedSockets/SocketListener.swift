@@ -198,6 +198,9 @@ package final class SocketListener: Entrance, @unchecked Sendable {
         arrived(Arrival(stream: stream, peer: connection.peer, connection: number, entrance: self))
     }
 
+    /// Notes what has become of a connection.
+    ///
+    /// One whose hello was accepted, or that has ended, does not count against the limits any more.
     package func settle(_ input: ArrivalStateMachine.Input) {
         let settled: Connection? = lock.withLock {
             _ = machine.handle(input, at: MonotonicClock.now())

@@ -15,7 +15,9 @@ public final class SimulatedClient: @unchecked Sendable {
     private let wantsEverything: Bool
     private var client: BridgeClient?
     private var subscriptions: [Subscription] = []
+    /// Whether the client has attached, or its process has ended.
     private var isSettled = false
+    /// The callers of ``begin(_:)`` that wait for that.
     private var waiters: [CheckedContinuation<Void, Never>] = []
 
     /// The pause between the tries of a client that has not been attached yet.
@@ -87,6 +89,7 @@ public final class SimulatedClient: @unchecked Sendable {
         }
     }
 
+    /// Notes that the client has attached, or that its process has ended, and wakes the callers that wait for that.
     private func settle() {
         isSettled = true
         for waiter in waiters { waiter.resume() }
