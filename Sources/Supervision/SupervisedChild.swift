@@ -11,8 +11,9 @@ struct SupervisedChild: Sendable {
     /// The process that is to take the place of the present one.
     var replacement: Replacement?
     var pid: Int32?
-    /// How the present process has ended, while the environment still handles what the process has left.
-    var ended: ExitReason?
+    /// How the present process has ended, and whether it was asked to, while the environment still handles what the
+    /// process has left.
+    var ended: (reason: ExitReason, wasAsked: Bool)?
     /// A fault found in the present incarnation: the reason for its death, however it dies; nil if there is none.
     var verdict: ExitReason?
     var saidGoodbye = false
@@ -180,7 +181,7 @@ struct SupervisedChild: Sendable {
             lastExit: lastExit,
             deaths: deaths,
             fault: isLive ? verdict : nil,
-            ended: ended,
+            ended: ended?.reason,
             replacement: replacement?.status
         )
     }

@@ -60,6 +60,16 @@ extension SupervisorStateMachine {
         }
     }
 
+    /// Gives a child that drains no more time for that than its own shutdown does, as it no longer hands over.
+    mutating func limitDrain(_ index: Int) {
+        guard case .stopping(let stopping) = children[index].phase, stopping.isDraining, !children[index].saidGoodbye
+        else { return }
+        guard let grace = children[index].specification.shutdown.drainGrace else { return takeNextStep(index) }
+        guard now + grace < children[index].time.deadline else { return }
+        cancelTimer(of: index)
+        wait(index, in: stopping, for: grace)
+    }
+
     private mutating func kill(_ index: Int) {
         guard case .stopping(var stopping) = children[index].phase else { return }
         stopping.remaining = []
@@ -101,7 +111,7 @@ extension SupervisorStateMachine {
         case .starting, .ready, .stopping:
             cancelTimer(of: index)
             children[index].phase = .stopping(.ended)
-            children[index].ended = reason
+            children[index].ended = (reason, children[index].intent != .run)
         case .notStarted, .queued, .spawning, .backingOff, .waiting, .dormant, .stopped, .gaveUp: break
         }
     }
@@ -157,6 +167,14 @@ extension SupervisorStateMachine {
             case .notStarted, .queued, .stopping, .backingOff, .waiting, .dormant, .stopped, .gaveUp: break
             }
         }
+    }
+}
+
+extension ShutdownSequence {
+    /// How long a child may drain; nil if it is not asked to.
+    fileprivate var drainGrace: Duration? {
+        for step in steps { if case .drain(let grace) = step { return grace.clampedToAllowed } }
+        return nil
     }
 }
 

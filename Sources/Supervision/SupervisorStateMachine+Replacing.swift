@@ -73,7 +73,7 @@ extension SupervisorStateMachine {
         children[index].verdict = nil
         children[index].saidGoodbye = false
         children[index].hasRun = true
-        children[index].time = TimeLimit(launchedAt: next.time.launchedAt)
+        children[index].time = next.time
         children[index].readySince = now
         children[index].failures = 0
         children[index].window.clear()
@@ -123,13 +123,18 @@ extension SupervisorStateMachine {
     ) {
         guard let next = children[index].replacement else { return }
         if next.outcome == nil { children[index].replacement?.outcome = outcome }
-        // The present process was already asked to end, so the child has to start again.
-        if children[index].intent == .handOver { children[index].intent = .restart }
+        handOverIsOff(index)
         switch next.phase {
         // The process is ended as soon as it is there.
         case .spawning: break
         case .starting, .ready: endSuccessor(index, by: sequence)
         case .stopping: if sequence == .killing { killSuccessor(index) }
         }
+    }
+
+    /// Notes that the present process does not hand over: it was already asked to end, so the child has to start again.
+    mutating func handOverIsOff(_ index: Int) {
+        if children[index].intent == .handOver { children[index].intent = .restart }
+        limitDrain(index)
     }
 }

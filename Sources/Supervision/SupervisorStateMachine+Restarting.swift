@@ -9,7 +9,10 @@ extension SupervisorStateMachine {
         cancelTimer(of: index)
         children[index].pid = nil
         children[index].ended = nil
-        children[index].recordDeath(of: reason, at: now, wasAsked: child.intent != .run)
+        // A request that came when the process had ended did not cause the end. In a group that restarts only the first
+        // end counts as unasked.
+        let cameBefore = child.intent == .rejoin || child.ended?.wasAsked != false
+        children[index].recordDeath(of: reason, at: now, wasAsked: child.intent != .run && cameBefore)
         switch child.intent {
         case .giveUp(let why):
             children[index].phase = .gaveUp(why)

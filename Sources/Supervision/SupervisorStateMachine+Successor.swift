@@ -49,6 +49,7 @@ extension SupervisorStateMachine {
         case .spawning where next.outcome != nil: endSuccessor(index, by: .unready)
         case .spawning, .starting:
             cancelTimerOfSuccessor(index)
+            children[index].replacement?.time.becameReady()
             children[index].replacement?.phase = .ready
             handOver(index)
         case .ready, .stopping: break
@@ -88,7 +89,7 @@ extension SupervisorStateMachine {
         guard let next = children[index].replacement, next.phase != .spawning else { return }
         cancelTimerOfSuccessor(index)
         if next.outcome == nil { children[index].replacement?.outcome = next.failure(reason) }
-        if children[index].intent == .handOver { children[index].intent = .restart }
+        handOverIsOff(index)
         children[index].replacement?.pid = nil
         children[index].replacement?.phase = .stopping(.ended)
     }
@@ -97,7 +98,7 @@ extension SupervisorStateMachine {
         guard let next = children[index].replacement else { return }
         cancelTimerOfSuccessor(index)
         children[index].replacement = nil
-        if children[index].intent == .handOver { children[index].intent = .restart }
+        handOverIsOff(index)
         conclusions.append(
             .concludeReplacement(request: next.request.number, next.outcome ?? next.failure(reason))
         )

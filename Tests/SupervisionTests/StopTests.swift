@@ -239,6 +239,69 @@ import Testing
         #expect(simulation.status[0].restarts == 0)
     }
 
+    @Test(
+        "a child that hands over and is ended for another reason drains no longer than its own shutdown lets it",
+        arguments: [
+            { _ in .stopRequested }, { _ in .stopChildRequested(index: 0) }, { _ in .removeChildRequested(index: 0) },
+            { _ in .giveUpRequested(index: 0, reason: "useless") },
+            { .childProcessEnded(index: 0, start: $0.start(0) + 1, reason: segmentationFault) },
+            { .childViolated(index: 0, start: $0.start(0) + 1, reason: .protocolViolation("bad frame")) },
+        ] as [@Sendable (Simulation) -> SupervisorInput]
+    )
+    func handOverIsOff(_ input: @Sendable (Simulation) -> SupervisorInput) {
+        for step in [ShutdownSequence.draining(grace: .seconds(5)), .killing] {
+            let simulation = Simulation([child("a", shutdown: step)])
+            simulation.startAll()
+            simulation.give(
+                simulation.replacement(of: 0, by: child("a", shutdown: step), grace: .seconds(600))
+            )
+            simulation.spawned(0, pid: 200, successor: true)
+            simulation.ready(0, successor: true)
+            simulation.pass(.seconds(10))
+            #expect(simulation.state(0) == .draining)
+            let before = simulation.log.count
+            simulation.give(input(simulation))
+            let isEnded = { simulation.deeds(since: before).contains { $0 == "SIGTERM a" || $0 == "SIGKILL a" } }
+            #expect(isEnded() == (step == .killing))
+            simulation.pass(.milliseconds(4_999))
+            #expect(isEnded() == (step == .killing))
+            simulation.pass(.milliseconds(1))
+            #expect(isEnded())
+            #expect(simulation.breaches.isEmpty)
+        }
+    }
+
+    @Test("a new process that waits to take over, and asks for time, has that time when it is stopped later")
+    func timeThatWasAskedForBeforeTheCutOverCounts() {
+        let simulation = Simulation([child("a")])
+        simulation.startAll()
+        simulation.replace(0)
+        simulation.ready(0, successor: true)
+        simulation.give(.childAskedForTime(index: 0, start: 2, more: .seconds(60)))
+        simulation.exit(0, .exited(status: 0), isOrderly: true)
+        #expect(simulation.state(0) == .ready)
+        simulation.give(.stopRequested)
+        simulation.pass(.milliseconds(59_999))
+        #expect(simulation.state(0) == .draining)
+        simulation.pass(.milliseconds(1))
+        #expect(simulation.state(0) == .stopping)
+    }
+
+    @Test(
+        "an end was asked for if the request came before the process ended, though nothing of it was handled yet",
+        arguments: [true, false]
+    )
+    func requestAroundTheEnd(cameBefore: Bool) {
+        let simulation = Simulation([child("a")])
+        simulation.startAll()
+        if cameBefore { simulation.give(.stopRequested) }
+        simulation.processEnded(0, segmentationFault)
+        if !cameBefore { simulation.give(.stopRequested) }
+        simulation.exit(0, segmentationFault)
+        #expect(simulation.status[0].deaths.map(\.wasAsked) == [cameBefore])
+        #expect(simulation.status[0].state == .stopped)
+    }
+
     @Test func violationWhileDrainingKillsAndIsRemembered() {
         let simulation = Simulation([child("a")])
         simulation.startAll()
