@@ -46,8 +46,8 @@ extension BridgeClient {
     /// crashes over it too often, the event is a dead letter again, under a new number.
     /// - Parameters:
     ///   - letter: the number of the letter.
-    ///   - limit: how long this waits for the answer; handlers of the host may have to return first. The command is not
-    ///     taken back after that.
+    ///   - limit: how long this waits for the answer; the command is not taken back after that. Handlers of the host
+    ///     may have to return before the answer.
     /// - Returns: The outcome; a letter that does not exist, or whose event was not taken, is no error.
     /// - Throws: ``BridgeClientError``; `CancellationError` if the task is cancelled, which takes nothing back.
     public func redeliverDeadLetter(

@@ -2,7 +2,7 @@
 struct LineAssembler {
     private let maximumLength: Int
     private var pending: [UInt8] = []
-    /// Whether a carriage return has come, and the byte behind it has not: before a newline it is no part of the line.
+    /// Whether the last byte was a carriage return, which is held: before a newline it is no part of the line.
     private var holdsReturn = false
 
     init(maximumLength: Int) {

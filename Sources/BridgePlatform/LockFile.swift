@@ -26,7 +26,7 @@ package final class LockFile: Sendable {
         in directory: borrowing FileDescriptor,
         makes: Bool = true
     ) throws(SystemError) -> LockFile {
-        // O_NONBLOCK, because another process may have put a pipe there, whose opening would wait.
+        // O_NONBLOCK, because the opening could otherwise wait, for example until another process gives up a lease.
         let flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | (makes ? O_CREAT : 0)
         let directory = directory.rawValue
         let number = try SystemError.check("opening the lock file \(name)") { openat(directory, name, flags, 0o600) }
@@ -50,7 +50,7 @@ package final class LockFile: Sendable {
     /// Takes the lock until this object is released; returns false if another process or object has it.
     package func tryLock() throws(SystemError) -> Bool { try Self.tryLock(descriptor.rawValue, "locking \(name)") }
 
-    /// Takes the lock of an open file for all that have this descriptor; returns false if others have it.
+    /// Takes an open file's lock for all processes that have this descriptor; returns false if another holder has it.
     static func tryLock(_ descriptor: CInt, _ operation: String) throws(SystemError) -> Bool {
         if retryingInterrupted({ cbp_file_try_lock(descriptor) }) == 0 { return true }
         let error = SystemError.current(operation)

@@ -216,7 +216,7 @@ final class HostCore: @unchecked Sendable {
     ///
     /// The host makes the request once at most, and never after a request to stop, which a start would undo.
     private enum StartRequest {
-        /// Not made yet; until routing begins, has what an earlier host owed, for another try if the start fails.
+        /// Not made yet; until routing begins, this keeps what an earlier host owed: a failed start may be tried again.
         case outstanding(HostRecovery?)
         /// On its way to the supervisor: a stop and escalations wait until the request has arrived.
         case underWay(escalations: Int)
@@ -235,7 +235,7 @@ final class HostCore: @unchecked Sendable {
     /// Whether the end was requested, or the automatic shutdown has begun.
     var isEnding: Bool { router.hasClosedIntake || lock.withLock { stopping != .notRequested } }
 
-    /// Whether the host has requested the workers' start, which it does no more once the intake is closed.
+    /// Whether the host has requested the workers' start; once the intake is closed, it no longer does.
     var isStartRequested: Bool {
         lock.withLock { if case .outstanding = startRequest { false } else { true } }
     }

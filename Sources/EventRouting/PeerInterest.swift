@@ -11,10 +11,10 @@ struct PeerInterest {
     /// The record of the process before the present one; that process may still publish.
     private var former: LinkInterest?
 
-    /// Notes the record of a link whose peer was told for the first time.
+    /// Notes the record of a link whose peer is told for the first time which names are wanted of it.
     ///
-    /// A process that is no successor starts when no other process is left. So the former process's record is dropped
-    /// as well: it is still there if the successor ended after ``cutOver()``, but before the former process.
+    /// A process that is no successor starts when no other process is left, so the former process's record goes, too.
+    /// That record is still there if a successor, after ``cutOver()``, has ended before the former process.
     mutating func begins(_ told: LinkInterest, ofSuccessor isSuccessor: Bool) {
         if isSuccessor { next = told } else { (present, former) = (told, nil) }
     }

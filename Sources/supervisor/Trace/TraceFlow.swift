@@ -16,8 +16,8 @@ struct TraceFlow: Hashable {
 
     /// All arrows of a trace.
     ///
-    /// An arrow from a cause begins where the cause's handler ran, in the process of the effect. The span of an
-    /// asynchronous handler belongs to no thread; the arrow then begins where the cause was published.
+    /// An arrow from a cause begins where the cause's handler ran in the process that published the effect. The span of
+    /// an asynchronous handler belongs to no thread; the arrow then begins where the cause was published.
     static func all(in trace: RecordedTrace) -> [TraceFlow] {
         struct Place: Hashable {
             let process: RecordedTrace.Process
