@@ -210,7 +210,7 @@ package struct Outbox: ~Copyable {
         if count == capacity { makeRing(of: capacity * 2) }
         lastSequence &+= 1
         store.region?.began(lastSequence)
-        sources.keep(source)
+        sources.keep(source, of: lastSequence)
         let record = Record(
             frame: frame,
             length: frameLength,
@@ -492,9 +492,10 @@ package struct Outbox: ~Copyable {
             store.removeFirst()
             firstSequence += 1
         }
-        if firstSequence > first { store.region?.settled(through: firstSequence - 1) }
+        guard firstSequence > first else { return }
+        store.region?.settled(through: firstSequence - 1)
+        sources.release(before: firstSequence)
         guard isEmpty else { return }
-        sources.keepNewest()
         if capacity > Self.keptRecords { makeRing(of: Self.fewRecords) }
     }
 

@@ -356,6 +356,49 @@ struct OutboxTests {
         #expect(sender.isEmpty)
     }
 
+    @Test("a source lives no longer than its events, also if the outbox is never empty")
+    func sourcesOfSteadyFlow() throws {
+        let sender = Sender()
+        weak var gone: EventSource?
+        weak var kept: EventSource?
+        do {
+            let (one, two) = (EventSource(origin: "b", incarnation: 2), EventSource(origin: "b", incarnation: 3))
+            (gone, kept) = (one, two)
+            sender.append(source: one)
+            sender.append(source: two)
+            sender.append(source: one)
+            sender.append(source: two)
+        }
+        _ = sender.write()
+        #expect(try sender.acknowledge(2) == 2)
+        #expect(gone != nil && kept != nil)
+        #expect(try sender.acknowledge(3) == 1)
+        #expect(gone == nil && kept != nil)
+        #expect(!sender.isEmpty)
+    }
+
+    @Test("events of ever other sources cost no more than those of one, while the outbox is never empty")
+    func manySources() throws {
+        let sender = Sender()
+        var sources: [UInt64: Weak] = [:]
+        for number in UInt64(1)...100_000 {
+            let source = EventSource(origin: "b", incarnation: number)
+            sources[number] = Weak(source)
+            sender.append(source: source)
+            guard number.isMultiple(of: 1_000) else { continue }
+            _ = sender.write()
+            _ = try sender.acknowledge(number - 500)
+            #expect(sources.values.count { $0.source != nil } == 500)
+            sources = sources.filter { $0.value.source != nil }
+        }
+    }
+
+    private struct Weak {
+        weak var source: EventSource?
+
+        init(_ source: EventSource) { self.source = source }
+    }
+
     @Test("a burst of frames of all sizes keeps its bytes, through growth and return")
     func burst() throws {
         var random = SeededGenerator.announced()
