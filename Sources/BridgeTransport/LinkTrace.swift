@@ -92,22 +92,35 @@ struct LinkTrace {
         _ change: (inout Entry?) -> Void
     ) {
         guard first <= last, !entries.isEmpty else { return }
-        for sequence in first...last {
-            guard let entry = entries[sequence] else { continue }
-            recorder.note(
-                SpanRecorder.Span(
-                    event: entry.event,
-                    id: entry.context.id,
-                    cause: entry.context.cause,
-                    attempt: entry.attempt,
-                    stage: stage,
-                    start: entry.start,
-                    end: max(entry.start, now),
-                    thread: nil,
-                    peer: peer
-                )
-            )
-            change(&entries[sequence])
+        // A peer may name the same range again and again, and most of its events may not be timed.
+        if last - first < UInt64(entries.count) {
+            for sequence in first...last { end(stage, sequence, at: now, change) }
+        } else {
+            let timed = entries.keys.filter { (first...last).contains($0) }.sorted()
+            for sequence in timed { end(stage, sequence, at: now, change) }
         }
+    }
+
+    private mutating func end(
+        _ stage: TracedSpan.Stage,
+        _ sequence: UInt64,
+        at now: UInt64,
+        _ change: (inout Entry?) -> Void
+    ) {
+        guard let entry = entries[sequence] else { return }
+        recorder.note(
+            SpanRecorder.Span(
+                event: entry.event,
+                id: entry.context.id,
+                cause: entry.context.cause,
+                attempt: entry.attempt,
+                stage: stage,
+                start: entry.start,
+                end: max(entry.start, now),
+                thread: nil,
+                peer: peer
+            )
+        )
+        change(&entries[sequence])
     }
 }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import BridgeTransport
 
-@Suite("How long events lie in an outbox and are on the wire")
+@Suite("How long events lie in an outbox and are on the wire", .timeLimit(.minutes(1)))
 struct LinkTraceTests {
     private let recorder = SpanRecorder()
     private let source = EventSource(origin: "host", incarnation: 1)
@@ -47,6 +47,20 @@ struct LinkTraceTests {
     /// The acknowledgement, checked as by an outbox that has handed out ten events.
     private func checked(_ acknowledgement: Acknowledgement) throws -> CheckedAcknowledgement {
         try CheckedAcknowledgement(acknowledgement, lastComposed: 10)
+    }
+
+    @Test("a range that names far more events than are timed costs no search for each, however often it comes")
+    func wideRange() throws {
+        var trace = makeTrace()
+        for sequence in UInt64(1)...5 { trace.appended(sequence, "E", context(sequence), attempt: 1, at: 0) }
+        trace.left(through: 1 << 40, at: 1)
+        #expect(noted().count == 5)
+        let range = UntrustedNumber(3)...UntrustedNumber(1 << 40)
+        let wide = try CheckedAcknowledgement(Acknowledgement(mark: 0, ranges: [range]), lastComposed: 1 << 40)
+        trace.acknowledged(wide, at: 2)
+        #expect(noted() == ["wire 3 1-2", "wire 4 1-2", "wire 5 1-2"])
+        for _ in 0..<1_000 { trace.acknowledged(wide, at: 3) }
+        #expect(noted().isEmpty)
     }
 
     @Test("an event that waited for the outbox has waited from then on; one that was dropped there is forgotten")

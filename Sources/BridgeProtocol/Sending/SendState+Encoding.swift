@@ -141,7 +141,7 @@ extension SendState {
             (frame + headBytes.count).copyMemory(from: start, byteCount: payload.count)
         }
         outbox.frameWasWritten(frameLength: length)
-        if head.isReplay { replays.append(SentReplay(sequence: outbox.lastSequence, id: id)) }
+        if head.isReplay { replays.append(id, as: outbox.lastSequence) }
         return true
     }
 

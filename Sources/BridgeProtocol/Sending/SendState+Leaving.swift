@@ -194,7 +194,7 @@ extension SendState {
     ) throws(LinkViolation) -> Outbox.Refused? {
         try checkMaySettle()
         guard let found = try outbox.refuse(refused) else { return nil }
-        replays.removeAll { $0.sequence == found.sequence }
+        replays.remove(found.sequence)
         settling.refused(found.sequence, at: now)
         return found
     }

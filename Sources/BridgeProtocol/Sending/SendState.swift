@@ -51,7 +51,7 @@ package struct SendState: ~Copyable {
     /// How long the peer takes to settle what is written for it; in the host only.
     package internal(set) var settling = SettlingTimer()
     /// The events of a replay in the outbox, until the peer has settled them.
-    var replays: [SentReplay] = []
+    var replays = SentReplays()
     /// The steps that ``takeSteps()`` has not taken yet; nil while the link is not traced.
     var steps: [Step]?
 

@@ -20,11 +20,12 @@ final class SendingSide {
         role: LinkPhaseMachine.Role = .host,
         windowEvents: UInt64? = 4,
         features: LinkFeatures = [],
-        frameBytes: Int = 4_096
+        frameBytes: Int = 4_096,
+        hardBytes: Int = 64 * LinkLimits.minimumCharge
     ) {
         var limits = LinkLimits()
         limits.outboxBytes = 16 * LinkLimits.minimumCharge
-        limits.outboxHardBytes = 64 * LinkLimits.minimumCharge
+        limits.outboxHardBytes = hardBytes
         limits.frameBytes = frameBytes
         limits.overflow = OverflowPolicies(policies)
         self.limits = limits
@@ -196,6 +197,14 @@ final class SendingSide {
         }
     }
 
+    /// Puts an event of a journal in again.
+    func putReplay(_ number: UInt64) {
+        _ = [UInt8(0xA0)].withUnsafeBytes {
+            state.takeReplayed(context(number).replayed, name: "Box", number: 0, payload: $0)
+        }
+    }
+
+    func takeSettledReplays() -> [UInt64] { state.takeSettledReplays().map(\.number) }
     func takeUnconfirmed() -> [UInt64] { state.takeUnconfirmed().map(\.number) }
     func checkOwed() throws { try state.checkOwed(behind: 7) }
     var unconfirmedCount: UInt64 { state.unconfirmed.count }
