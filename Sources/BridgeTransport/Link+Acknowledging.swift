@@ -20,13 +20,15 @@ extension Link {
 
     /// Refuses an event, which settles it; tells the sender why as long as this side can still write to it.
     package func refuse(_ sequence: UInt64, _ reason: Refusal.Reason, text: String) {
-        let urgency = lock.withLock {
+        let (urgency, brokenStream) = lock.withLock {
             let refusal = Refusal(sequence: sequence, reason: reason.rawValue, text: text.shortened())
-            // After the stream's end, no writer would take the refusal out again.
-            if !ending.isReadToEnd { batch.queue(.refuse(refusal)) }
-            return noted(sequence, receiving.refused(sequence, isQuietAwaited: waiters.isQuietAwaited))
+            // After the stream's end, no writer would take the refusal out again. Events that have arrived before a
+            // link is broken off are still handled.
+            let broken = ending.takesMessages ? limit(batch.queue(.refuse(refusal))) : nil
+            return (noted(sequence, receiving.refused(sequence, isQuietAwaited: waiters.isQuietAwaited)), broken)
         }
         act(on: urgency)
+        brokenStream?.finishReading()
         pump()
     }
 

@@ -109,17 +109,26 @@ extension Link {
                 receiving.peerWasRejected()
                 (stream as? LinesStream)?.peerWasRejected()
             }
-            guard waiting > LinkLimits.waitingControlBytes else { return nil }
-            ending.breakOff(
-                """
-                it takes nothing in: \(waiting) bytes of control messages wait for it; the limit is \
-                \(LinkLimits.waitingControlBytes)
-                """
-            )
-            return stream
+            return limit(waiting)
         }
-        // The reading thread first finds what has arrived before, and then that the link is broken off.
         brokenStream?.finishReading()
+    }
+
+    /// Breaks the link off if too many bytes of control messages wait for a peer that takes nothing in.
+    ///
+    /// With the lock held.
+    ///
+    /// - Returns: The stream, if the link is broken off. Without the lock the caller then calls its `finishReading()`:
+    ///   the reading thread first finds what has arrived before, and then that the link is broken off.
+    func limit(_ waiting: Int) -> (any ByteStream)? {
+        guard waiting > LinkLimits.waitingControlBytes else { return nil }
+        ending.breakOff(
+            """
+            it takes nothing in: \(waiting) bytes of control messages wait for it; the limit is \
+            \(LinkLimits.waitingControlBytes)
+            """
+        )
+        return stream
     }
 
     /// Whether the stream has taken all that was sent.

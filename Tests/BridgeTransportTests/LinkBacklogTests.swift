@@ -183,17 +183,25 @@ struct LinkBacklogTests {
         poller.stop()
     }
 
+    enum ControlMatter: CaseIterable {
+        case interest
+        case receipt
+        case refusal
+    }
+
     @Test(
         "what is to be said to a peer that takes nothing in has a limit, at which the link ends",
-        arguments: [true, false]
+        arguments: ControlMatter.allCases
     )
-    func controlMessages(isInterest: Bool) throws {
+    func controlMessages(_ matter: ControlMatter) throws {
         let poller = try Poller(name: "test")
         let (near, far) = MemoryStream.pair(poller: poller)
         let peer = ManualPeer(far)
-        let delegate = RecordingDelegate(onMessage: { link, message in
-            LinkPair.hostReceived(message, link, LinkLimits())
-        })
+        let text = String(repeating: "x", count: 1_000)
+        let delegate = RecordingDelegate(
+            onMessage: { link, message in LinkPair.hostReceived(message, link, LinkLimits()) },
+            dispose: { _, _ in .refused(.invalid, text: String(repeating: "😀", count: 1_024)) }
+        )
         let link = Link(
             peerName: "canvas",
             role: .host,
@@ -204,15 +212,15 @@ struct LinkBacklogTests {
         try link.start(over: near, delegate: delegate)
         peer.send(.hello(LinkPair.hello()))
         delegate.messages.wait { !$0.isEmpty }
-        let text = String(repeating: "x", count: 1_000)
         var count = 0
         // The stream also holds some bytes; twice the limit is more than both.
         while count < 2 * LinkLimits.waitingControlBytes / text.utf8.count, delegate.end.value == nil {
             count += 1
-            if isInterest {
-                link.send(.interest(Interest(wanted: [.init(number: UInt64(count), name: text)])))
-            } else {
+            switch matter {
+            case .interest: link.send(.interest(Interest(wanted: [.init(number: UInt64(count), name: text)])))
+            case .receipt:
                 link.sendReceipt(of: EventID(source: LinkPair.workerSource, number: 1), process: "a", text: text)
+            case .refusal: if count <= 4_000 { peer.send(event: UInt64(count)) }
             }
         }
         #expect(delegate.end.wait { $0 != nil })
