@@ -154,7 +154,9 @@ final class WorkerIncarnation: HostSession, @unchecked Sendable {
     /// What the worker has left in its shared outbox; nil before its end, and if it shared none or nothing was read.
     var recoveredOutbox: RecoveredOutbox? { link.recoveredOutbox }
 
+    /// Signals a process that the host ends; the events that it has not got by now wait for the next start.
     func signal(_ signal: ChildSignal) {
+        _ = keepEvents()
         let process = lock.withLock {
             end.signalWasSent()
             return started?.process

@@ -1,5 +1,6 @@
 import DomainEvents
 import EventBridgeTesting
+import ExampleDomain
 import Locks
 import Supervision
 import TestSupport
@@ -43,6 +44,29 @@ struct ShutdownTests {
         #expect(seen.all == [[.stopped]])
         // Nothing is left to wait for.
         #expect(await bridge.shutdown().isComplete)
+    }
+
+    @Test("A process that the host ends by a signal gets no further event: it waits, and its delivery is its first")
+    func signalledProcess() async throws {
+        let reports = WorkerReports(publisher)
+        let signals = ShutdownSequence(steps: [.signal(.terminate, grace: patience)])
+        let bridge = try BridgeHost(
+            publisher: publisher,
+            workers: [faulty("none", shutdown: signals, subscribes: [WorkRequested.self])]
+        )
+        try await bridge.start()
+        let pid = try #require(bridge.status.first?.pid)
+        // So the process ends when this test says so, and answers nothing.
+        #expect(try await ProcessSignal.stopEntirely(pid))
+        bridge.stop("faulty")
+        for await update in bridge.statusUpdates where update["faulty"]?.state == .stopping { break }
+        publisher.publish(WorkRequested(number: 1, text: ""))
+        #expect(ProcessSignal.kill(pid))
+        await reports.exits.wait(for: 1)
+        bridge.restart("faulty")
+        #expect(await reports.done.wait(for: 1).map(\.attempt) == [1])
+        await bridge.shutdown()
+        reports.end()
     }
 
     @Test(
