@@ -26,7 +26,6 @@ final class AttachedClient: HostSession, @unchecked Sendable {
     private let lock = Lock()
     private var ownTitle = ""
     private var isRouted = false
-    private var hasEnded = false
     /// Why the host ended the link; nil if the link itself reports the reason.
     private var fault: String?
 
@@ -152,16 +151,8 @@ final class AttachedClient: HostSession, @unchecked Sendable {
 
     // MARK: - The end
 
-    func linkWasReadToEnd(_ link: Link, _ end: LinkEnd) { finish(end) }
-
-    func linkEnded(_ link: Link, _ end: LinkEnd) { finish(end) }
-
-    private func finish(_ end: LinkEnd) {
-        let (isFirst, isRouted, fault) = lock.withLock {
-            defer { hasEnded = true }
-            return (!hasEnded, self.isRouted, self.fault)
-        }
-        guard isFirst else { return }
+    func linkWasReadToEnd(_ link: Link, _ end: LinkEnd) {
+        let (isRouted, fault) = lock.withLock { (self.isRouted, self.fault) }
         arrival.ended()
         if isRouted { owner.router.remove(peer) }
         let reason =
@@ -171,6 +162,9 @@ final class AttachedClient: HostSession, @unchecked Sendable {
             case .violation(let text): "broke the protocol: \(text)"
             case .failed(let text): "has gone: \(text)"
             }
-        owner.clientEnded(self, because: fault ?? reason)
+        // Another thread may still be in slow handlers, and the link cannot end before they have returned.
+        owner.clientEnded(self, isHandled: link.strand.isFree, because: fault ?? reason)
     }
+
+    func linkEnded(_ link: Link, _ end: LinkEnd) { owner.forget(self) }
 }

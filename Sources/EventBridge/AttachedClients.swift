@@ -22,9 +22,13 @@ final class AttachedClients: @unchecked Sendable {
 
     private let lock = Lock()
     private var entrance: (any Entrance)?
-    /// The clients that were accepted.
+    /// The attached clients.
     private var clients: [AttachedClient] = []
-    /// All clients whose processes have begun to speak, including the accepted ones.
+    /// The clients that take a place: the attached ones, and those that have gone while an inline handler was slow.
+    ///
+    /// The threads, the link and the events of such a client stay until the last of its events is handled.
+    private var admitted: [AttachedClient] = []
+    /// All clients whose processes have begun to speak and whose links have not ended, including the admitted ones.
     private var guests: [AttachedClient] = []
     /// The processes that came before routing began; nil once it has begun.
     private var early: [Arrival]? = []
@@ -148,10 +152,11 @@ final class AttachedClients: @unchecked Sendable {
         }
     }
 
-    private func forget(_ client: AttachedClient) {
+    /// Frees the place and the name of a client that has no events in inline handlers any more.
+    func forget(_ client: AttachedClient) {
         lock.withLock {
             guests.removeAll { $0 === client }
-            clients.removeAll { $0 === client }
+            admitted.removeAll { $0 === client }
         }
     }
 
@@ -161,7 +166,8 @@ final class AttachedClients: @unchecked Sendable {
     /// admitted.
     func admit(_ client: AttachedClient) -> Bool {
         lock.withLock {
-            guard clients.count < control.clients, !isClosed else { return false }
+            guard admitted.count < control.clients, !isClosed else { return false }
+            admitted.append(client)
             clients.append(client)
             return true
         }
@@ -171,9 +177,18 @@ final class AttachedClients: @unchecked Sendable {
     /// long to be sent before a welcome.
     func encodedReport() -> [UInt8]? { lock.withLock({ report })?()?.encoded(within: Reject.longestReport) }
 
-    func clientEnded(_ client: AttachedClient, because reason: String) {
-        let wasAttached = lock.withLock { clients.contains { $0 === client } }
-        forget(client)
+    /// The client's process sends nothing more.
+    ///
+    /// - Parameter isHandled: whether no inline handler has the client's events any more; if one has, the client keeps
+    ///   its place and its name until ``forget(_:)``.
+    func clientEnded(_ client: AttachedClient, isHandled: Bool, because reason: String) {
+        let wasAttached = lock.withLock {
+            let index = clients.firstIndex { $0 === client }
+            if let index { clients.remove(at: index) }
+            return index != nil
+        }
+        // First, so that a process which waits for the report finds room.
+        if isHandled { forget(client) }
         guard wasAttached else { return }
         router.reports.publish(ClientDetached(client: client.name, title: client.title, reason: reason))
     }

@@ -69,7 +69,7 @@ extension BridgeHost {
     private func conflicts(of changes: WorkerChanges) -> [String] {
         guard let attached else { return [] }
         return attached.take(changes.added.flatMap(\.members).map(\.name)).map {
-            "worker \"\($0)\": a client that is attached has this name"
+            "worker \"\($0)\": a client has this name"
         }
     }
 }

@@ -14,6 +14,8 @@ public struct ControlSocket: Sendable, Hashable {
     public var path: String
 
     /// How many clients may be attached at once; 64 by default.
+    ///
+    /// A client that has gone also counts until the host's inline handlers are done with its events.
     public var clients: Int
 
     /// How many bytes of events the host keeps for each client that does not keep up; 4 MiB by default.

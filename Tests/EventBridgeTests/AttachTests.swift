@@ -19,7 +19,7 @@ private struct ParcelPacked: DomainEvent, Equatable {
     let label: String
 }
 
-private struct ParcelWeighed: DomainEvent {
+private struct CrateWeighed: DomainEvent {
     let number: Int
     var filler = ""
 }
@@ -38,7 +38,7 @@ struct AttachTests {
         let client = try await home.attach(EventPublisher())
         #expect(client.name == "client-1")
         let taken = await #expect(throws: BridgeError.self) { try await bridge.apply([worker]) }
-        #expect(taken?.description.contains("worker \"client-1\": a client that is attached has this name") == true)
+        #expect(taken?.description.contains("worker \"client-1\": a client has this name") == true)
         await client.close()
         await bridge.shutdown()
         withExtendedLifetime(kept) {}
@@ -176,14 +176,14 @@ struct AttachTests {
         let home = try AttachHome()
         let count = 3_000
         let seenByWorker = Collected<Int>()
-        let worker = InMemoryWorker("recorder", subscribes: [ParcelWeighed.self]) { publisher in
-            [publisher.subscribe(to: ParcelWeighed.self) { seenByWorker.add($0.number) }]
+        let worker = InMemoryWorker("recorder", subscribes: [CrateWeighed.self]) { publisher in
+            [publisher.subscribe(to: CrateWeighed.self) { seenByWorker.add($0.number) }]
         }
         let (bridge, kept) = try await home.start(workers: [worker]) { $0.outbox = 256 << 10 }
         let slow = EventPublisher()
         let gate = Collected<Void>()
         let seen = Collected<Int>()
-        let items = slow.eventsAndGaps(of: ParcelWeighed.self)
+        let items = slow.eventsAndGaps(of: CrateWeighed.self)
         let reading = Task {
             for await item in items {
                 if !seen.all.isEmpty { await gate.wait { !$0.isEmpty } }
@@ -195,7 +195,7 @@ struct AttachTests {
         }
         let client = try await home.attach(slow)
         for number in 0..<count {
-            try await home.publisher.send(ParcelWeighed(number: number, filler: String(repeating: "x", count: 4_000)))
+            try await home.publisher.send(CrateWeighed(number: number, filler: String(repeating: "x", count: 4_000)))
         }
         await bridge.waitUntilIdle()
         #expect(seenByWorker.all == Array(0..<count))
@@ -261,15 +261,15 @@ struct AttachTests {
         let (gate, dropped) = (Collected<Void>(), Collected<EventsDropped>())
         let worker = InMemoryWorker(
             "recorder",
-            subscribes: [ParcelWeighed.self],
+            subscribes: [CrateWeighed.self],
             limits: WorkerLimits(outbox: 128 << 10, outboxHardLimit: 256 << 10)
         ) { publisher in
-            [publisher.subscribe(to: ParcelWeighed.self) { _ in await gate.wait { !$0.isEmpty } }]
+            [publisher.subscribe(to: CrateWeighed.self) { _ in await gate.wait { !$0.isEmpty } }]
         }
         let (bridge, kept) = try await home.start(workers: [worker])
         let drops = home.publisher.subscribe(to: EventsDropped.self) { dropped.add($0) }
         func isDropped() -> Bool {
-            dropped.all.contains { $0.event == ParcelWeighed.eventName && $0.link == "recorder" }
+            dropped.all.contains { $0.event == CrateWeighed.eventName && $0.link == "recorder" }
         }
         // Writes until there is no room, and once more, however slowly the host reads.
         var rounds = 0
@@ -277,7 +277,7 @@ struct AttachTests {
             let publisher = EventPublisher()
             let client = try await home.attach(publisher)
             for number in 0..<100 {
-                publisher.publish(ParcelWeighed(number: number, filler: String(repeating: "x", count: 8_000)))
+                publisher.publish(CrateWeighed(number: number, filler: String(repeating: "x", count: 8_000)))
             }
             await client.close(drainingWithin: .milliseconds(50))
             rounds += 1
@@ -449,6 +449,44 @@ struct AttachTests {
         await second.close()
         await bridge.shutdown()
         withExtendedLifetime(kept) {}
+    }
+
+    @Test("a client that has gone keeps its place and its name until the host's handlers are done with its events")
+    func goneWhileHandled() async throws {
+        let home = try AttachHome()
+        let (bridge, kept) = try await home.start { $0.clients = 1 }
+        let (gate, begun) = (ErrandGate(), Collected<Int>())
+        let subscription = home.publisher.subscribe(to: CrateWeighed.self) { parcel in
+            begun.add(parcel.number)
+            gate.block()
+        }
+        let publisher = EventPublisher()
+        let client = try await home.attach(publisher)
+        for number in 1...2 { publisher.publish(CrateWeighed(number: number)) }
+        await begun.wait { $0 == [1] }
+        await client.close(drainingWithin: .milliseconds(50))
+        await home.detached.wait { $0.count == 1 }
+        #expect(bridge.clients.isEmpty)
+        let refused = await #expect(throws: BridgeClientError.self) {
+            _ = try await BridgeClient.connect(to: home.path, publisher: EventPublisher())
+        }
+        #expect(refused?.code == .crowded)
+        let taken = await #expect(throws: BridgeError.self) {
+            try await bridge.apply([InMemoryWorker("client-1") { _ in [] }.specification])
+        }
+        #expect(taken?.description.contains("worker \"client-1\": a client") == true)
+        gate.open()
+        await begun.wait { $0 == [1, 2] }
+        // The link ends some time after the last handler has returned.
+        var next: BridgeClient?
+        while next == nil {
+            do {
+                next = try await BridgeClient.connect(to: home.path, publisher: EventPublisher())
+            } catch let error as BridgeClientError where error.code == .crowded {}
+        }
+        await next?.close()
+        await bridge.shutdown()
+        withExtendedLifetime((kept, subscription)) {}
     }
 
     @Test("where no host listens a client cannot attach, and says where")
