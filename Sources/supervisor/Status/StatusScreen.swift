@@ -19,6 +19,10 @@ final class StatusScreen: Sendable {
     private let form: Form
     private let isOnlyBad: Bool
     private let output: LineOutput
+    /// For sentences on standard error; nil on a terminal, where they are part of the screen.
+    ///
+    /// It has a thread of its own: standard error may stall, and the caller must still see that the end is asked for.
+    private let diagnostics: Diagnostics?
 
     /// The most bytes that wait for the reader: some screens of text, as older reports are of no use.
     private static let capacity = 64 << 10
@@ -29,6 +33,7 @@ final class StatusScreen: Sendable {
         self.form = form
         self.isOnlyBad = isOnlyBad
         output = try LineOutput(file, name: "output", capacity: Self.capacity, turns: .standardOutput)
+        if case .inPlace = form { diagnostics = nil } else { diagnostics = try .onStandardError() }
     }
 
     /// Whether further reports can be shown; false once a write has failed, for whatever reason.
@@ -57,14 +62,8 @@ final class StatusScreen: Sendable {
             let below = cut(TerminalText.harmless(sentence), to: file.terminalSize?.columns)
             draw((last.map { table($0, nil) + [""] } ?? []) + [below])
         } else if isNews {
-            Self.say(sentence)
+            diagnostics?.sayIfRoom(sentence)
         }
-    }
-
-    private static func say(_ sentence: String) {
-        WritingTurns.standardError.take()
-        CurrentProcess.report("supervisor: \(TerminalText.harmless(sentence))")
-        WritingTurns.standardError.giveBack()
     }
 
     /// Shows the cursor again; the last report stays on the terminal.
@@ -73,9 +72,16 @@ final class StatusScreen: Sendable {
     }
 
     /// Waits until everything is written, or ``abandon()`` is called.
-    func flush() { output.flush() }
+    func flush() {
+        output.flush()
+        diagnostics?.output.flush()
+    }
 
-    func abandon() { output.abandon() }
+    /// Lets no caller wait for a reader any more.
+    func abandon() {
+        output.abandon()
+        diagnostics?.output.abandon()
+    }
 
     // MARK: - On a terminal
 
