@@ -11,7 +11,7 @@ import Supervision
 final class StatusBoard: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let lock = Lock()
-    /// The statuses by index; a removed worker keeps its last state.
+    /// The statuses by index; of a removed worker only the name is kept, as its index stays taken.
     private var all: [WorkerStatus] = []
     private var removed: Set<Int> = []
     private var feeds: [StatusFeed] = []
@@ -37,6 +37,7 @@ final class StatusBoard: @unchecked Sendable {
     func remove(_ index: Int) {
         tell {
             removed.insert(index)
+            defer { all[index] = WorkerStatus(name: all[index].name, state: .stopped) }
             return all[index]
         }
     }

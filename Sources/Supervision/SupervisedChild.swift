@@ -45,6 +45,15 @@ struct SupervisedChild: Sendable {
         reported = ChildStatus(name: specification.name, state: .notStarted)
     }
 
+    /// What is kept of a removed child of which nothing is left.
+    init(gone name: String) {
+        self.init(ChildSpecification(name, executable: .path("")))
+        phase = .stopped
+        isRemoved = true
+        isGone = true
+        reported = status(groupRestart: nil)
+    }
+
     enum Phase: Hashable, Sendable {
         case notStarted
         /// The child is to be launched as soon as its turn comes.

@@ -42,7 +42,7 @@ package final class Supervisor: @unchecked Sendable {
         self.environment = environment
     }
 
-    /// A snapshot of every child, in start order, including removed children.
+    /// A snapshot of every child, in start order, including removed children, of which only the names are kept.
     ///
     /// The environment may not have been told of the latest changes yet.
     package var status: [ChildStatus] {
@@ -247,7 +247,10 @@ package final class Supervisor: @unchecked Sendable {
         case .finishStartup(nil): environment.startupFinished(.success(()))
         case .finishStartup(let failure?): environment.startupFinished(.failure(failure))
         case .announceAutomaticShutdown(let index): environment.automaticShutdownBegan(index: index)
-        case .announceRemoval(let index): environment.childRemoved(index: index)
+        case .announceRemoval(let index):
+            environment.childRemoved(index: index)
+            // Not before: the environment may show the child's status until then.
+            lock.withLock { machine.forget(index) }
         case .announceAllStopped: environment.allStopped()
         }
     }

@@ -43,4 +43,13 @@ extension SupervisorStateMachine {
             conclusions.append(.announceRemoval(index: index))
         }
     }
+
+    /// Forgets a removed child, as the environment was told that nothing is left of it: only its name is kept.
+    ///
+    /// Its index stays taken, so a supervisor whose children come and go all the time must not keep more. Nothing is
+    /// reported of this.
+    package mutating func forget(_ index: Int) {
+        guard children.indices.contains(index), children[index].isGone else { return }
+        children[index] = SupervisedChild(gone: children[index].specification.name)
+    }
 }

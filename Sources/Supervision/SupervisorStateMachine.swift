@@ -56,7 +56,8 @@ package struct SupervisorStateMachine: Sendable {
         random = SplitMix64(seed: seed)
     }
 
-    /// The status of each child, in start order; for a removed child, how it has ended.
+    /// The status of each child, in start order; a removed child has one that says how it has ended, until it is
+    /// forgotten.
     package var status: [ChildStatus] {
         children.map { $0.status(groupRestart: groupRestart) }
     }

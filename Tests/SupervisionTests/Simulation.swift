@@ -448,6 +448,7 @@ final class Simulation {
             check(removed.contains(index), "removed \(index) without a request")
             check(gone.insert(index).inserted, "removed \(index) twice")
             check(processes[index] == .none && successors[index] == .none, "removed \(index), which lives")
+            machine.forget(index)
         case .announceAllStopped:
             stopsAnnounced += 1
             check(gone == removed, "announced a stop while a caller waits for the end of one that is removed")
@@ -463,7 +464,12 @@ final class Simulation {
 
     private func checkStatus(after input: SupervisorInput) {
         let status = machine.status
-        if status != reported { breaches.append("a change of status was not reported, after \(input)") }
+        if status.indices.contains(where: { !gone.contains($0) && status[$0] != reported[$0] }) {
+            breaches.append("a change of status was not reported, after \(input)")
+        }
+        for index in gone where status[index] != ChildStatus(name: names[index], state: .stopped) {
+            breaches.append("\(index) is gone, and not forgotten, after \(input)")
+        }
         for index in removed where processes[index] == .none && successors[index] == .none && !gone.contains(index) {
             breaches.append("\(index) is gone, and that was not told, after \(input)")
         }

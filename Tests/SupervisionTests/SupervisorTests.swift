@@ -51,6 +51,30 @@ import Testing
         #expect(environment.deeds == ["launch a 1", "SIGTERM a", "SIGKILL a"])
     }
 
+    @Test(
+        "of a removed child only its name is kept, once its last status was reported and its removal was told",
+        .timeLimit(.minutes(5))
+    )
+    func removedChildIsForgotten() {
+        let environment = FakeEnvironment(names: ["a", "b"])
+        let supervisor = environment.makeSupervisor()
+        supervisor.startRequested()
+        supervisor.childSpawned(index: 0, start: 1, pid: 10)
+        supervisor.childExited(index: 0, start: 1, reason: segmentationFault)
+        #expect(supervisor.status.first?.deaths.count == 1)
+        supervisor.removeChildRequested(index: 0)
+        #expect(environment.deeds.last == "removed a")
+        #expect(environment.reported.first?.lastExit == segmentationFault)
+        #expect(supervisor.status.map(\.name) == ["a", "b"])
+        #expect(supervisor.status.first == ChildStatus(name: "a", state: .stopped))
+        // What comes late is about nothing, and nothing is reported about it.
+        supervisor.childExited(index: 0, start: 1, reason: segmentationFault)
+        supervisor.restartRequested(index: 0)
+        supervisor.stopRequested()
+        #expect(environment.reported.first?.lastExit == segmentationFault)
+        #expect(supervisor.status.first == ChildStatus(name: "a", state: .stopped))
+    }
+
     @Test(.timeLimit(.minutes(5))) func replacementIsPerformedInOrder() {
         let environment = FakeEnvironment(names: ["a"])
         let supervisor = environment.makeSupervisor()
