@@ -50,12 +50,14 @@ package class AnyEventChannel: @unchecked Sendable {
     /// Subscribes an observer of events of every type.
     package func subscribe(_ observer: any EventObserver, publisher: EventPublisher) -> Subscription? { nil }
 
-    /// Has `recorder` record each event before a subscriber gets it.
-    package func record(
+    /// Makes a subscriber that has `recorder` record each event before another subscriber gets it.
+    ///
+    /// This runs code of the program, such as the layout of the events' type.
+    package func makeRecording(
         by recorder: any EventRecording,
         at site: SubscriptionSite,
         publisher: EventPublisher
-    ) -> Subscription { preconditionFailure("a channel knows the type of its events") }
+    ) -> PendingRecording { preconditionFailure("a channel knows the type of its events") }
 
     /// Publishes an event of this channel's type that a transaction held; moves the event out of its memory.
     func publish(moving event: RawEvent, _ stamp: EventStamp, from publisher: EventPublisher) {}
@@ -183,9 +185,17 @@ package class AnyEventChannel: @unchecked Sendable {
         withExtendedLifetime(change { $0.with(inline: $0.inline + [subscriber]) }) {}
     }
 
-    func add(deferred subscriber: DeferredSubscriber) {
-        guard !isMuted else { return lock.withLock { silent.append(subscriber) } }
-        withExtendedLifetime(change { $0.with(deferred: $0.deferred + [subscriber]) }) {}
+    func add(deferred subscriber: DeferredSubscriber) { withExtendedLifetime(put(subscriber)) {} }
+
+    /// Adds a subscriber, also for a caller that holds a lock.
+    ///
+    /// - Returns: Lists that are no longer in use; the caller releases them without any lock held.
+    func put(_ subscriber: DeferredSubscriber) -> [SubscriberList] {
+        guard !isMuted else {
+            lock.withLock { silent.append(subscriber) }
+            return []
+        }
+        return change { $0.with(deferred: $0.deferred + [subscriber]) }
     }
 
     func add(_ link: PublisherLink) {

@@ -17,15 +17,13 @@ package final class EventChannel<E: DomainEvent>: AnyEventChannel, @unchecked Se
         return Subscription(gate: subscriber.gate, channel: self, publisher: publisher)
     }
 
-    package override func record(
+    package override func makeRecording(
         by recorder: any EventRecording,
         at site: SubscriptionSite,
         publisher: EventPublisher
-    ) -> Subscription {
+    ) -> PendingRecording {
         let subscriber = RecordingSubscriber<E>(name: name, site: site, publisher: publisher, recorder: recorder)
-        add(deferred: subscriber)
-        publisher.announceInterest(in: name)
-        return Subscription(gate: subscriber.gate, channel: self, publisher: publisher)
+        return PendingRecording(subscriber: subscriber, channel: self, publisher: publisher)
     }
 
     override func publish(moving event: RawEvent, _ stamp: EventStamp, from publisher: EventPublisher) {

@@ -182,6 +182,10 @@ extension EventPublisher {
         by recorder: any EventRecording,
         at site: SubscriptionSite
     ) -> Subscription {
-        channel(of: type).record(by: recorder, at: site, publisher: self)
+        let recording = channel(of: type).makeRecording(by: recorder, at: site, publisher: self)
+        let (subscription, unused) = recording.begin()
+        withExtendedLifetime(unused) {}
+        recording.announce()
+        return subscription
     }
 }

@@ -19,32 +19,13 @@ final class JournalRecordings: @unchecked Sendable {
     }
 
     func record<E: DomainEvent>(_ type: E.Type, of publisher: EventPublisher, at site: SubscriptionSite) {
-        guard isNew(EventName(E.eventName), of: publisher) else { return }
-        publisher.recording.offer(core)
-        keep(publisher.record(type, by: core, at: site))
-    }
-
-    /// Notes that this name is recorded; false if this was noted before, or if the recording has ended.
-    private func isNew(_ name: EventName, of publisher: EventPublisher) -> Bool {
-        let (isNew, living): (Bool, [EventPublisher]) = lock.withLock {
-            let living = recorded.removeDead().living
-            guard !hasEnded else { return (false, living) }
-            let key = ObjectIdentifier(publisher)
-            // Taken out, the set is not copied when the name goes into it.
-            var names = recorded.remove(key) ?? []
-            let isNew = names.insert(name).inserted
-            recorded.insert(publisher, names, for: key)
-            return (isNew, living)
-        }
-        // These may be the last references to publishers and their handlers, so they are released without the lock.
-        withExtendedLifetime(living) {}
-        return isNew
+        guard isMissing(EventName(E.eventName), of: publisher) else { return }
+        record(publisher.channel(of: type), of: publisher, at: site)
     }
 
     func record(named names: some Sequence<String>, of publisher: EventPublisher, at site: SubscriptionSite) {
         let watch = NameWatch(EventName.set(names), publisher: publisher) { [weak self] channel, publisher in
-            guard let self, self.isNew(EventName(channel.name), of: publisher) else { return }
-            self.keep(channel.record(by: self.core, at: site, publisher: publisher))
+            self?.record(channel, of: publisher, at: site)
         }
         let isLate = lock.withLock {
             if !hasEnded { watches.append(watch) }
@@ -57,12 +38,44 @@ final class JournalRecordings: @unchecked Sendable {
         if lock.withLock({ hasEnded }) { watch.end() }
     }
 
-    private func keep(_ subscription: Subscription) {
-        let isLate = lock.withLock {
-            if !hasEnded { subscriptions.append(subscription) }
-            return hasEnded
+    /// Records the events of this channel from now on, unless they are recorded already or the recording has ended.
+    ///
+    /// When this returns, a later event is recorded, even if another thread calls this for the same channel meanwhile.
+    private func record(_ channel: AnyEventChannel, of publisher: EventPublisher, at site: SubscriptionSite) {
+        let name = EventName(channel.name)
+        guard isMissing(name, of: publisher) else { return }
+        publisher.recording.offer(core)
+        // This asks the type for its layout, and that code of the program may take any time, or publish. So this thread
+        // holds no lock here. Other threads may make a subscriber as well, of which only one is added.
+        let pending = channel.makeRecording(by: core, at: site, publisher: publisher)
+        let (unused, living): ([AnyObject]?, [EventPublisher]) = lock.withLock {
+            let living = recorded.removeDead().living
+            guard isNew(name, of: publisher) else { return (nil, living) }
+            let (subscription, unused) = pending.begin()
+            subscriptions.append(subscription)
+            return (unused, living)
         }
-        if isLate { subscription.cancel() }
+        // These may be the last references to publishers and handlers, so they are released without the lock.
+        withExtendedLifetime((unused, living)) {}
+        if unused != nil { pending.announce() }
+    }
+
+    /// Whether this name is not recorded yet, and still may be.
+    private func isMissing(_ name: EventName, of publisher: EventPublisher) -> Bool {
+        lock.withLock { !hasEnded && recorded[ObjectIdentifier(publisher)]?.value.contains(name) != true }
+    }
+
+    /// Notes that this name is recorded; false if this was noted before, or if the recording has ended.
+    ///
+    /// Called with `lock` held.
+    private func isNew(_ name: EventName, of publisher: EventPublisher) -> Bool {
+        guard !hasEnded else { return false }
+        let key = ObjectIdentifier(publisher)
+        // Taken out, the set is not copied when the name goes into it.
+        var names = recorded.remove(key) ?? []
+        let isNew = names.insert(name).inserted
+        recorded.insert(publisher, names, for: key)
+        return isNew
     }
 
     func end() {
@@ -77,10 +90,8 @@ final class JournalRecordings: @unchecked Sendable {
 }
 
 /// Has each type with one of some names recorded, once this process uses the type.
-private final class NameWatch: InterestObserver, @unchecked Sendable {
-    // Sendable: everything mutable is guarded by `lock`.
-    private let lock = Lock()
-    private var names: Set<EventName>
+private final class NameWatch: InterestObserver {
+    private let names: Set<EventName>
     private weak let publisher: EventPublisher?
     private let record: @Sendable (AnyEventChannel, EventPublisher) -> Void
 
@@ -100,9 +111,9 @@ private final class NameWatch: InterestObserver, @unchecked Sendable {
 
     func channelWasMade(_ channel: AnyEventChannel) {
         guard let publisher, !(channel.eventType is any SelfReport.Type) else { return }
-        // Two threads may report the same channel.
-        guard lock.withLock({ names.remove(EventName(channel.name)) }) != nil else { return }
-        record(channel, publisher)
+        // Two threads may report the same channel at once. Both publish an event behind this call, so it returns to
+        // neither of them before the channel's events are recorded.
+        if names.contains(EventName(channel.name)) { record(channel, publisher) }
     }
 
     func end() { publisher?.removeInterestObserver(self) }

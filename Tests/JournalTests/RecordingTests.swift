@@ -136,6 +136,62 @@ struct RecordingTests {
         await journal.close()
     }
 
+    /// An event whose layout keeps the next thread that asks for it waiting, but no later one.
+    private struct Gauged: LaidOutEvent {
+        let number: Int
+
+        static let stop = Lock()
+        nonisolated(unsafe) static var next: (arrived: DoneFlag, baton: Baton)?  // guarded by `stop`
+
+        static var layout: EventLayout<Self> {
+            let place = stop.withLock {
+                defer { next = nil }
+                return next
+            }
+            place?.arrived.set()
+            place?.baton.take()
+            return EventLayout(Self.init(number:), .field("number", \.number))
+        }
+    }
+
+    @Test(
+        "Two threads that use a recorded name first and at once have both events recorded",
+        .timeLimit(.minutes(1)),
+        .serialized,
+        arguments: [false, true]
+    )
+    func firstUseByTwoThreads(secondRecordsType: Bool) async throws {
+        let scratch = try ScratchJournal()
+        let publisher = EventPublisher()
+        let journal = try scratch.open()
+        journal.record(named: ["Gauged"], of: publisher)
+        let (arrived, baton) = (DoneFlag(), Baton())
+        Gauged.stop.withLock { Gauged.next = (arrived, baton) }
+        let (first, second) = (DoneFlag(), DoneFlag())
+        try PlatformThread.start(name: "first") {
+            publisher.publish(Gauged(number: 1))
+            first.set()
+        }
+        await arrived.wait()
+        try PlatformThread.start(name: "second") {
+            if secondRecordsType { try? journal.record(Gauged.self, of: publisher) }
+            publisher.publish(Gauged(number: 2))
+            second.set()
+        }
+        // No thread waits for code of the program that runs on another one.
+        await second.wait()
+        #expect(journal.status.lastPosition == 1)
+        baton.handOver()
+        await first.wait()
+        publisher.publish(Gauged(number: 3))
+        var numbers: [Int] = []
+        for try await case .event(let entry) in journal.events(of: Gauged.self, after: 0, follows: false) {
+            numbers.append(entry.event.number)
+        }
+        #expect(numbers == [2, 1, 3])
+        await journal.close()
+    }
+
     private struct Unencodable: DomainEvent {
         struct Mistake: Error {}
         func encode(to encoder: any Encoder) throws { throw Mistake() }
