@@ -17,6 +17,11 @@ package final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
     private var departure = Departure.ahead
     /// Whether the event has begun to leave; once the wait has ended without that, the event never leaves.
     private var isLeaving = false
+    private let isUntilSafe: Bool
+    private var laterRecorders = LaterRecorders()
+
+    /// - Parameter isUntilSafe: whether the caller waits for the journals in ``recorders`` too; if not, none are noted.
+    init(untilSafe isUntilSafe: Bool = false) { self.isUntilSafe = isUntilSafe }
 
     /// How far the event is on its way into the outboxes and strands.
     private enum Departure {
@@ -46,6 +51,16 @@ package final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
             (departure, isLeaving) = (.underWay, true)
         }
     }
+
+    /// Notes to which destinations the event is about to go, for a wait until it is safe.
+    func willPublish(to destinations: Destinations) {
+        guard isUntilSafe, destinations.first.subscribers.isSafeLater else { return }
+        let recorders = LaterRecorders(of: destinations)
+        lock.withLock { laterRecorders = recorders }
+    }
+
+    /// The journals that record the event and make it safe later, as far as they were noted.
+    var recorders: LaterRecorders { lock.withLock { laterRecorders } }
 
     /// Whether the event has left or is about to; final once the wait has ended.
     var hasBegunLeaving: Bool { lock.withLock { isLeaving } }

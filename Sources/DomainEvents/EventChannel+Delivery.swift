@@ -5,6 +5,7 @@ extension EventChannel {
     ///
     /// - Parameter ifFull: with `drop` the subscribers here get the event in any case, otherwise only if every outbox
     ///   has taken it.
+    @inline(__always)
     func publish(
         _ event: E,
         context: EventContext,
@@ -15,6 +16,16 @@ extension EventChannel {
         let destinations = destinations(
             from: Destination(channel: self, subscribers: subscribers, publisher: publisher)
         )
+        return publish(event, context: context, to: destinations, ifFull: ifFull)
+    }
+
+    /// Publishes as above, for a caller that has to know which destinations get the event.
+    func publish(
+        _ event: E,
+        context: EventContext,
+        to destinations: Destinations,
+        ifFull: FullOutboxAction
+    ) -> Forwarded {
         let forwarders = destinations.forwarders
         var outcome = Forwarded.taken
         let isForAll = handOut(event, context: context, to: destinations, isHeld: forwarders.count > 1) { held in

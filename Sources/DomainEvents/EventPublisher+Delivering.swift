@@ -69,13 +69,17 @@ extension EventPublisher {
             try refuseAfterShutdown(channel.name, context)
             return context.id
         }
-        let outcome = channel.publish(event, context: context, to: subscribers, from: self, ifFull: .fail)
+        let destinations = channel.destinations(
+            from: Destination(channel: channel, subscribers: subscribers, publisher: self)
+        )
+        let outcome = channel.publish(event, context: context, to: destinations, ifFull: .fail)
         if case .failed(let failure) = outcome { throw failure.identified(by: context.id) }
         if subscribers.isSafeLater {
             // Other events may use these places while this call waits for the journal.
             for room in reserved { room.giveBack() }
             reserved = []
-            try await LaterRecorders(of: channel, from: self).untilSafe()
+            // By now a handler may have closed such a journal, which is then no destination of the channel any more.
+            try await LaterRecorders(of: destinations).untilSafe()
         }
         return context.id
     }
@@ -292,14 +296,14 @@ extension EventPublisher {
         clock: any Clock<Duration> = ContinuousClock(),
         where matches: @escaping @Sendable (Answer) -> Bool = { _ in true }
     ) async throws -> Answer {
-        let wait = DeliveryWait<Answer>()
+        let wait = DeliveryWait<Answer>(untilSafe: true)
         let context = makeContext(causedBy: EventContext.current, isRoot: true)
         return try await request(
             event,
             context: context,
             wait: wait,
             answers: [
-                answers(answer, to: context, where: matches) { self.finish(wait, of: E.self, .success($0), by: answer) }
+                answers(answer, to: context, where: matches) { self.finish(wait, .success($0), by: answer) }
             ],
             within: limit,
             clock: clock
@@ -319,7 +323,7 @@ extension EventPublisher {
         clock: any Clock<Duration> = ContinuousClock(),
         where matches: @escaping @Sendable (Answer) -> Bool = { _ in true }
     ) async throws -> Answer {
-        let wait = DeliveryWait<Answer>()
+        let wait = DeliveryWait<Answer>(untilSafe: true)
         let context = makeContext(causedBy: EventContext.current, isRoot: true)
         return try await request(
             event,
@@ -327,10 +331,10 @@ extension EventPublisher {
             wait: wait,
             answers: [
                 answers(answer, to: context, where: matches) {
-                    self.finish(wait, of: E.self, .success($0), by: answer)
+                    self.finish(wait, .success($0), by: answer)
                 },
                 answers(failure, to: context, where: { _ in true }) {
-                    self.finish(wait, of: E.self, .failure(RequestFailed($0)), by: failure)
+                    self.finish(wait, .failure(RequestFailed($0)), by: failure)
                 },
             ],
             within: limit,
@@ -340,13 +344,12 @@ extension EventPublisher {
 
     /// Ends a request's wait when the request and its answer are safe; if a journal records the answer, it has done so
     /// before this is called.
-    private func finish<Request: DomainEvent, Answer: DomainEvent, Value: Sendable>(
+    private func finish<Answer: DomainEvent, Value: Sendable>(
         _ wait: DeliveryWait<Value>,
-        of request: Request.Type,
         _ outcome: Result<Value, any Error>,
         by answer: Answer.Type
     ) {
-        var recorders = LaterRecorders(of: channel(of: request), from: self)
+        var recorders = wait.recorders
         recorders.add(of: channel(of: answer), from: self)
         recorders.whenSafe { error in wait.finish(error.map { .failure($0) } ?? outcome) }
     }

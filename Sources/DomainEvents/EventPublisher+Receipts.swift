@@ -81,6 +81,7 @@ extension EventPublisher {
         // Keeps the ledger incomplete until the event has been handed out everywhere.
         ledger.expect(ledger.own)
         guard let destinations else { return ledger.handledHere(by: 0) }
+        wait.willPublish(to: destinations)
         let outcome = try channel.deliver(
             event,
             context: context,

@@ -3,17 +3,25 @@
 struct LaterRecorders: Sendable {
     private var recorders: [any EventRecording] = []
 
-    /// The journals behind a channel: of its publisher, and of the publishers that get the events from there.
-    init<E: DomainEvent>(of channel: EventChannel<E>, from publisher: EventPublisher) {
-        add(of: channel, from: publisher)
-    }
+    /// No journals.
+    init() {}
 
+    /// The journals that record an event which is published to these destinations.
+    ///
+    /// A journal that begins to close after that is no destination of later events, but these recorders still have it.
+    init(of destinations: Destinations) { add(of: destinations) }
+
+    /// Adds the journals that record a channel's events now: of its publisher, and of the publishers that get the
+    /// events from there.
     mutating func add<E: DomainEvent>(of channel: EventChannel<E>, from publisher: EventPublisher) {
         guard let subscribers = channel.currentSubscribers(), subscribers.isSafeLater else { return }
         let first = Destination(channel: channel, subscribers: subscribers, publisher: publisher)
-        for recorder in channel.destinations(from: first).all.flatMap({ $0.subscribers.deferred })
-            .compactMap(\.laterRecorder) where !recorders.contains(where: { $0 === recorder })
-        {
+        add(of: channel.destinations(from: first))
+    }
+
+    private mutating func add(of destinations: Destinations) {
+        for recorder in destinations.all.flatMap({ $0.subscribers.deferred }).compactMap(\.laterRecorder)
+        where !recorders.contains(where: { $0 === recorder }) {
             recorders.append(recorder)
         }
     }

@@ -186,6 +186,52 @@ struct SafeSendTests {
         subscription.cancel()
     }
 
+    /// Keeps a journal open until a test lets go of it.
+    private final class Owner: @unchecked Sendable {
+        // Sendable: guarded by `lock`.
+        private let lock = Lock()
+        private var journal: EventJournal?
+
+        init(_ journal: EventJournal) { self.journal = journal }
+
+        func release() {
+            let journal = lock.withLock { self.journal.take() }
+            withExtendedLifetime(journal) {}
+        }
+    }
+
+    @Test(
+        "If the journal is released while it makes an event safe, and that fails, send and request say so",
+        arguments: [false, true],
+        [false, true]
+    )
+    func failuresOfReleased(isRequest: Bool, isLinked: Bool) async throws {
+        let scratch = try ScratchJournal()
+        let storage = try FaultyStorage(at: scratch.path)
+        let (owner, recorded) = try await {
+            let (journal, publisher) = try FaultTests.journal(on: storage, .machine(within: .seconds(3_600)))
+            await journal.waitForSpare()
+            return (Owner(journal), publisher)
+        }()
+        storage.failSynchronizations(1)
+        let publisher = isLinked ? EventPublisher() : recorded
+        let link = isLinked ? publisher.forward(Counted.self, to: recorded) : nil
+        let subscription = publisher.subscribe(to: Counted.self) { [publisher] _ in
+            owner.release()
+            publisher.publish(Colored(color: "red"))
+        }
+        let error = await #expect(throws: JournalError.self) {
+            if isRequest {
+                _ = try await publisher.request(Counted(number: 1), awaiting: Colored.self, within: .seconds(60))
+            } else {
+                try await publisher.send(Counted(number: 1))
+            }
+        }
+        #expect(error?.code == .system)
+        link?.cancel()
+        subscription.cancel()
+    }
+
     @Test("With .process, send waits for nothing")
     func process() async throws {
         let held = try await Held(.process)
