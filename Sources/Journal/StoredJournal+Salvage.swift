@@ -8,10 +8,11 @@ extension StoredJournal {
     ///
     /// The events get new positions, from 1 on. The call returns when they are safe against a power cut.
     /// - Parameters:
-    ///   - path: a directory that is not there, is empty, or has a journal without events.
+    ///   - path: a directory that is not there, is empty, or has another journal, without events. In any other
+    ///     directory no file changes.
     ///   - take: called for each place where events are missing, with the positions of this journal.
     /// - Returns: How many events there are in the new journal.
-    /// - Throws: ``JournalError`` if no segment's head can be read, or the new journal cannot be written.
+    /// - Throws: ``JournalError`` if no segment's head can be read, or the new journal is not new or cannot be written.
     package func salvage(into path: String, _ take: (JournalGap) -> Void) throws -> UInt64 {
         guard catalog.segments.isEmpty || catalog.journal != nil else {
             throw JournalError(
@@ -24,12 +25,37 @@ extension StoredJournal {
         }
         // With this size each event fits into a segment. It comes from files, so it is bounded, and has whole pages.
         let pages = (min(greatestSegment, SegmentHead.largestSegment) + 4_095) / 4_096
-        let journal = try EventJournal(
-            at: path,
+        let settings = JournalCore.Settings(
             durability: .machine(within: .seconds(3_600)),
             segmentBytes: max(pages * 4_096, SegmentHead.smallestSegment)
         )
-        return try salvage(into: journal, take)
+        let place = try JournalPlace(at: path, makes: true)
+        try refuseUsed(place)
+        return try salvage(into: EventJournal(place.storage, at: path, lock: try place.lock(), settings), take)
+    }
+
+    /// Throws if a directory has this journal, or another one with events or damage; only reads the files.
+    ///
+    /// The opening of a journal for writing cuts off the torn end of its last segment, which may be what the user wants
+    /// to salvage. So this has to be known before the opening.
+    private func refuseUsed(_ place: JournalPlace) throws {
+        let found = try StoredJournal(place.storage, at: place.path) { () throws(JournalError) in try place.lock() }
+        var isUsed = found.catalog.journal.map { $0 == catalog.journal } ?? false
+        if !isUsed {
+            // The first event or gap is enough.
+            try found.read(after: 0, where: JournalQuery()) { _ in
+                isUsed = true
+                return false
+            }
+        }
+        guard !isUsed else { throw Self.used(place.path) }
+    }
+
+    private static func used(_ path: String) -> JournalError {
+        JournalError(
+            .unsuitableDirectory,
+            "the journal \(path) has events already, or lacks some; expected a new directory"
+        )
     }
 
     /// How large a segment has to be for every event that can be read, in bytes.
@@ -43,9 +69,7 @@ extension StoredJournal {
     /// Records every event in a journal without events, and closes that journal, even if the recording fails.
     func salvage(into journal: EventJournal, _ take: (JournalGap) -> Void) throws -> UInt64 {
         let path = journal.core.path
-        guard journal.recovery.lastPosition == 0 else {
-            throw JournalError(.unsuitableDirectory, "the journal \(path) has events already; expected a new directory")
-        }
+        guard journal.recovery.lastPosition == 0 else { throw Self.used(path) }
         // If the oldest head is gone, reading begins at position 1, so that the gap is reported.
         let first = catalog.segments.first?.head?.firstPosition ?? 1
         // After missing events, bookmarks are left out: with one, its worker would not bring the missing events again.

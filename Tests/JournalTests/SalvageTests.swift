@@ -172,4 +172,41 @@ struct SalvageTests {
         }
         #expect { _ = try StoredJournal(at: target.path) } throws: { ($0 as? JournalError)?.code == .system }
     }
+
+    @Test("A directory with a journal of events is refused, and no file in it changes", .timeLimit(.minutes(1)))
+    func usedDirectory() async throws {
+        let (scratch, other) = (try ScratchJournal(), try ScratchJournal())
+        /// Salvages into a journal whose first segment was torn here, and which was making a segment.
+        func salvage(into target: ScratchJournal, tornAt offset: Int) throws {
+            try target.cut(SegmentCatalog.fileName(of: 1), to: offset)
+            _ = try? target.files.create(SegmentCatalog.unfinishedName)
+            func files() throws -> [String: [UInt8]] {
+                let names = try target.files.names()
+                return Dictionary(uniqueKeysWithValues: try names.map { ($0, try target.bytes(of: $0)) })
+            }
+            let before = try files()
+            #expect { _ = try StoredJournal(at: scratch.path).salvage(into: target.path) { _ in } } throws: { error in
+                guard let error = error as? JournalError else { return false }
+                return error.code == .unsuitableDirectory && error.description.hasSuffix("; expected a new directory")
+            }
+            #expect(try files() == before)
+        }
+        let offsets = try await Self.fill(scratch, ["a", "b", "c"], segmentBytes: 64 << 10)
+        try salvage(into: scratch, tornAt: offsets[2] + 5)
+        // The same journal in another directory, with no event that can be read.
+        try salvage(into: try scratch.copied(), tornAt: offsets[0])
+        _ = try await Self.fill(other, ["a", "b", "c"], segmentBytes: 64 << 10)
+        try salvage(into: other, tornAt: offsets[2] + 5)
+        // Its events cannot be read, but may be worth salvaging, too.
+        try salvage(into: other, tornAt: offsets[0] + 5)
+    }
+
+    @Test("A journal without events takes what is salvaged", .timeLimit(.minutes(1)))
+    func unusedJournal() async throws {
+        let (scratch, target) = (try ScratchJournal(), try ScratchJournal())
+        _ = try await Self.fill(scratch, ["a", "bc"], segmentBytes: 64 << 10)
+        await (try target.open()).close()
+        #expect(try StoredJournal(at: scratch.path).salvage(into: target.path) { Issue.record("\($0)") } == 2)
+        #expect(try await Self.lengths(of: target) == [1, 2])
+    }
 }
