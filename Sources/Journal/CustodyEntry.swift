@@ -1,4 +1,5 @@
 import DomainEvents
+import JournalFormat
 
 /// A recorded event that is owed, with its debts: one for each receiver.
 ///
@@ -6,50 +7,77 @@ import DomainEvents
 struct CustodyEntry: Sendable {
     /// A receiver to which the event is owed, and what the records say of its deliveries.
     struct Debt: Sendable {
-        let receiver: OwedReceiver
-        /// How often the event was handed to the receiver, as far as the records say.
-        var attempts: Int
-        /// Whether later events are missing, and no host has started since: see ``CustodyLedger/eventsAreMissing()``.
-        var isDoubtful = false
-        /// Nil for nearly every debt, so that a debt is small.
-        private var setbacks: Setbacks?
+        private(set) var receiver: OwedReceiver
+        /// The position of the record that made the debt.
+        let position: UInt64
+        /// A dead letter's attempts; any other debt's attempts, less all starts of hosts that the ledger has counted.
+        private var base: Int
+        /// Empty in nearly every debt, so that a debt is small; otherwise one element, which can be changed in place.
+        private var setbacks: [Setbacks] = []
 
-        init(receiver: OwedReceiver, attempts: Int) {
+        /// - Parameter hostStarts: how many starts of hosts the ledger has counted.
+        init(receiver: OwedReceiver, position: UInt64, attempts: Int, hostStarts: Int) {
             self.receiver = receiver
-            self.attempts = attempts
+            self.position = position
+            base = attempts - hostStarts
         }
 
-        var strikes: [String] {
-            get { setbacks?.strikes ?? [] }
-            set { setbacks = Setbacks(strikes: newValue, letter: letter) }
+        /// The debt that the same record makes to another receiver.
+        fileprivate func same(to receiver: OwedReceiver) -> Debt {
+            var debt = self
+            debt.receiver = receiver
+            return debt
         }
 
-        var letter: NotedLetter? {
-            get { setbacks?.letter }
-            set { setbacks = Setbacks(strikes: strikes, letter: newValue) }
+        var strikes: [String] { setbacks.first?.strikes ?? [] }
+
+        var letter: NotedLetter? { setbacks.first?.letter }
+
+        private var isLetter: Bool { !setbacks.isEmpty && setbacks[0].letter != nil }
+
+        /// How often the event was handed to the receiver, as far as the records say.
+        ///
+        /// A host that starts hands over all debts once more, but for dead letters. The debts need no change then, as
+        /// only the number of starts grows.
+        func attempts(hostStarts: Int) -> Int { isLetter ? base : base.saturatingSum(hostStarts) }
+
+        mutating func strike(_ reason: String) {
+            makeSetbacks()
+            setbacks[0].strikes.append(reason)
+            base = base.saturatingSum(1)
         }
 
-        var isLetter: Bool { setbacks?.letter != nil }
+        mutating func become(_ letter: NotedLetter, hostStarts: Int) {
+            base = attempts(hostStarts: hostStarts)
+            makeSetbacks()
+            setbacks[0].letter = letter
+        }
 
-        mutating func forgetSetbacks() { setbacks = nil }
+        /// Forgets the dead letter and all strikes.
+        mutating func beOwedAgain(hostStarts: Int) {
+            let attempts = max(attempts(hostStarts: hostStarts), (letter?.attempts ?? 0).saturatingSum(1))
+            setbacks = []
+            base = attempts - hostStarts
+        }
+
+        private mutating func makeSetbacks() {
+            if setbacks.isEmpty { setbacks = [Setbacks()] }
+        }
 
         /// Whether a note of this receiver ends the debt.
         ///
-        /// - Parameter asLetter: whether the note is about a dead letter.
-        func ends(at receiver: NotedReceiver, asLetter: Bool) -> Bool {
-            !isDoubtful && isLetter == asLetter && receiver.isOwed(as: self.receiver.name)
+        /// - Parameters:
+        ///   - asLetter: whether the note is about a dead letter.
+        ///   - doubtful: no note ends debts up to this position.
+        func ends(at receiver: NotedReceiver, asLetter: Bool, doubtfulUpTo doubtful: UInt64) -> Bool {
+            position > doubtful && isLetter == asLetter && receiver.isOwed(as: self.receiver.name)
         }
     }
 
     /// What has gone wrong with an event at a receiver.
-    private final class Setbacks: Sendable {
-        let strikes: [String]
-        let letter: NotedLetter?
-
-        init(strikes: [String], letter: NotedLetter?) {
-            self.strikes = strikes
-            self.letter = letter
-        }
+    private struct Setbacks: Sendable {
+        var strikes: [String] = []
+        var letter: NotedLetter?
     }
 
     let position: UInt64
@@ -66,11 +94,11 @@ struct CustodyEntry: Sendable {
 
     var debts: [Debt] { [first] + others }
 
-    /// Adds the receivers to which the event is not owed yet.
-    mutating func owe(_ receivers: [OwedReceiver], attempts: Int) {
+    /// Adds the receivers to which the event is not owed yet; `debt` is a debt that the same record makes.
+    mutating func owe(_ receivers: [OwedReceiver], as debt: Debt) {
         for receiver in receivers where first.receiver.name != receiver.name {
             if others.contains(where: { $0.receiver.name == receiver.name }) { continue }
-            others.append(Debt(receiver: receiver, attempts: attempts))
+            others.append(debt.same(to: receiver))
         }
     }
 

@@ -14,6 +14,12 @@ struct CustodyLedger: Sendable {
     private var records: [EventID: JournalRecord] = [:]
     /// The files have no event before this position.
     private var filesBegin: UInt64 = 0
+    /// The position of the last record that made a debt.
+    private var lastDebt: UInt64 = 0
+    /// No note ends debts up to this position: see ``eventsAreMissing()``.
+    private var doubtfulUpTo: UInt64 = 0
+    /// How many starts of hosts the records tell of.
+    private var hostStarts = 0
 
     /// Whether nothing is owed, and no dead letter is kept.
     var isEmpty: Bool { queue.isEmpty && entries.isEmpty }
@@ -46,15 +52,16 @@ struct CustodyLedger: Sendable {
     ) {
         guard let first = receivers.first else { return }
         let attempts = max(1, record?.context.attempt ?? 1)
-        let debt = CustodyEntry.Debt(receiver: first, attempts: attempts)
-        if let place = queue.place(of: id) { return queue.owe(receivers, attempts: attempts, at: place) }
+        let debt = CustodyEntry.Debt(receiver: first, position: position, attempts: attempts, hostStarts: hostStarts)
+        lastDebt = max(lastDebt, position)
+        if let place = queue.place(of: id) { return queue.owe(receivers, as: debt, at: place) }
         if record == nil, entries.isEmpty || entries.index(forKey: id) == nil {
             var entry = CustodyEntry(position: position, time: time, debt)
-            if receivers.count > 1 { entry.owe(receivers, attempts: attempts) }
+            if receivers.count > 1 { entry.owe(receivers, as: debt) }
             if queue.append(id, entry) { return }
         }
         let known = entries.count
-        entries[id, default: CustodyEntry(position: position, time: time, debt)].owe(receivers, attempts: attempts)
+        entries[id, default: CustodyEntry(position: position, time: time, debt)].owe(receivers, as: debt)
         if let record, entries.count > known { records[id] = record }
     }
 
@@ -62,37 +69,34 @@ struct CustodyLedger: Sendable {
     ///
     /// These may include events that an earlier event has caused. So later notes end no debts of earlier events: those
     /// events come again. Notes after the next start of a host count: that host took up all debts that it found.
-    mutating func eventsAreMissing() { changeAll { $0.isDoubtful = true } }
+    ///
+    /// A damaged file may have as many holes and starts of hosts as owed events. So neither changes the debts.
+    mutating func eventsAreMissing() { doubtfulUpTo = lastDebt }
 
     mutating func noted(_ note: CustodyNote) {
         switch note {
         case .settled(let source, let ranges, let receiver):
             for range in ranges { end(source, range, of: receiver) }
         case .strike(let id, let receiver, let reason):
-            change(id, of: receiver) { debt in
-                debt.strikes.append(reason)
-                debt.attempts = debt.attempts.saturatingSum(1)
-            }
+            change(id, of: receiver) { $0.strike(reason) }
         case .letter(let letter):
-            change(letter.event, of: letter.receiver) { $0.letter = letter }
+            let hostStarts = hostStarts
+            change(letter.event, of: letter.receiver) { $0.become(letter, hostStarts: hostStarts) }
         case .letterGone(let id, let receiver, isOwedAgain: false):
             end(id, of: receiver, asLetter: true)
         case .letterGone(let id, let receiver, isOwedAgain: true):
-            change(id, of: receiver) { debt in
-                debt.attempts = max(debt.attempts, (debt.letter?.attempts ?? 0).saturatingSum(1))
-                debt.forgetSetbacks()
-            }
+            let hostStarts = hostStarts
+            change(id, of: receiver) { $0.beOwedAgain(hostStarts: hostStarts) }
         case .hostStarted:
-            changeAll { debt in
-                debt.isDoubtful = false
-                if !debt.isLetter { debt.attempts = debt.attempts.saturatingSum(1) }
-            }
+            doubtfulUpTo = 0
+            hostStarts += 1
         }
     }
 
     /// Ends the debts of a range of events; the range may come from a file, and have any length.
     private mutating func end(_ source: EventSource, _ range: ClosedRange<UInt64>, of receiver: NotedReceiver) {
-        queue.end(source, range) { $0.ends(at: receiver, asLetter: false) }
+        let doubtfulUpTo = doubtfulUpTo
+        queue.end(source, range) { $0.ends(at: receiver, asLetter: false, doubtfulUpTo: doubtfulUpTo) }
         if entries.isEmpty { return }
         if range.upperBound - range.lowerBound < UInt64(entries.count) {
             for number in range { end(EventID(source: source, number: number), of: receiver, asLetter: false) }
@@ -105,19 +109,13 @@ struct CustodyLedger: Sendable {
     /// Ends debts of an event that is not in the queue: its dead letters if `asLetter` is true, otherwise the others.
     private mutating func end(_ id: EventID, of receiver: NotedReceiver, asLetter: Bool) {
         guard let place = entries.index(forKey: id) else { return }
-        let isOver = entries.values[place].end { $0.ends(at: receiver, asLetter: asLetter) }
+        let doubtfulUpTo = doubtfulUpTo
+        let isOver = entries.values[place].end {
+            $0.ends(at: receiver, asLetter: asLetter, doubtfulUpTo: doubtfulUpTo)
+        }
         guard isOver else { return }
         entries.remove(at: place)
         if !records.isEmpty { records[id] = nil }
-    }
-
-    private mutating func changeAll(_ change: (inout CustodyEntry.Debt) -> Void) {
-        for (id, entry) in queue.takeAll() { entries[id] = entry }
-        var place = entries.startIndex
-        while place < entries.endIndex {
-            entries.values[place].changeAll(change)
-            entries.formIndex(after: &place)
-        }
     }
 
     private mutating func change(
@@ -146,7 +144,7 @@ struct CustodyLedger: Sendable {
                     name: record.name,
                     context: record.context,
                     payload: record.payload,
-                    attempts: debt.attempts,
+                    attempts: debt.attempts(hostStarts: hostStarts),
                     strikes: debt.strikes,
                     letter: debt.letter
                 )

@@ -72,9 +72,9 @@ struct OwedQueue: Sendable {
         return slots[(first + 1)..<high].partitioningIndex { $0.number >= number }
     }
 
-    /// Adds further receivers of an event: see ``CustodyEntry/owe(_:attempts:)``.
-    mutating func owe(_ receivers: [OwedReceiver], attempts: Int, at place: Int) {
-        slots[place].entry?.owe(receivers, attempts: attempts)
+    /// Adds further receivers of an event: see ``CustodyEntry/owe(_:as:)``.
+    mutating func owe(_ receivers: [OwedReceiver], as debt: CustodyEntry.Debt, at place: Int) {
+        slots[place].entry?.owe(receivers, as: debt)
     }
 
     /// Ends debts of the events of a range of any length; an event without a debt leaves.
@@ -98,13 +98,6 @@ struct OwedQueue: Sendable {
         leave(place)
         tidy()
         return entry
-    }
-
-    /// Takes all events out, in their order.
-    mutating func takeAll() -> [(EventID, CustodyEntry)] {
-        guard let source, !isEmpty else { return [] }
-        defer { self = OwedQueue() }
-        return slots.compactMap { slot in slot.entry.map { (EventID(source: source, number: slot.number), $0) } }
     }
 
     private mutating func leave(_ place: Int) {

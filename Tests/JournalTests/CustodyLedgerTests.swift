@@ -26,7 +26,9 @@ struct CustodyLedgerTests {
         return ledger
     }
 
-    private static func letter(_ receiver: NotedReceiver, attempts: Int = 4) -> NotedLetter {
+    private static let lettersAttempts = 4
+
+    private static func letter(_ receiver: NotedReceiver, attempts: Int = lettersAttempts) -> NotedLetter {
         .refused(id, by: receiver, number: 9, reasons: ["no"], attempts: attempts)
     }
 
@@ -113,6 +115,39 @@ struct CustodyLedgerTests {
         #expect(Self.state(ledger) == "1: 2 0 -")
     }
 
+    /// Records that a journal may have many of; nil stands for missing events.
+    private static let frequent: [CustodyNote?] = [
+        nil,
+        .hostStarted(incarnation: 2),
+        .strike(id, at: a, reason: "signal 9 while in flight"),
+    ]
+
+    @Test(
+        "However much is owed, a hole, a start of a host and a strike take a few steps",
+        .timeLimit(.minutes(1)),
+        arguments: CustodyLedgerTests.frequent
+    )
+    func steps(note: CustodyNote?) throws {
+        // A step for each event that is owed, or for each earlier strike, would make thousands of millions of steps.
+        var ledger = CustodyLedger()
+        for number in 1...UInt64(50_000) {
+            let id = EventID(source: Self.id.source, number: number)
+            let event = Self.event(id, at: number)
+            ledger.recorded(id, at: number, published: 0, owedTo: Self.owed("a"), as: event)
+            for _ in 0..<4 {
+                try Task.checkCancellation()
+                if let note { ledger.noted(note) } else { ledger.eventsAreMissing() }
+            }
+        }
+        let owed = ledger.takeOwed()
+        #expect(owed.count == 50_000)
+        switch note {
+        case .hostStarted: #expect(owed.first?.attempts == 200_001 && owed.last?.attempts == 5)
+        case .strike: #expect(owed.first?.attempts == 200_001 && owed.first?.strikes.count == 200_000)
+        default: #expect(owed.first?.attempts == 1)
+        }
+    }
+
     @Test("An event that was recorded twice is owed once, and is taken out once, where it was recorded first")
     func repeats() {
         var ledger = Self.ledger(owedTo: "a")
@@ -128,6 +163,7 @@ struct CustodyLedgerTests {
     private enum Record {
         case event(UInt64, owedTo: [String])
         case settled(ClosedRange<UInt64>, by: String)
+        case strike(UInt64, at: String)
         case letter(UInt64, of: String)
         case letterGone(UInt64, of: String, isOwedAgain: Bool)
         case hole
@@ -136,23 +172,29 @@ struct CustodyLedgerTests {
 
     private static func naive(_ records: [Record], _ number: UInt64, _ receiver: String) -> String? {
         var state: String?
+        var (attempts, strikes) = (0, 0)
         var isDoubtful = false
         for record in records {
             switch record {
             case .event(number, let owed) where owed.contains(receiver) && state == nil:
-                (state, isDoubtful) = ("owed", false)
+                (state, isDoubtful, attempts, strikes) = ("owed", false, 1, 0)
             case .settled(let range, receiver) where !isDoubtful && range.contains(number) && state == "owed":
                 state = nil
+            case .strike(number, receiver) where state != nil: (attempts, strikes) = (attempts + 1, strikes + 1)
             case .letter(number, receiver) where state != nil: state = "letter"
-            case .letterGone(number, receiver, isOwedAgain: true) where state == "letter": state = "owed"
+            case .letterGone(number, receiver, isOwedAgain: true) where state != nil:
+                if state == "letter" { attempts = max(attempts, lettersAttempts + 1) }
+                (state, strikes) = ("owed", 0)
             case .letterGone(number, receiver, isOwedAgain: false) where !isDoubtful && state == "letter":
                 state = nil
             case .hole: isDoubtful = true
-            case .host: isDoubtful = false
+            case .host:
+                isDoubtful = false
+                if state == "owed" { attempts += 1 }
             default: break
             }
         }
-        return state
+        return state.map { "\($0), \(attempts) attempts, \(strikes) strikes" }
     }
 
     @Test("Random histories end as a naive model says", .timeLimit(.minutes(5)))
@@ -167,7 +209,7 @@ struct CustodyLedgerTests {
                 let name = names[Int.random(in: 0..<3, using: &random)]
                 let id = EventID(source: Self.id.source, number: number)
                 let receiver = NotedReceiver(name: name)
-                switch Int.random(in: 0..<12, using: &random) {
+                switch Int.random(in: 0..<13, using: &random) {
                 case 0..<5:
                     let owed = names.filter { _ in Bool.random(using: &random) }
                     records.append(.event(number, owedTo: owed))
@@ -194,6 +236,9 @@ struct CustodyLedgerTests {
                 case 10:
                     records.append(.hole)
                     ledger.eventsAreMissing()
+                case 11:
+                    records.append(.strike(number, at: name))
+                    ledger.noted(.strike(id, at: receiver, reason: "x"))
                 default:
                     records.append(.host)
                     ledger.noted(.hostStarted(incarnation: index))
@@ -206,7 +251,9 @@ struct CustodyLedgerTests {
                 }
             }
             let found = ledger.takeOwed().map { owed in
-                "\(owed.context.id.number) \(owed.receiver.name) \(owed.letter == nil ? "owed" : "letter")"
+                let state = owed.letter == nil ? "owed" : "letter"
+                let counts = "\(owed.attempts) attempts, \(owed.strikes.count) strikes"
+                return "\(owed.context.id.number) \(owed.receiver.name) \(state), \(counts)"
             }
             #expect(Set(found) == expected && found.count == expected.count, "\(records)")
         }
