@@ -43,10 +43,11 @@ extension SupervisorConfiguration {
     private static func poolKeys(_ value: ConfigurationValue, of worker: Worker) -> [String: Worker.Pool.Key]? {
         let example = "{\"RenderRequested\": {\"field\": \"documentID\"}, \"ThemeChanged\": \"every-member\"}"
         guard let members = value.members(of: "event names, such as \(example)") else { return nil }
+        let subscribed = EventName.set(worker.subscribes)
+        let takesAll = subscribed.contains(.everything)
         var keys: [String: Worker.Pool.Key] = [:]
         for (name, value) in members {
-            let isSubscribed = worker.subscribes.contains { $0 == "*" || $0.hasBytes(of: name) }
-            guard name == "*" || isSubscribed else {
+            guard name == "*" || takesAll || subscribed.contains(EventName(name)) else {
                 value.report(
                     "found a key for \(ShownValue.text(name)), expected one of the events that the worker subscribes to, or \"*\""
                 )

@@ -270,6 +270,17 @@ struct SupervisorConfigurationTests {
         #expect(unsubscribed.count == 1 && unsubscribed[0].contains("expected one of the events"), "\(unsubscribed)")
     }
 
+    @Test("thousands of a pool's keys are found among thousands of names", .timeLimit(.minutes(1)))
+    func manyPoolKeys() throws {
+        // Comparing each key with each name would take 450 million comparisons.
+        let names = (0..<30_000).map { "E\($0)" }
+        let keys = names.map { "\($0):'any-member'" }.joined(separator: ",")
+        let subscribes = names.map { "'\($0)'" }.joined(separator: ",")
+        let worker = "name: 'a', executable: 'x', subscribes: [\(subscribes)], pool: {members: 2, keys: {\(keys)}}"
+        let configuration = try parse("{workers: [{\(worker)}]}")
+        #expect(configuration.workers.first?.pool?.keys.count == names.count)
+    }
+
     @Test("names the mistakes of a pool")
     func poolMistakes() {
         #expect(!workerMistakes("pool: 0").isEmpty)

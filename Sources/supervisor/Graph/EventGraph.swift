@@ -1,3 +1,4 @@
+import DomainEvents
 import SupervisorConfiguration
 
 /// The publishers, the subscribers and their events, as a configuration declares them.
@@ -28,30 +29,31 @@ struct EventGraph: Sendable, Hashable {
     init(_ configuration: SupervisorConfiguration) {
         let workers = configuration.workers
         nodes = [Node(name: "supervisor", remarks: [])] + workers.map(Node.init)
-        var events: [Pair: Set<String>] = [:]
-        let published = Set(workers.flatMap { $0.publishes ?? [] })
-        let subscribed = Set(workers.flatMap(\.subscribes))
+        // Not looked for again for each event: a configuration may have many thousands of names.
+        var publishers: [EventName: [Int]] = [:]
+        for (index, worker) in workers.enumerated() {
+            for event in EventName.set(worker.publishes ?? []) { publishers[event, default: []].append(index) }
+        }
+        let subscribed = EventName.set(workers.flatMap(\.subscribes))
+        var events: [Pair: Set<EventName>] = [:]
         for (index, worker) in workers.enumerated() {
             let node = index + 1
-            for event in worker.subscribes {
-                let sources = workers.indices.filter { workers[$0].publishes?.contains(event) == true }
-                for source in sources { events[Pair(from: source + 1, to: node), default: []].insert(event) }
-                if !published.contains(event) {
-                    events[Pair(from: Self.supervisor, to: node), default: []].insert(event)
-                }
+            for event in EventName.set(worker.subscribes) {
+                let sources = publishers[event]?.map { $0 + 1 } ?? [Self.supervisor]
+                for source in sources { events[Pair(from: source, to: node), default: []].insert(event) }
             }
             if worker.subscribes.contains("*") {
                 for (source, other) in workers.enumerated() where source != index {
-                    for event in other.publishes ?? [] {
+                    for event in EventName.set(other.publishes ?? []) {
                         events[Pair(from: source + 1, to: node), default: []].insert(event)
                     }
                 }
             }
-            for event in worker.publishes ?? [] where !subscribed.contains(event) {
+            for event in EventName.set(worker.publishes ?? []).subtracting(subscribed) {
                 events[Pair(from: node, to: Self.supervisor), default: []].insert(event)
             }
         }
-        edges = events.map { Edge(from: $0.key.from, to: $0.key.to, events: $0.value.sorted()) }
+        edges = events.map { Edge(from: $0.key.from, to: $0.key.to, events: $0.value.map(\.text).sorted()) }
             .sorted { ($0.from, $0.to) < ($1.from, $1.to) }
     }
 
