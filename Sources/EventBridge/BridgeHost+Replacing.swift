@@ -1,3 +1,6 @@
+import DomainEvents
+import EventRouting
+import Locks
 import Supervision
 
 /// Replacing a worker's process, and its program, while events flow.
@@ -25,7 +28,8 @@ extension BridgeHost {
     ///   - worker: the name of a worker, of a pool, or of one of its members.
     ///   - specification: what the worker runs by from now on; nil to keep its specification, for a program that has
     ///     changed on disk. The name, the pool, ``WorkerLimits`` except the deadline of handlers, `isSignificant` and
-    ///     `onDemand` cannot change.
+    ///     `onDemand` cannot change. If `worker` names one member of a pool, `subscribes` cannot change either, except
+    ///     to what another member subscribes to.
     ///   - limit: how long the present process may take to finish what it has, before it is ended by signals.
     /// - Throws: ``BridgeError``. `invalidSpecification` if the worker does not exist or the specification has
     ///   mistakes: then nothing was started. Otherwise `notReplaced`, with the reason. If the error names a member of a
@@ -63,7 +67,8 @@ extension BridgeHost {
             mistakes += specification.changesOfWhatStays(
                 from: core.specification(index),
                 name: worker,
-                pool: core.pool(named: worker)
+                pool: core.pool(named: worker),
+                otherMembers: core.otherMembers(of: worker)
             ).map { "worker \"\(worker)\": \($0)" }
         }
         guard mistakes.isEmpty else {
@@ -81,10 +86,12 @@ extension WorkerSpecification {
     /// - Parameters:
     ///   - present: the specification of the worker, or of a member of its pool.
     ///   - pool: the pool of this name; nil if there is none.
+    ///   - others: if the name is that of a single member of a pool, the specifications of the pool's other members.
     func changesOfWhatStays(
         from present: WorkerSpecification,
         name: String,
-        pool: WorkerPool?
+        pool: WorkerPool?,
+        otherMembers others: [WorkerSpecification] = []
     ) -> [String] {
         var changes: [String] = []
         if self.name != name { changes.append("it cannot be replaced by one of another name, \"\(self.name)\"") }
@@ -100,7 +107,31 @@ extension WorkerSpecification {
         if child.onDemand != present.child.onDemand {
             changes.append("whether and how it runs on demand cannot change while the bridge runs")
         }
+        // After a failed reload the members differ, and each may be brought to what another one subscribes to.
+        if !others.isEmpty, !([present] + others).contains(where: { $0.subscribesAlike(self) }) {
+            changes.append(
+                "it is one member of a pool, so the events that it subscribes to can change only with the whole pool"
+            )
+        }
         return changes
+    }
+}
+
+extension WorkerSpecification {
+    /// Whether both subscribe to the same events.
+    fileprivate func subscribesAlike(_ other: WorkerSpecification) -> Bool {
+        EventName.set(subscribes) == EventName.set(other.subscribes)
+    }
+}
+
+extension HostCore {
+    /// The specifications of the other members, if this is the name of a single member of a pool; otherwise empty.
+    fileprivate func otherMembers(of worker: String) -> [WorkerSpecification] {
+        let present = lock.withLock { workers.filter { !$0.isRemoved } }
+        guard let member = present.first(where: { $0.peer.peerName == worker }), let pool = member.peer.pool else {
+            return []
+        }
+        return present.filter { $0.peer.pool === pool && $0.peer !== member.peer }.map(\.specification)
     }
 }
 

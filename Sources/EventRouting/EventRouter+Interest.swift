@@ -127,7 +127,7 @@ extension EventRouter: InterestObserver {
                 if let known, let changed, $0 !== changed { return known.goes(to: $0) }
                 return $0.wants(topic.name, isSelfReport: isSelfReport) && topic.scope.reaches($0)
             }
-            let fanout = topic.setTargets(targets, isSelfReport: isSelfReport, reports: reports)
+            let fanout = topic.setTargets(targets, among: peers, isSelfReport: isSelfReport, reports: reports)
             let isForwarded = !targets.isEmpty || isTapped(topic.name)
             publisher.setForwarding(
                 of: topic.name,

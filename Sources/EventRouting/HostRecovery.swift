@@ -132,7 +132,14 @@ package struct HostRecovery {
         guard let members = members[event.receiver.name] else { return nil }
         let name = SharedName(event: event.name, pool: event.receiver.name)
         let pooled =
-            pools[name] ?? PooledTargets(members, name: event.name, isSelfReport: false, reports: router.reports)
+            pools[name]
+            ?? PooledTargets(
+                members,
+                among: members,
+                name: event.name,
+                isSelfReport: false,
+                reports: router.reports
+            )
         pools[name] = .some(pooled)
         return event.payload.withUnsafeBytes { pooled?.targets(of: $0).first } ?? members.first
     }

@@ -74,10 +74,13 @@ final class PooledTargets: Sendable {
     struct Group: Sendable {
         let pool: PeerPool
         let key: EventKey
-        /// The members in the order of their numbers.
+        /// The members that share the events, in the order of their numbers.
         let members: [Peer]
-        /// Each member in an array of its own: an event with a key needs no new array if only this pool gets it.
+        /// For each member of the pool, the peer that gets the events of its keys, in an array of its own: an event
+        /// with a key needs no new array if only this pool gets it.
         let alone: [[Peer]]
+        /// The name of the member that gets events without a key.
+        let first: String
 
         /// The member of a key; events without a key keep their order, as if they all had the same key.
         func member(at place: KeyPlace?) -> [Peer] { alone[place?.index(among: alone.count) ?? 0] }
@@ -92,20 +95,40 @@ final class PooledTargets: Sendable {
 
     /// Makes the targets; nil if none of them share the events.
     ///
-    /// - Parameter targets: the peers that want the events.
-    init?(_ targets: [Peer], name: String, isSelfReport: Bool, reports: ReportStrand) {
+    /// If only some members of a pool share the events, because a reload has failed or is under way, the events of the
+    /// other members' keys are lost.
+    ///
+    /// - Parameters:
+    ///   - targets: the peers that want the events.
+    ///   - peers: all peers, ``targets`` among them, a pool's members in the order of their numbers.
+    init?(_ targets: [Peer], among peers: [Peer], name: String, isSelfReport: Bool, reports: ReportStrand) {
         var plain: [Peer] = []
-        var groups: [Group] = []
+        var sharing: [Peer] = []
+        var pools: [PeerPool] = []
         for target in targets {
             guard let pool = target.pool(sharing: name, isSelfReport: isSelfReport) else {
                 plain.append(target)
                 continue
             }
-            guard !groups.contains(where: { $0.pool === pool }) else { continue }
-            let members = targets.filter { $0.pool === pool }
+            sharing.append(target)
+            if !pools.contains(where: { $0 === pool }) { pools.append(pool) }
+        }
+        var groups: [Group] = []
+        for pool in pools {
+            let all = peers.filter { $0.pool === pool }
             // A key's member can be found only once all members are there.
-            guard members.count == pool.count else { continue }
-            groups.append(Group(pool: pool, key: pool.key(of: name), members: members, alone: members.map { [$0] }))
+            guard all.count == pool.count else { continue }
+            let members = sharing.filter { $0.pool === pool }
+            var alone = members.map { [$0] }
+            if members.count < all.count {
+                alone = all.map { member in
+                    if members.contains(where: { $0 === member }) { return [member] }
+                    // A member that has asked for the events by itself gets all of them.
+                    return plain.contains { $0 === member } ? [] : [member.withoutShare(of: name)]
+                }
+            }
+            let first = all[0].peerName
+            groups.append(Group(pool: pool, key: pool.key(of: name), members: members, alone: alone, first: first))
         }
         guard plain.count < targets.count else { return nil }
         self.eventName = name
@@ -170,7 +193,7 @@ final class PooledTargets: Sendable {
             + groups.flatMap { group in
                 switch group.key {
                 case .anyMember: [group.members]
-                case .everyMember: group.alone
+                case .everyMember: group.members.map { [$0] }
                 case .field, .found: [group.member(at: place(group.key))]
                 }
             }
@@ -195,7 +218,7 @@ final class PooledTargets: Sendable {
     /// Reports the name whose key is missing, but not the event: the event is not in an outbox yet, and may never be.
     private func report(_ group: Group) {
         reports.publish(
-            EventKeyMissing(event: eventName, worker: group.pool.name, member: group.members[0].peerName)
+            EventKeyMissing(event: eventName, worker: group.pool.name, member: group.first)
         )
     }
 }
@@ -208,6 +231,24 @@ extension Peer {
         guard let pool, isSpecified(name, isSelfReport: isSelfReport) else { return nil }
         if case .everyMember = pool.key(of: name) { return nil }
         return pool
+    }
+
+    /// A peer of this name that takes no events, for the events of which the peer would have a share if its
+    /// specification subscribed to them.
+    ///
+    /// It refuses them as a stopped peer does: the publisher gets the reason, or the loss is announced.
+    fileprivate func withoutShare(of name: String) -> Peer {
+        let refusing = Peer(
+            peerName: peerName,
+            role: role,
+            ownSource: ownSource,
+            limits: limits,
+            isRenewed: isRenewed,
+            poller: poller
+        )
+        refusing.pool = pool
+        refusing.close(because: "its specification does not subscribe to \(name), though another member's does")
+        return refusing
     }
 
     /// How busy the peer is; nil if the peer takes no events.

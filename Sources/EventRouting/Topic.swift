@@ -60,14 +60,22 @@ final class Topic: @unchecked Sendable {
 
     var targets: [Peer] { fanout.targets }
 
-    /// Whether ``setTargets(_:isSelfReport:reports:)`` has been called.
+    /// Whether ``setTargets(_:among:isSelfReport:reports:)`` has been called.
     var hasTargets: Bool { wasTargeted.load(ordering: .acquiring) }
 
+    /// - Parameters:
+    ///   - wanting: the peers that want the events.
+    ///   - peers: all peers of the router.
     /// - Returns: The peers that get the events from now on.
-    func setTargets(_ peers: [Peer], isSelfReport: Bool, reports: ReportStrand) -> Fanout {
-        let targets = peers.filter { !$0.isAttached }
-        let attached = peers.filter(\.isAttached)
-        let pooled = PooledTargets(targets, name: name, isSelfReport: isSelfReport, reports: reports)
+    func setTargets(
+        _ wanting: [Peer],
+        among peers: [Peer],
+        isSelfReport: Bool,
+        reports: ReportStrand
+    ) -> Fanout {
+        let targets = wanting.filter { !$0.isAttached }
+        let attached = wanting.filter(\.isAttached)
+        let pooled = PooledTargets(targets, among: peers, name: name, isSelfReport: isSelfReport, reports: reports)
         let soleOwed = targets.count == 1 && pooled == nil ? [targets[0].owed(name)] : []
         let (fanout, _) = lock.withLock {
             let made = Fanout(

@@ -444,6 +444,14 @@ struct ReplacementTests {
                 """
         )
         #expect(await refusal("pool", pooled) { $0.pool = WorkerPool(3) }.contains("its pool cannot change"))
+        let member = faulty("none", name: "pool.2", subscribes: [WorkRequested.self])
+        #expect(
+            await refusal("pool.2", member) { $0.subscribes = [] }
+                == """
+                worker "pool.2": it is one member of a pool, so the events that it subscribes to can change only with the \
+                whole pool
+                """
+        )
         #expect(await refusal("faulty", plain) { $0.limits.outbox = 2_048 }.contains("its limits"))
         #expect(await refusal("faulty", plain) { $0.child.onDemand = OnDemand() }.contains("on demand cannot change"))
         #expect(

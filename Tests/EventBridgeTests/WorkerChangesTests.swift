@@ -94,6 +94,27 @@ struct WorkerChangesTests {
         )
     }
 
+    @Test("leave a single member of a pool only events to which a member subscribes already")
+    func singleMember() {
+        func member(_ name: String, _ events: String...) -> WorkerSpecification {
+            var member = worker(name)
+            member.subscribes = events
+            return member
+        }
+        func changes(_ wanted: WorkerSpecification, others: [WorkerSpecification]) -> [String] {
+            wanted.changesOfWhatStays(from: member("p.2", "A", "M"), name: "p.2", pool: nil, otherMembers: others)
+        }
+        let why = "it is one member of a pool, so the events that it subscribes to can change only with the whole pool"
+        let alike = [member("p.1", "A", "M"), member("p.3", "A", "M")]
+        #expect(changes(member("p.2", "M", "A"), others: alike) == [])
+        #expect(changes(member("p.2", "A"), others: alike) == [why])
+        #expect(changes(member("p.2", "A", "N"), others: alike) == [why])
+        // A reload has replaced the others, and failed at this member.
+        #expect(changes(member("p.2", "A", "N"), others: [member("p.1", "A", "N"), member("p.3", "A", "N")]) == [])
+        // Without other members it is the whole pool.
+        #expect(changes(member("p.2", "A"), others: []) == [])
+    }
+
     @Test("must not bring names that present workers have, each of which is named")
     func namesInUse() {
         let found = changes(
