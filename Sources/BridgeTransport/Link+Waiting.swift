@@ -187,6 +187,12 @@ extension Link {
         for body in woken { body() }
     }
 
+    /// Wakes the publishers that wait for room here, so that they check again.
+    package func wakeSenders() {
+        let woken = lock.withLock { waiters.takeSenders() }
+        for body in woken { body() }
+    }
+
     /// Wakes the callers for which there is room: one that was woken before them may have gone elsewhere.
     package func passTurnOn() {
         let woken = lock.withLock { takeWoken() }

@@ -24,6 +24,8 @@ extension EventRouter {
         }
         tell(touched)
         lock.withLock { for peer in gone { peer.leave(but: selfReports) } }
+        // A publisher that waits for room at a leaving peer does not need it: its event goes to other peers now.
+        for peer in gone { peer.link.wakeSenders() }
     }
 
     /// Forgets a peer that is gone for good, and keeps its unhandled events as dead letters, without self-reports and

@@ -8,10 +8,7 @@ extension Peer {
     func linkWithRoom(for name: String) async throws(DeliveryError) -> Link {
         let link = self.link
         do {
-            try await link.waitForRoom {
-                // If the peer was closed just now, nothing else wakes this waiting caller.
-                if self.closedReason != nil { link.wakeWaiters() }
-            }
+            try await link.waitForRoom { waitBegan(for: name, on: link) }
         } catch {
             throw unavailable(name, "the replay was ended")
         }

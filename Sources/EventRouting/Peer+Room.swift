@@ -4,18 +4,16 @@ import Locks
 
 /// Waits for room in the peer's outbox, and for the events that the peer publishes to get through.
 extension Peer {
+    /// Whether publishers of events of this name need not wait for the peer: there is room, or it takes none of them.
     func hasRoom(for name: String) -> Bool {
-        let (link, isClosed) = lock.withLock { (current, closure != nil) }
-        return isClosed || link.hasRoom(for: name)
+        let (link, takesNone) = lock.withLock { (current, closure != nil || hasLeftNow(name)) }
+        return takesNone || link.hasRoom(for: name)
     }
 
     func waitForRoom(for name: String) async throws {
         while !hasRoom(for: name) {
             let link = self.link
-            try await link.waitForRoom {
-                // If the peer was closed just now, nothing else wakes this waiting caller.
-                if self.closedReason != nil { link.wakeWaiters() }
-            }
+            try await link.waitForRoom { waitBegan(for: name, on: link) }
             // The caller's turn has come, though other events may have filled the room since.
             if !link.hasEnded { break }
             renew(after: link)
@@ -31,32 +29,89 @@ extension Peer {
         }
     }
 
-    /// Returns when one of these peers has room; peers that take no events do not count, unless none takes any.
+    /// Called by a publisher that has begun to wait: if the peer was closed or began to leave just now, nothing else
+    /// wakes the publisher.
+    func waitBegan(for name: String, on link: Link) {
+        if closedReason != nil { link.wakeWaiters() } else if hasLeft(name) { link.wakeSenders() }
+    }
+
+    /// Returns when one of these peers has room; a peer that takes no events counts once it takes events again.
+    ///
+    /// If none of them takes events, the call does not wait.
     ///
     /// - Throws: `CancellationError`, or why none of the peers takes events any more.
     static func waitForRoom(for name: String, atOneOf peers: [Peer]) async throws {
-        let open = peers.count == 1 ? peers : peers.filter { $0.closedReason == nil }
-        guard open.count > 1 else {
-            for peer in open.isEmpty ? Array(peers.prefix(1)) : open { try await peer.waitForRoom(for: name) }
+        guard peers.count > 1 else {
+            for peer in peers { try await peer.waitForRoom(for: name) }
             return
         }
+        let closed = peers.filter { $0.closedReason != nil }
+        // If all are closed, the first says why.
+        if closed.count == peers.count { return try await peers[0].waitForRoom(for: name) }
+        let open = peers.filter { peer in !closed.contains { $0 === peer } }
         if open.contains(where: { $0.hasRoom(for: name) }) { return }
         // Several peers may have made room at once, each with a turn for this caller, which uses one of them.
-        defer { for peer in open { peer.link.passTurnOn() } }
-        try await withThrowingTaskGroup { group in
-            for peer in open { group.addTask { try await peer.waitForRoom(for: name) } }
+        defer { for peer in peers { peer.link.passTurnOn() } }
+        try await withThrowingTaskGroup(of: WaitOutcome.self) { group in
+            for peer in open { group.addTask { await peer.outcomeOfWait(for: name) } }
+            for peer in closed { group.addTask { await peer.reopening() } }
             defer { group.cancelAll() }
-            var failure: (any Error)?
-            while let outcome = await group.nextResult() {
+            var openCount = open.count
+            while let outcome = try await group.next() {
                 switch outcome {
-                case .success: return
-                // The peer was closed meanwhile: the others may still make room.
-                case .failure(let error): failure = error
+                case .hasRoom: return
+                case .closed(let peer, let failure):
+                    try Task.checkCancellation()
+                    // The others may still make room.
+                    openCount -= 1
+                    if openCount == 0 { throw failure }
+                    group.addTask { await peer.reopening() }
+                case .reopened(let peer):
+                    try Task.checkCancellation()
+                    openCount += 1
+                    group.addTask { await peer.outcomeOfWait(for: name) }
                 }
             }
-            try Task.checkCancellation()
-            if let failure { throw failure }
         }
+    }
+
+    /// How a wait for one of several peers ends.
+    private enum WaitOutcome: Sendable {
+        case hasRoom
+        case closed(Peer, any Error)
+        case reopened(Peer)
+    }
+
+    private func outcomeOfWait(for name: String) async -> WaitOutcome {
+        do {
+            try await waitForRoom(for: name)
+            return .hasRoom
+        } catch {
+            return .closed(self, error)
+        }
+    }
+
+    /// Returns when the peer takes events again, or the task is cancelled.
+    private func reopening() async -> WaitOutcome {
+        let id = Randomness.next()
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+                let isOver = lock.withLock {
+                    if closure == nil || Task.isCancelled { return true }
+                    closure?.waiting.append((id, { continuation.resume() }))
+                    return false
+                }
+                if isOver { continuation.resume() }
+            }
+        } onCancel: {
+            Simulation.undivided {
+                let wake = lock.withLock {
+                    closure?.waiting.firstIndex { $0.id == id }.flatMap { closure?.waiting.remove(at: $0).wake }
+                }
+                wake?()
+            }
+        }
+        return .reopened(self)
     }
 
     /// Whether the outbox has reached the limit where waiting begins; false if the peer takes no more events.

@@ -68,6 +68,8 @@ package final class Peer: @unchecked Sendable {
         let reason: String
         /// Whether the peer was given up; if so, new events for it become dead letters.
         let isGivenUp: Bool
+        /// The callers that wait until the peer takes events again, in the order in which they came.
+        var waiting: [(id: UInt64, wake: @Sendable () -> Void)] = []
     }
 
     package init(
@@ -172,6 +174,7 @@ package final class Peer: @unchecked Sendable {
     /// Takes no more of the events in the peer's specification, not even from threads that already chose the peer.
     ///
     /// The caller changes the targets before this, so a thread that is turned away can work out the targets again.
+    /// The caller wakes the publishers that wait for room here afterwards, without the router's lock.
     ///
     /// - Parameter reports: the bridge's reports about itself, which ``EventName/everything`` does not include.
     func leave(but reports: Set<EventName>) {
@@ -206,15 +209,19 @@ package final class Peer: @unchecked Sendable {
     /// - Parameter isGivenUp: whether the peer was given up; if so, new events for it become dead letters.
     package func close(because reason: String, isGivenUp: Bool = false) {
         let link = lock.withLock {
-            closure = Closure(reason: reason, isGivenUp: isGivenUp)
+            closure = Closure(reason: reason, isGivenUp: isGivenUp, waiting: closure?.waiting ?? [])
             return current
         }
         link.wakeWaiters()
     }
 
-    /// Takes events for the peer again.
+    /// Takes events for the peer again, and wakes the callers that wait for that.
     package func reopen() {
-        lock.withLock { closure = nil }
+        let woken = lock.withLock {
+            defer { closure = nil }
+            return closure?.waiting ?? []
+        }
+        for waiting in woken { waiting.wake() }
     }
 
     package var closedReason: String? { lock.withLock { closure?.reason } }

@@ -26,13 +26,6 @@ struct PooledRoomTests {
         return members
     }
 
-    private func wait(until isTrue: () -> Bool) async throws {
-        while !isTrue() {
-            try Task.checkCancellation()
-            await Task.yield()
-        }
-    }
-
     @Test("is awaited at the member that gets the event, not at another one that has none")
     func chosenMember() async throws {
         let bench = try RoutingBench()
@@ -119,14 +112,69 @@ struct PooledRoomTests {
         let error = await #expect(throws: DeliveryError.self) { try await sending.value }
         #expect(error?.code == .workerUnavailable)
     }
-}
 
-extension Link {
-    /// Whether a publisher waits for room here.
-    fileprivate var isAwaited: Bool { lock.withLock { waiters.areSendersWaiting } }
+    @Test(
+        "is found at a member that takes events again, whether it was closed before the wait or during it",
+        arguments: [false, true]
+    )
+    func reopened(closesMeanwhile: Bool) async throws {
+        let bench = try RoutingBench()
+        let members = members(in: bench)
+        try members[0].put(bench.makeContext(), Self.name)
+        if closesMeanwhile {
+            try members[1].put(bench.makeContext(), Self.name)
+        } else {
+            members[1].close(because: "it was stopped")
+        }
+        let sending = Task { try await bench.publisher.send(ParcelSaved()) }
+        defer { sending.cancel() }
+        try await wait { members[0].link.isAwaited }
+        if closesMeanwhile {
+            try await wait { members[1].link.isAwaited }
+            members[1].close(because: "it was stopped")
+            // The publisher is about to see that the member was closed.
+            for _ in 0..<1_000 { await Task.yield() }
+            members[1].makeRoom()
+        }
+        members[1].reopen()
+        try await wait { members[1].link.outboxDepth.events > 0 }
+        #expect(members[0].link.outboxDepth.events == 1)
+        _ = try await sending.value
+        #expect(!members.contains { $0.link.isAwaited || $0.isReopeningAwaited })
+    }
+
+    @Test("is not awaited any more, at members that take events or at others, once the publisher is cancelled")
+    func cancelled() async throws {
+        let bench = try RoutingBench()
+        let members = members(in: bench)
+        try members[0].put(bench.makeContext(), Self.name)
+        members[1].close(because: "it was stopped")
+        let sending = Task { try await bench.publisher.send(ParcelSaved()) }
+        try await wait { members[0].link.isAwaited && members[1].isReopeningAwaited }
+        sending.cancel()
+        await #expect(throws: CancellationError.self) { try await sending.value }
+        #expect(!members.contains { $0.link.isAwaited || $0.isReopeningAwaited })
+    }
+
+    @Test("is awaited no more once the last member that took events is closed, though another one was closed before")
+    func lastOpenMember() async throws {
+        let bench = try RoutingBench()
+        let members = members(in: bench)
+        try members[0].put(bench.makeContext(), Self.name)
+        members[1].close(because: "it was stopped")
+        let sending = Task { try await bench.publisher.send(ParcelSaved()) }
+        defer { sending.cancel() }
+        try await wait { members[0].link.isAwaited }
+        members[0].close(because: "it was given up", isGivenUp: true)
+        let error = await #expect(throws: DeliveryError.self) { try await sending.value }
+        #expect(error?.code == .workerUnavailable)
+    }
 }
 
 extension Peer {
+    /// Whether a publisher waits until the peer takes events again.
+    fileprivate var isReopeningAwaited: Bool { lock.withLock { closure?.waiting.isEmpty == false } }
+
     /// Does as if a process had handled all events.
     fileprivate func makeRoom() {
         let former = lock.withLock {

@@ -96,6 +96,9 @@ extension Link {
     /// How many events and gaps lie in the outbox or wait before it.
     var kept: Int { lock.withLock { sending.keptEvents } }
 
+    /// Whether a publisher waits for room here.
+    var isAwaited: Bool { lock.withLock { waiters.areSendersWaiting } }
+
     /// As after the handshake with a process of these events.
     func establish(as source: EventSource) {
         established(
@@ -173,6 +176,14 @@ extension Topic {
             held: &held,
             by: router
         )
+    }
+}
+
+/// Returns when `isTrue` holds, and throws if the test's time is over.
+func wait(until isTrue: () -> Bool) async throws {
+    while !isTrue() {
+        try Task.checkCancellation()
+        await Task.yield()
     }
 }
 

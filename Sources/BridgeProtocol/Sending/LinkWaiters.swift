@@ -120,6 +120,12 @@ package struct LinkWaiters: ~Copyable, Sendable {
         return woken
     }
 
+    /// Takes out the publishers that wait for room, so that they check again.
+    package mutating func takeSenders() -> [Wake] {
+        defer { senders = [] }
+        return senders.map(\.wake)
+    }
+
     package mutating func takeDemand() -> Wake? { demand.take() }
 
     /// There is a peer: no caller has to start it.
