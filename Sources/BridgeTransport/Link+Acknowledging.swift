@@ -192,6 +192,10 @@ extension Link {
         send(.receipt(receipt))
     }
 
+    /// A worker has sent a receipt for an event; returns whether the receipt counts: the event went over this link with
+    /// the wish for one, and this is the first.
+    package func receiptCame(of id: EventID) -> Bool { lock.withLock { sending.receiptCame(of: id) } }
+
     // MARK: - A moment later
 
     /// For how many nanoseconds an acknowledgement may wait for a batch that leaves anyway; handlers may keep a link

@@ -15,8 +15,9 @@ extension EventRouter {
     }
 
     /// Takes a receipt that a peer sends or passes on.
-    func receiptReceived(_ receipt: Receipt, over link: Link) {
-        guard let id = link.eventID(of: receipt.id) else { return }
+    ///
+    /// - Parameter id: the event, as this process knows it.
+    func receiptReceived(_ receipt: Receipt, of id: EventID, over link: Link) {
         replays.receive(receipt, of: id)
         if receipts.receive(receipt, of: id) { return }
         // A publisher that no longer waits is not told, and a peer does not get its own receipt back.

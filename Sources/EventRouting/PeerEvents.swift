@@ -111,18 +111,20 @@ package final class PeerEvents: LinkEventSink, @unchecked Sendable {
     }
 
     package func link(_ link: Link, received receipt: Receipt) throws {
+        // The host asks attached peers for no receipts: nothing waits for one.
+        if peer.isAttached { return }
         var receipt = receipt
-        if peer.isAttached {
-            // The host asks attached peers for no receipts: nothing waits for one.
-            return
-        } else if peer.role == .host {
+        let id = link.eventID(of: receipt.id)
+        if peer.role == .host {
             guard receipt.process.hasBytes(of: peer.peerName), receipt.passedOnTo.isEmpty else {
                 throw LinkViolation("a receipt speaks for \"\(receipt.process)\"")
             }
+            // Otherwise a worker could end the waits for events of others, and fill the links of their publishers.
+            guard let id, link.receiptCame(of: id) else { return }
         } else if receipt.process == EventRouter.ownName {
             receipt.process = peer.peerName
         }
-        router.receiptReceived(receipt, over: link)
+        if let id { router.receiptReceived(receipt, of: id, over: link) }
     }
 
     package func link(

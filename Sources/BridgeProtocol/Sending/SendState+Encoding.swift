@@ -64,6 +64,9 @@ extension SendState {
                 payload: payload
             )
             guard isAppended else { return false }
+            if wantsReceipt, isHost {
+                receipts.expect(context.id, sequence: outbox.lastSequence, oldest: outbox.firstSequence)
+            }
         }
         let sequence = outbox.lastSequence
         note(name, .appended(sequence: sequence, name: name, context.context, attempt: Int(clamping: attempt)))

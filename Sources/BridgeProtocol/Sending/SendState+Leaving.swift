@@ -232,6 +232,12 @@ extension SendState {
         )
     }
 
+    /// The peer has sent a receipt for an event; returns whether the receipt counts: the event went to this peer with
+    /// the wish for one, and this is the first.
+    ///
+    /// Only in the host.
+    package mutating func receiptCame(of id: EventID) -> Bool { receipts.receiptCame(of: id) }
+
     // MARK: - A peer that acknowledges nothing
 
     /// Settles all that was handed out for writing: the peer does not say what arrives, nor what becomes of it.

@@ -46,6 +46,8 @@ package struct SendState: ~Copyable {
     package internal(set) var coalescedEvents: UInt64 = 0
     /// What was written for a peer that acknowledges nothing.
     package internal(set) var unconfirmed = UnconfirmedEvents()
+    /// The events for which the peer owes receipts; in the host only.
+    var receipts = AwaitedReceipts()
     /// Whether the peer reads the number of this side's heartbeats in the shared outbox.
     package private(set) var peerReadsHeartbeats = false
     /// How long the peer takes to settle what is written for it; in the host only.
