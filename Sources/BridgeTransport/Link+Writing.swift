@@ -131,6 +131,14 @@ extension Link {
         return stream
     }
 
+    /// Queues changes of this side's interest for the next batch, behind the whole interest.
+    ///
+    /// The changes do not count as bytes that wait for the peer: another process causes them. However often it does, no
+    /// more waits than each name once.
+    package func queue(changes: Interest) {
+        lock.withLock { if ending.takesMessages, !farewell.hasLeft { batch.queue(changes: changes) } }
+    }
+
     /// Whether the stream has taken all that was sent.
     package var isFlushed: Bool {
         lock.withLock { writer.isResting && batch.isWritten }

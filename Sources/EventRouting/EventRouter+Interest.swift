@@ -161,7 +161,7 @@ extension EventRouter: InterestObserver {
                 guard !told.link.hasEnded, let interest = change(of: wishes, for: peer, told) else {
                     continue
                 }
-                told.link.queue(.interest(interest))
+                told.link.queue(changes: interest)
                 touched.append(told.link)
             }
         }

@@ -77,6 +77,25 @@ struct InterestTests {
         #expect(other.targets.isEmpty)
     }
 
+    @Test("takes no more room on the others' links, however often a peer changes it before the others read")
+    func backAndForth() throws {
+        let (one, other) = (peers[0].link, peers[2].link)
+        func names(_ count: UInt64) -> [Interest.Name] {
+            (1...count).map { .init(number: $0, name: "\($0)" + String(repeating: "n", count: 250)) }
+        }
+        func tell(_ interest: Interest) throws {
+            try one.lock.withLock { try one.sending.peerWants(interest) }
+            try bench.router.interestReceived(interest, from: peers[0], over: one)
+        }
+        // Nearly as much waits as may wait for a peer that reads nothing.
+        other.queue(.interest(Interest(wanted: names(15_000))))
+        for _ in 0..<2 {
+            try tell(Interest(wanted: names(1_024)))
+            try tell(Interest(unwanted: Array(1...1_024)))
+        }
+        #expect(other.lock.withLock { other.ending.cause } == nil)
+    }
+
     private func check() throws {
         for name in Self.names {
             let topic = try #require(bench.router.named(name))

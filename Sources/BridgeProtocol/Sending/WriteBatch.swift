@@ -9,6 +9,8 @@ import CBOR
 package struct WriteBatch: ~Copyable {
     private var announcements = CBORBuffer(minimumCapacity: 512)
     private var announcementsInFlight = CBORBuffer(minimumCapacity: 512)
+    /// Encoded when the next batch begins, behind the announcements that wait; nil for none.
+    private var changes: InterestChanges?
     private var control = CBORBuffer(minimumCapacity: 512)
     private var controlInFlight = CBORBuffer(minimumCapacity: 512)
 
@@ -30,6 +32,15 @@ package struct WriteBatch: ~Copyable {
         return control.count + announcements.count
     }
 
+    /// Queues changes of this side's interest for the next batch, which tells the peer only what differs by then.
+    ///
+    /// No interest is queued as a message after that.
+    package mutating func queue(changes: Interest) {
+        var all = self.changes.take() ?? InterestChanges()
+        all.add(changes)
+        if !all.isEmpty { self.changes = all }
+    }
+
     /// Queues an acknowledgement for the next batch; `incarnation` is this side's own.
     package mutating func queue(_ acknowledgement: Acknowledgement, incarnation: UInt64) {
         acknowledgement.encode(incarnation: incarnation, into: control)
@@ -39,12 +50,13 @@ package struct WriteBatch: ~Copyable {
     package var isControlWaiting: Bool { !control.isEmpty }
 
     /// Whether all that was queued and handed out has been written.
-    package var isWritten: Bool { !isUnderWay && control.isEmpty && announcements.isEmpty }
+    package var isWritten: Bool { !isUnderWay && control.isEmpty && announcements.isEmpty && changes == nil }
 
     // MARK: - Making a batch
 
     /// Begins a batch with the announcements that wait; only while no batch is under way.
     package mutating func begin() {
+        if let changes = changes.take() { for message in changes.messages { queue(.interest(message)) } }
         guard !announcements.isEmpty else { return }
         swap(&announcements, &announcementsInFlight)
         pieces.append(announcementsInFlight.bytes)

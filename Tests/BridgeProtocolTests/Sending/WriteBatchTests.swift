@@ -14,6 +14,8 @@ private final class Writer {
 
     func queue(_ message: ControlMessage) -> Int { batch.queue(message) }
 
+    func queue(changes: Interest) { batch.queue(changes: changes) }
+
     func append(_ frame: [UInt8]) {
         let memory = outbox.append(frameLength: frame.count, source: source, number: outbox.lastSequence + 1)
         frame.withUnsafeBytes { bytes in
@@ -127,6 +129,39 @@ struct WriteBatchTests {
         #expect(writer.write() == (event(1) + event(2), true))
         #expect(writer.compose() == (true, true))
         #expect(writer.write() == (event(3), true))
+    }
+
+    @Test("changes of the interest wait as what differs by the time they leave, behind the whole interest")
+    func changes() {
+        let writer = Writer()
+        let names = (1...3).map { Interest.Name(number: $0, name: "Box\($0)") }
+        _ = writer.queue(.interest(Interest(wanted: [names[0]])))
+        _ = writer.queue(.ready)
+        writer.queue(changes: Interest(wanted: [names[1], names[2]]))
+        writer.queue(changes: Interest(unwanted: [1, 2]))
+        #expect(!writer.isWritten)
+        #expect(writer.compose() == (true, true))
+        let change = Interest(wanted: [names[2]], unwanted: [1])
+        let whole = Interest(wanted: [names[0]])
+        #expect(writer.write() == (frame(.interest(whole)) + frame(.interest(change)) + frame(.ready), true))
+        for _ in 0..<10 {
+            writer.queue(changes: Interest(wanted: [names[0]], unwanted: [3]))
+            writer.queue(changes: Interest(wanted: [names[2]], unwanted: [1]))
+        }
+        // All is as the peer was told.
+        #expect(writer.isWritten)
+        #expect(writer.compose() == (false, false))
+    }
+
+    @Test("changes of very many names leave in messages as large as a worker's")
+    func manyChanges() throws {
+        let writer = Writer()
+        let names = (1...UInt64(10_000)).map { Interest.Name(number: $0, name: "Box\($0)") }
+        for name in names.shuffled() { writer.queue(changes: Interest(wanted: [name])) }
+        _ = writer.compose()
+        let told = try frames(in: writer.write().bytes).map { try decodeMessage(bodyOf($0)) }
+        let parts = [0..<4_096, 4_096..<8_192, 8_192..<10_000].map { Interest(wanted: Array(names[$0])) }
+        #expect(told == parts.map { .interest($0) })
     }
 
     @Test("a random life: each byte leaves once, whatever the stream takes at a time, and in the order of its kind")
