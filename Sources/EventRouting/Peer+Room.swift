@@ -64,7 +64,8 @@ extension Peer {
                     try Task.checkCancellation()
                     // The others may still make room.
                     openCount -= 1
-                    if openCount == 0 { throw failure }
+                    // A member that was reopened just now may not have said so yet.
+                    if openCount == 0, peers.allSatisfy({ $0.closedReason != nil }) { throw failure }
                     group.addTask { await peer.reopening() }
                 case .reopened(let peer):
                     try Task.checkCancellation()

@@ -174,7 +174,8 @@ package final class Peer: @unchecked Sendable {
     /// Takes no more of the events in the peer's specification, not even from threads that already chose the peer.
     ///
     /// The caller changes the targets before this, so a thread that is turned away can work out the targets again.
-    /// The caller wakes the publishers that wait for room here afterwards, without the router's lock.
+    /// If more names are left than before, the caller afterwards wakes the publishers that wait for room here, without
+    /// the router's lock.
     ///
     /// - Parameter reports: the bridge's reports about itself, which ``EventName/everything`` does not include.
     func leave(but reports: Set<EventName>) {

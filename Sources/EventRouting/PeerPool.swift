@@ -76,8 +76,9 @@ final class PooledTargets: Sendable {
         let key: EventKey
         /// The members that share the events, in the order of their numbers.
         let members: [Peer]
-        /// For each member of the pool, the peer that gets the events of its keys, in an array of its own: an event
-        /// with a key needs no new array if only this pool gets it.
+        /// Each member of the pool in an array of its own, which is empty if the member does not share the events.
+        ///
+        /// So an event with a key needs no new array if only this pool gets it.
         let alone: [[Peer]]
         /// The name of the member that gets events without a key.
         let first: String
@@ -95,8 +96,8 @@ final class PooledTargets: Sendable {
 
     /// Makes the targets; nil if none of them share the events.
     ///
-    /// If only some members of a pool share the events, because a reload has failed or is under way, the events of the
-    /// other members' keys are lost.
+    /// If only some members of a pool share the events, because a reload has failed or is under way, those of the other
+    /// members' keys go to no member.
     ///
     /// - Parameters:
     ///   - targets: the peers that want the events.
@@ -119,14 +120,7 @@ final class PooledTargets: Sendable {
             // A key's member can be found only once all members are there.
             guard all.count == pool.count else { continue }
             let members = sharing.filter { $0.pool === pool }
-            var alone = members.map { [$0] }
-            if members.count < all.count {
-                alone = all.map { member in
-                    if members.contains(where: { $0 === member }) { return [member] }
-                    // A member that has asked for the events by itself gets all of them.
-                    return plain.contains { $0 === member } ? [] : [member.withoutShare(of: name)]
-                }
-            }
+            let alone = all.map { member in members.contains { $0 === member } ? [member] : [] }
             let first = all[0].peerName
             groups.append(Group(pool: pool, key: pool.key(of: name), members: members, alone: alone, first: first))
         }
@@ -139,7 +133,12 @@ final class PooledTargets: Sendable {
 
     /// Whether another peer wants the events and does not share them with this peer.
     func isWanted(otherThan peer: Peer) -> Bool {
-        plain.contains { $0 !== peer } || groups.contains { $0.pool !== peer.pool }
+        plain.contains { $0 !== peer } || groups.contains { !handles(peer, for: $0) }
+    }
+
+    /// Whether a peer's own handlers get what the peer publishes, in place of the other members of its pool.
+    private func handles(_ peer: Peer, for group: Group) -> Bool {
+        group.pool === peer.pool && (group.members + plain).contains { $0 === peer }
     }
 
     /// The peers that get an event of this process.
@@ -150,8 +149,8 @@ final class PooledTargets: Sendable {
     /// The peers that get an event, found from its bytes.
     ///
     /// - Parameters:
-    ///   - origin: the peer that published the event; nil if it was published here. The peer's own handlers have had
-    ///     the event, so no other member of its pool gets it.
+    ///   - origin: the peer that published the event; nil if it was published here. If the peer wants the event, its
+    ///     own handlers have had it, and no other member of its pool gets it.
     func targets(of payload: UnsafeRawBufferPointer, except origin: Peer? = nil) -> [Peer] {
         targets(except: origin) { self.place($0, payload) }
     }
@@ -159,7 +158,8 @@ final class PooledTargets: Sendable {
     private func targets(except origin: Peer?, _ place: (EventKey) -> KeyPlace?) -> [Peer] {
         if plain.isEmpty, groups.count == 1, origin?.pool == nil { return member(of: groups[0], place) }
         var targets = plain
-        for group in groups where origin == nil || group.pool !== origin?.pool {
+        for group in groups {
+            if let origin, handles(origin, for: group) { continue }
             targets += member(of: group, place)
         }
         return targets
@@ -231,24 +231,6 @@ extension Peer {
         guard let pool, isSpecified(name, isSelfReport: isSelfReport) else { return nil }
         if case .everyMember = pool.key(of: name) { return nil }
         return pool
-    }
-
-    /// A peer of this name that takes no events, for the events of which the peer would have a share if its
-    /// specification subscribed to them.
-    ///
-    /// It refuses them as a stopped peer does: the publisher gets the reason, or the loss is announced.
-    fileprivate func withoutShare(of name: String) -> Peer {
-        let refusing = Peer(
-            peerName: peerName,
-            role: role,
-            ownSource: ownSource,
-            limits: limits,
-            isRenewed: isRenewed,
-            poller: poller
-        )
-        refusing.pool = pool
-        refusing.close(because: "its specification does not subscribe to \(name), though another member's does")
-        return refusing
     }
 
     /// How busy the peer is; nil if the peer takes no events.
