@@ -28,7 +28,7 @@ final class AttachedClients: @unchecked Sendable {
     ///
     /// The threads, the link and the events of such a client stay until the last of its events is handled.
     private var admitted: [AttachedClient] = []
-    /// All clients whose processes have begun to speak and whose links have not ended, including the admitted ones.
+    /// All clients whose processes have begun to speak and still do, and the admitted ones.
     private var guests: [AttachedClient] = []
     /// The processes that came before routing began; nil once it has begun.
     private var early: [Arrival]? = []

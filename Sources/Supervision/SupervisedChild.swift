@@ -19,7 +19,7 @@ struct SupervisedChild: Sendable {
     var saidGoodbye = false
     /// Whether the child ever had a process; if so, its program was there once.
     var hasRun = false
-    /// How long the present process has for its start or its drain.
+    /// How long the present process has for its start, or for the present step of its end.
     var time = TimeLimit(launchedAt: .zero)
     var readySince: Duration?
     /// The child's failures in a row, for the back-off.
@@ -81,6 +81,8 @@ struct SupervisedChild: Sendable {
         var timer: TimerToken?
         /// For how long the timer was started, unless the child has asked for more time.
         var grace = Duration.zero
+        /// If the child drains to hand over: how long its own shutdown would let it drain, zero for not at all.
+        var ownDrain: Duration?
         var isKilled = false
 
         /// The process is gone: there is nothing more to do about it.

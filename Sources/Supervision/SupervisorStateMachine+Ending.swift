@@ -60,14 +60,23 @@ extension SupervisorStateMachine {
         }
     }
 
-    /// Gives a child that drains no more time for that than its own shutdown does, as it no longer hands over.
+    /// Notes that a child drains to hand over, and how long it would drain otherwise.
+    mutating func drainsToHandOver(_ index: Int, otherwise own: Duration) {
+        guard case .stopping(var stopping) = children[index].phase else { return }
+        stopping.ownDrain = own
+        children[index].phase = .stopping(stopping)
+    }
+
+    /// Gives a child that no longer hands over no more time to drain than its own shutdown does.
     mutating func limitDrain(_ index: Int) {
-        guard case .stopping(let stopping) = children[index].phase, stopping.isDraining, !children[index].saidGoodbye
-        else { return }
-        guard let grace = children[index].specification.shutdown.drainGrace else { return takeNextStep(index) }
-        guard now + grace < children[index].time.deadline else { return }
+        guard case .stopping(var stopping) = children[index].phase, let own = stopping.ownDrain else { return }
+        stopping.ownDrain = nil
+        children[index].phase = .stopping(stopping)
+        guard stopping.isDraining, !children[index].saidGoodbye else { return }
+        if own == .zero { return takeNextStep(index) }
+        guard now + own < children[index].time.deadline else { return }
         cancelTimer(of: index)
-        wait(index, in: stopping, for: grace)
+        wait(index, in: stopping, for: own)
     }
 
     private mutating func kill(_ index: Int) {
@@ -171,10 +180,10 @@ extension SupervisorStateMachine {
 }
 
 extension ShutdownSequence {
-    /// How long a child may drain; nil if it is not asked to.
-    fileprivate var drainGrace: Duration? {
+    /// How long a child may drain; zero if it is not asked to.
+    var drainGrace: Duration {
         for step in steps { if case .drain(let grace) = step { return grace.clampedToAllowed } }
-        return nil
+        return .zero
     }
 }
 

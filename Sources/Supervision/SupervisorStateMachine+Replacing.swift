@@ -44,7 +44,8 @@ extension SupervisorStateMachine {
     /// Hands over to the new process, which is ready: the present one gets no more events, and ends when it is through.
     mutating func handOver(_ index: Int) {
         guard let request = children[index].replacement?.request else { return }
-        var steps = children[index].specification.shutdown.steps.filter { !$0.isDrain }
+        let shutdown = children[index].specification.shutdown
+        var steps = shutdown.steps.filter { !$0.isDrain }
         steps.insert(.drain(grace: request.grace), at: 0)
         // First the present process is cut off from events; then events are kept for the new specification's
         // subscriptions. A process that is not ready is cut off too, because it may become ready before it has ended.
@@ -57,6 +58,7 @@ extension SupervisorStateMachine {
         }
         children[index].intent = .handOver
         end(index, by: ShutdownSequence(steps: steps))
+        drainsToHandOver(index, otherwise: shutdown.drainGrace)
     }
 
     /// Lets the new process do the child's work, now that the present process has ended.

@@ -126,12 +126,23 @@ extension SupervisorStateMachine {
         // The new process has no events that it could finish: signals alone end it.
         if case .signal(let signal, let grace)? = stopping.current {
             actions.append(.signalSuccessor(index: index, signal))
-            stopping.timer = startTimer(after: grace.clampedToAllowed)
-        } else {
-            if !stopping.isKilled { actions.append(.signalSuccessor(index: index, .kill)) }
-            stopping.isKilled = true
+            return waitForSuccessor(index, in: stopping, for: grace.clampedToAllowed)
         }
+        if !stopping.isKilled { actions.append(.signalSuccessor(index: index, .kill)) }
+        stopping.isKilled = true
         children[index].replacement?.phase = .stopping(stopping)
+    }
+
+    private mutating func waitForSuccessor(
+        _ index: Int,
+        in stopping: SupervisedChild.Stopping,
+        for grace: Duration
+    ) {
+        var stopping = stopping
+        stopping.grace = grace
+        stopping.timer = startTimer(after: grace)
+        children[index].replacement?.phase = .stopping(stopping)
+        children[index].replacement?.time.stepBegan(within: grace, at: now)
     }
 
     // MARK: Its timers
@@ -155,7 +166,11 @@ extension SupervisorStateMachine {
         case .stopping(var stopping):
             stopping.timer = nil
             children[index].replacement?.phase = .stopping(stopping)
-            takeNextStepOfSuccessor(index)
+            if stoodStill(beyond: next.time.deadline, of: stopping.grace) {
+                waitForSuccessor(index, in: stopping, for: stopping.grace)
+            } else {
+                takeNextStepOfSuccessor(index)
+            }
         case .spawning, .ready: break
         }
     }

@@ -249,12 +249,14 @@ import Testing
         ] as [@Sendable (Simulation) -> SupervisorInput]
     )
     func handOverIsOff(_ input: @Sendable (Simulation) -> SupervisorInput) {
-        for step in [ShutdownSequence.draining(grace: .seconds(5)), .killing] {
+        let shutdowns = [
+            (ShutdownSequence.draining(grace: .seconds(5)), ShutdownSequence.killing),
+            (.killing, .draining(grace: .seconds(5))),
+        ]
+        for (step, next) in shutdowns {
             let simulation = Simulation([child("a", shutdown: step)])
             simulation.startAll()
-            simulation.give(
-                simulation.replacement(of: 0, by: child("a", shutdown: step), grace: .seconds(600))
-            )
+            simulation.give(simulation.replacement(of: 0, by: child("a", shutdown: next), grace: .seconds(600)))
             simulation.spawned(0, pid: 200, successor: true)
             simulation.ready(0, successor: true)
             simulation.pass(.seconds(10))
@@ -269,6 +271,21 @@ import Testing
             #expect(isEnded())
             #expect(simulation.breaches.isEmpty)
         }
+    }
+
+    @Test("a child that rests while its replacement comes up drains as it was asked to, whatever comes after it")
+    func restsWhileReplaced() {
+        let simulation = Simulation([child("a", onDemand: OnDemand())])
+        simulation.startAll()
+        simulation.demanded(0)
+        simulation.allComeUp()
+        simulation.replace(0, by: child("a", onDemand: OnDemand(), shutdown: .killing))
+        let before = simulation.log.count
+        simulation.idled(0)
+        simulation.pass(.milliseconds(4_999))
+        #expect(simulation.deeds(since: before).first == "drain a")
+        #expect(!simulation.deeds(since: before).contains { $0 == "SIGTERM a" || $0 == "SIGKILL a" })
+        #expect(simulation.breaches.isEmpty)
     }
 
     @Test("a new process that waits to take over, and asks for time, has that time when it is stopped later")
