@@ -47,7 +47,8 @@ struct KeptSources {
             oldest += 1
         }
         guard oldest >= Self.fewRuns, oldest > runs.count / 2 else { return }
-        runs.removeFirst(oldest)
+        // The room for many runs goes back with the last of them.
+        if oldest + 1 == runs.count { runs = [runs[oldest]] } else { runs.removeFirst(oldest) }
         oldest = 0
     }
 }

@@ -84,10 +84,11 @@ package struct Outbox: ~Copyable {
 
     /// Charged bytes of all that is kept.
     package private(set) var chargedBytes = 0
-    /// Charged bytes of the handled events that are kept.
+    /// Charged bytes of the handled events that are kept, and of the largest event that was handled since none was
+    /// kept.
     ///
     /// Each stays until all before it are freed, and until what its handlers published is here or in shared memory.
-    package private(set) var creditedBytes = 0
+    private var credited = (bytes: 0, largest: 0)
     private var inFlightBytes = 0
     private var inFlightEvents = 0
 
@@ -158,19 +159,11 @@ package struct Outbox: ~Copyable {
     /// How many bytes of memory the records of all kept events take, without the frames.
     package var bookkeepingBytes: Int { count * MemoryLayout<Record>.stride }
     /// Charged bytes of the events that the receiver has not handled.
-    package var unhandledBytes: Int { chargedBytes - creditedBytes }
-
-    /// The charged bytes of the largest handled event that is kept; each call passes over all that is kept.
-    var largestCredited: Int {
-        var largest = 0
-        var sequence = firstSequence
-        while sequence <= lastComposed {
-            let record = place(of: sequence).pointee
-            if record.isCredited { largest = max(largest, record.charge) }
-            sequence += 1
-        }
-        return largest
-    }
+    package var unhandledBytes: Int { chargedBytes - credited.bytes }
+    /// Charged bytes of the handled events that are kept.
+    package var creditedBytes: Int { credited.bytes }
+    /// Charged bytes of the largest event that was handled since no handled event was kept.
+    var largestCredited: Int { credited.largest }
     package var count: Int { Int(lastSequence &+ 1 &- firstSequence) }
     package var isEmpty: Bool { lastSequence &+ 1 == firstSequence }
     /// Whether the receiver has acknowledged all events that were handed out for writing.
@@ -386,7 +379,8 @@ package struct Outbox: ~Copyable {
                 continue
             }
             record.pointee[.credited] = 1
-            creditedBytes += record.pointee.charge
+            credited.bytes += record.pointee.charge
+            credited.largest = max(credited.largest, record.pointee.charge)
             inFlightEvents -= 1
             inFlightBytes -= record.pointee.charge
             sequence += 1
@@ -486,7 +480,7 @@ package struct Outbox: ~Copyable {
         while firstSequence <= lastWritten {
             let record = place(of: firstSequence)
             guard record.pointee.isSettled, record.pointee.isCredited else { break }
-            creditedBytes -= record.pointee.charge
+            credited.bytes -= record.pointee.charge
             chargedBytes -= record.pointee.charge
             probation.settled(firstSequence)
             store.removeFirst()
@@ -495,6 +489,7 @@ package struct Outbox: ~Copyable {
         guard firstSequence > first else { return }
         store.region?.settled(through: firstSequence - 1)
         sources.release(before: firstSequence)
+        if credited.bytes == 0 { credited.largest = 0 }
         guard isEmpty else { return }
         if capacity > Self.keptRecords { makeRing(of: Self.fewRecords) }
     }

@@ -20,11 +20,16 @@ extension Link {
 
     /// Refuses an event, which settles it; tells the sender why as long as this side can still write to it.
     package func refuse(_ sequence: UInt64, _ reason: Refusal.Reason, text: String) {
-        let (urgency, brokenStream) = lock.withLock {
+        let (urgency, brokenStream) = lock.withLock { () -> (ReceiveWindow.Urgency, (any ByteStream)?) in
+            if ending.isWritable, !ending.takesMessages {
+                // The link is broken off, and tells the peer nothing more: no acknowledgement may settle the event.
+                receiving.isPending(sequence)
+                return (.none, nil)
+            }
             let refusal = Refusal(sequence: sequence, reason: reason.rawValue, text: text.shortened())
-            // After the stream's end, no writer would take the refusal out again. Events that have arrived before a
-            // link is broken off are still handled.
-            let broken = ending.takesMessages ? limit(batch.queue(.refuse(refusal))) : nil
+            // After the stream's end, or this side's goodbye, no writer would take the refusal out again.
+            let isTold = ending.takesMessages && !farewell.hasLeft
+            let broken = isTold ? limit(batch.queue(.refuse(refusal))) : nil
             return (noted(sequence, receiving.refused(sequence, isQuietAwaited: waiters.isQuietAwaited)), broken)
         }
         act(on: urgency)

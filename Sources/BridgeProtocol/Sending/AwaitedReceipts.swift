@@ -5,8 +5,8 @@ import DomainEvents
 /// A host takes a receipt of a worker only for such an event, and only once: a worker cannot end the waits for events
 /// that it never got, and cannot fill the links of the processes that published them.
 ///
-/// An acknowledgement may come before the receipt, and after a refusal the receipt may never come. So settled events
-/// stay here too: at least the newest ``settled``, and at most twice as many.
+/// An acknowledgement may come before the receipt, and after a refusal the receipt may never come. So events stay here
+/// when they are settled: at least those among the last ``settled`` events of the link, and at most twice as many.
 struct AwaitedReceipts {
     /// As many as fit into a window of the default size.
     private static let settled: UInt64 = 4_096
