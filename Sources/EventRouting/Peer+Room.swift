@@ -56,20 +56,16 @@ extension Peer {
             for peer in open { group.addTask { await peer.outcomeOfWait(for: name) } }
             for peer in closed { group.addTask { await peer.reopening() } }
             defer { group.cancelAll() }
-            var openCount = open.count
             while let outcome = try await group.next() {
                 switch outcome {
                 case .hasRoom: return
                 case .closed(let peer, let failure):
                     try Task.checkCancellation()
-                    // The others may still make room.
-                    openCount -= 1
-                    // A member that was reopened just now may not have said so yet.
-                    if openCount == 0, peers.allSatisfy({ $0.closedReason != nil }) { throw failure }
+                    // The others may still make room, even one that was reopened just now and has not said so yet.
+                    if peers.allSatisfy({ $0.closedReason != nil }) { throw failure }
                     group.addTask { await peer.reopening() }
                 case .reopened(let peer):
                     try Task.checkCancellation()
-                    openCount += 1
                     group.addTask { await peer.outcomeOfWait(for: name) }
                 }
             }

@@ -138,7 +138,7 @@ final class PooledTargets: Sendable {
 
     /// Whether a peer's own handlers get what the peer publishes, in place of the other members of its pool.
     private func handles(_ peer: Peer, for group: Group) -> Bool {
-        group.pool === peer.pool && (group.members + plain).contains { $0 === peer }
+        group.pool === peer.pool && (group.members.contains { $0 === peer } || plain.contains { $0 === peer })
     }
 
     /// The peers that get an event of this process.

@@ -448,8 +448,8 @@ struct ReplacementTests {
         #expect(
             await refusal("pool.2", member) { $0.subscribes = [] }
                 == """
-                worker "pool.2": it is one member of a pool, so the events that it subscribes to can change only with the \
-                whole pool
+                worker "pool.2": it is one member of a pool, so the events that it subscribes to can change only \
+                with the whole pool
                 """
         )
         #expect(await refusal("faulty", plain) { $0.limits.outbox = 2_048 }.contains("its limits"))

@@ -48,19 +48,22 @@ private final class PatientLauncher: WorkerLauncher {
 
 @Suite("A bridge that is stopped while a worker is being spawned", .timeLimit(.minutes(5)))
 struct StopWhileSpawningTests {
+    /// A worker of which no time is over during a test.
+    private static func patient(_ name: String) -> WorkerSpecification {
+        WorkerSpecification(
+            name,
+            executable: .path("in memory"),
+            handshakeTimeout: .seconds(3_600),
+            shutdown: .draining(grace: .seconds(3_600), terminate: .seconds(3_600))
+        )
+    }
+
     @Test("signals it as soon as there is a process, and does not wait for its time to be over")
     func signalIsNotLost() async throws {
         let launcher = PatientLauncher()
         let bridge = try BridgeHost(
             publisher: EventPublisher(),
-            workers: [
-                WorkerSpecification(
-                    "late",
-                    executable: .path("in memory"),
-                    handshakeTimeout: .seconds(3_600),
-                    shutdown: .draining(grace: .seconds(3_600), terminate: .seconds(3_600))
-                )
-            ],
+            workers: [Self.patient("late")],
             launcher: launcher
         )
         let starting = Task { try await bridge.start() }
@@ -78,14 +81,7 @@ struct StopWhileSpawningTests {
         let launcher = PatientLauncher()
         let bridge = try BridgeHost(
             publisher: EventPublisher(),
-            workers: [
-                WorkerSpecification(
-                    "silent",
-                    executable: .path("in memory"),
-                    handshakeTimeout: .seconds(3_600),
-                    shutdown: .draining(grace: .seconds(3_600), terminate: .seconds(3_600))
-                )
-            ],
+            workers: [Self.patient("silent")],
             launcher: launcher
         )
         let early = Task { try await bridge.start() }

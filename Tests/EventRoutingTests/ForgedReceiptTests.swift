@@ -48,7 +48,7 @@ struct ForgedReceiptTests {
             context: context,
             within: .seconds(30)
         )
-        while receiver.link.kept == 0 { try await Task.sleep(for: .milliseconds(1)) }
+        try await wait { receiver.link.kept > 0 }
         let id = WireID.receiver(number: context.id.number)
         try tell(id, by: stranger, .refused, text: "no")
         try tell(id, by: receiver, .handled)

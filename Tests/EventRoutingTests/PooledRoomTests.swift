@@ -26,6 +26,14 @@ struct PooledRoomTests {
         return members
     }
 
+    /// The two members of a pool: the first is full, the second is stopped.
+    private func membersOneOfThemStopped(in bench: RoutingBench) throws -> [Peer] {
+        let members = members(in: bench)
+        try members[0].put(bench.makeContext(), Self.name)
+        members[1].close(because: "it was stopped")
+        return members
+    }
+
     @Test("is awaited at the member that gets the event, not at another one that has none")
     func chosenMember() async throws {
         let bench = try RoutingBench()
@@ -146,9 +154,7 @@ struct PooledRoomTests {
     @Test("is not awaited any more, at members that take events or at others, once the publisher is cancelled")
     func cancelled() async throws {
         let bench = try RoutingBench()
-        let members = members(in: bench)
-        try members[0].put(bench.makeContext(), Self.name)
-        members[1].close(because: "it was stopped")
+        let members = try membersOneOfThemStopped(in: bench)
         let sending = Task { try await bench.publisher.send(ParcelSaved()) }
         try await wait { members[0].link.isAwaited && members[1].isReopeningAwaited }
         sending.cancel()
@@ -159,9 +165,7 @@ struct PooledRoomTests {
     @Test("is awaited no more once the last member that took events is closed, though another one was closed before")
     func lastOpenMember() async throws {
         let bench = try RoutingBench()
-        let members = members(in: bench)
-        try members[0].put(bench.makeContext(), Self.name)
-        members[1].close(because: "it was stopped")
+        let members = try membersOneOfThemStopped(in: bench)
         let sending = Task { try await bench.publisher.send(ParcelSaved()) }
         defer { sending.cancel() }
         try await wait { members[0].link.isAwaited }
