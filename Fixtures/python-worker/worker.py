@@ -9,11 +9,11 @@ class Bridge:
     """The link to the host: a line for each message, both ways."""
 
     def __init__(self, wants, publishes):
-        # Removed from the environment, and not inherited: what this process starts must not speak for it.
+        # Programs that this process starts must not use the link: they get neither the variables nor the descriptor.
         number = int(os.environ.pop("EVENT_BRIDGE_FD"))
         os.set_inheritable(number, False)
         self.reading = os.fdopen(number, "r", encoding="utf-8", newline="\n")
-        # Written at once: what has been written outlives this process.
+        # Each line leaves at once, because only lines that have left outlive this process.
         self.writing = open(os.dup(number), "w", encoding="utf-8", newline="\n", buffering=1)
         self.say(
             bridge="hello",
@@ -52,12 +52,12 @@ class Bridge:
         try:
             handle(event)
         except ValueError as error:
-            # The event is wrong: it would not be handled at a second try either.
+            # The event is wrong, so a second try would fail as well.
             self.say(bridge="refuse", sequence=event["sequence"], reason="invalid", text=str(error))
         except Exception as error:
             self.say(bridge="refuse", sequence=event["sequence"], reason="failed", text=repr(error))
         else:
-            # After the events that this one has led to: a host that reads the acknowledgement has those already.
+            # The resulting events were written before this, so a host that reads the acknowledgement already has them.
             self.say(bridge="ack", sequence=event["sequence"])
 
 

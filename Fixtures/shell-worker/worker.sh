@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A worker in bash, without any other program: it keeps a list of the texts whose words were counted.
+# A worker in bash that needs no other program: it keeps a list of the texts whose words were counted.
 set -euo pipefail
 
 link=$EVENT_BRIDGE_FD
@@ -19,7 +19,7 @@ while IFS= read -r line <&"$link"; do
             [[ $line =~ \"sequence\":([0-9]+) ]]
             say "{\"bridge\":\"ack\",\"sequence\":${BASH_REMATCH[1]}}"
             ;;
-        # What the host says besides is of no interest here.
+        # This worker needs none of the host's other messages.
         '{"bridge":'*) ;;
         *)
             # The host writes an event's attributes before its data, and always in the same order.
