@@ -6,7 +6,8 @@ Usage: configuration.py page                 writes docs/reference/configuration
 
 `compare` makes documents for each key of the schema, with values on either side of each limit, with values of other
 types, and with keys that do not exist. It checks each document with the schema and with the supervisor. The schema's
-`x-least` and `x-most` are limits of durations and sizes, which JSON Schema cannot express.
+`x-least` and `x-most` are limits of durations and sizes, which JSON Schema cannot express; `x-names` says for the page
+what the keys of an object name.
 """
 
 import concurrent.futures
@@ -80,37 +81,47 @@ HEAD = """# The configuration
 
 <!-- Written by `.ci/configuration.py page` from configuration.schema.json. -->
 
-This page has every key that `supervisor run` and `supervisor check` know. The file is [JSON5](https://json5.org):
-comments, unquoted keys and trailing commas are allowed. An unknown key is a mistake; the error suggests the nearest
-key, or lists the known keys if none is near.
+This page lists every key of the configuration file that `supervisor run` and `supervisor check` read. The file is
+[JSON5](https://json5.org): comments, unquoted keys and trailing commas are allowed. An unknown key is an error; its
+message suggests a known key with a similar name, or lists all known keys if no name is similar.
 
-A *duration* is a number and a unit, one of `ns`, `us`, `ms`, `s`, `m`, `h`, such as `"100ms"`. A *size* is a number of
-bytes, or a number and a unit, one of `B`, `kB`, `MB`, `GB`, `TB` and `KiB`, `MiB`, `GiB`, `TiB`, such as `"4MiB"`.
+A *duration* is a string of a number and a unit, such as `"100ms"`; the units are `ns`, `us`, `ms`, `s`, `m` and `h`. A
+*size* is a number of bytes, or a string of a number and a unit, such as `"4MiB"`; the units are `B`, `kB`, `MB`, `GB`,
+`TB`, `KiB`, `MiB`, `GiB` and `TiB`. Relative paths start at the configuration's directory, unless the key says
+otherwise. If the default is empty, a key that is left out sets nothing: no limit, for example.
 
-An editor completes and checks the keys with [the schema](configuration.schema.json), from which this page is written:
+This page is generated from [a JSON schema](configuration.schema.json). An editor that knows JSON schemas completes
+and checks the keys of a configuration that names this schema, as the following one does:
 
 ```json5
 { "$schema": "docs/reference/configuration.schema.json", workers: [{ name: "canvas", executable: "canvas-worker" }] }
 ```
 
-`supervisor check` finds more than a schema can say: keys that contradict each other, duplicate names, missing
-programs.
+`supervisor check` also finds mistakes that a schema cannot describe: keys that contradict each other, duplicate names,
+missing programs.
 """
 
 SECTIONS = [
-    ("The file", (), "These keys stand at the top level. `workers` is required."),
+    ("The top level", (), "These are the keys of the file's outermost object. `workers` is required."),
     (
         "The journal",
         ("journal",),
-        "Under `journal`; see [a journal](../guide/journals.md#in-a-supervisor). `directory` and `events` are required.",
+        "These keys stand under `journal`; `directory` and `events` are required. The guide explains\n"
+        "[the journal of a supervisor](../guide/journals.md#in-a-supervisor).",
     ),
-    ("A worker", ("workers", 0), "`name` and `executable` are required."),
+    ("A worker", ("workers", 0), "Each object in `workers` has these keys; `name` and `executable` are required."),
     (
         "A worker's limits",
         ("workers", 0, "limits"),
-        "These keys stand under `limits`. The operating system enforces `memory` and the keys after it.",
+        "These keys stand under a worker's `limits`. The operating system enforces `memory` and the keys after it for\n"
+        "each process of the worker.",
     ),
-    ("A worker's box", ("workers", 0, "box"), "These keys stand under `box`; see [security](security.md)."),
+    (
+        "A worker's box",
+        ("workers", 0, "box"),
+        "These keys stand under a worker's `box`; [security](security.md#the-box) says what a box refuses. Without\n"
+        "`readOnly` and `writable` a box restricts no files.",
+    ),
 ]
 
 
@@ -119,6 +130,10 @@ def at(path):
     for step in path:
         schema = schema["items"] if isinstance(step, int) else schema["properties"][step]
     return schema
+
+
+def listed(parts):
+    return " and ".join([*([", ".join(parts[:-1])] if parts[1:] else []), parts[-1]])
 
 
 def kind(schema):
@@ -141,10 +156,9 @@ def kind(schema):
             members = schema["properties"]
             if len(members) > 3:
                 return "an object"
-            kinds = ", ".join(f"{key}: {kind(member)}" for key, member in members.items())
-            return f"`{{ {', '.join(members)} }}`: {kinds}"
+            return "an object with " + listed([f"`{key}` ({kind(member)})" for key, member in members.items()])
         case "object":
-            return "an object that has, for each name, " + kind(schema["additionalProperties"])
+            return f"an object that maps each {schema['x-names']} name to " + kind(schema["additionalProperties"])
     return "a string"
 
 
