@@ -70,7 +70,7 @@ def listed(names):
 
 
 def check_modules(root, page):
-    house = section(page, "The house")
+    house = section(page, "Which module imports which")
     picture = set(re.findall(r"[\w-]+", house.split("```")[1]))
     table = {row[0].strip("`"): set(NAMES.findall(row[1])) for row in rows(house)}
     manifest, sections = targets((root / "Package.swift").read_text(encoding="utf-8"))
@@ -81,7 +81,7 @@ def check_modules(root, page):
         yield f"the import table has {name}, which is no target"
     for name, dependencies in manifest.items():
         if name not in picture:
-            yield f"the picture of the house lacks {name}"
+            yield f"the picture of the modules lacks {name}"
         if name not in table:
             yield f"the import table lacks {name}"
         elif table[name] != dependencies:
