@@ -88,10 +88,10 @@ message suggests a known key with a similar name, or lists all known keys if no 
 A *duration* is a string of a number and a unit, such as `"100ms"`; the units are `ns`, `us`, `ms`, `s`, `m` and `h`. A
 *size* is a number of bytes, or a string of a number and a unit, such as `"4MiB"`; the units are `B`, `kB`, `MB`, `GB`,
 `TB`, `KiB`, `MiB`, `GiB` and `TiB`. Relative paths start at the configuration's directory, unless the key says
-otherwise. If the default is empty, a key that is left out sets nothing: no limit, for example.
+otherwise. Where a table names no default, a key that is left out sets nothing: for example, no limit.
 
-This page is generated from [a JSON schema](configuration.schema.json). An editor that knows JSON schemas completes
-and checks the keys of a configuration that names this schema, as the following one does:
+This page is generated from [a JSON schema](configuration.schema.json). If a configuration names this schema, an editor
+that knows JSON schemas completes and checks the configuration's keys. This configuration names it:
 
 ```json5
 { "$schema": "docs/reference/configuration.schema.json", workers: [{ name: "canvas", executable: "canvas-worker" }] }
