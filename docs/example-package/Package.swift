@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 
-// The manifest of a package of yours: two workers, the program that starts them, and tests. The path stands for the
-// address of this repository.
+// The manifest of a package with two workers, the program that starts them, and tests. In a package of your own, `path`
+// is the path of your clone of EventBridge.
 
 import PackageDescription
 
@@ -10,14 +10,14 @@ let package = Package(
     platforms: [.macOS(.v15)],
     dependencies: [.package(name: "event-bridge", path: "../..")],
     targets: [
-        // What both sides of the bridge know.
+        // The events, which all programs share.
         .target(
             name: "BoxEvents",
             dependencies: [
                 .product(name: "DomainEvents", package: "event-bridge")
             ]
         ),
-        // What the workers do: libraries, so that tests run it without processes.
+        // The workers' handlers. They are a library, so tests can run them without worker processes.
         .target(
             name: "BoxServices",
             dependencies: [
@@ -47,8 +47,7 @@ let package = Package(
                 .product(name: "EventBridge", package: "event-bridge"),
             ]
         ),
-        // The programs that the parent starts are among its dependencies, so that they are built with it, and lie
-        // beside it.
+        // The parent depends on the programs that it starts, so SwiftPM builds them with it and puts them beside it.
         .executableTarget(
             name: "shop",
             dependencies: [
