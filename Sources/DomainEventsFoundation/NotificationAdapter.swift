@@ -54,7 +54,7 @@ public final class NotificationAdapter: @unchecked Sendable {
     ///   - publisher: where events are published.
     ///   - center: where notifications are posted.
     ///   - queue: where notifications are posted from; nil for a queue of the adapter's own. With `.queue(.main)`
-    ///     observers run on the main thread, as those of an application expect.
+    ///     observers run on the main thread, as an application's observers expect.
     ///   - onError: called, on the thread of the failure, for each notification that could not become an event and each
     ///     event that could not be posted.
     public init(
@@ -127,7 +127,7 @@ public final class NotificationAdapter: @unchecked Sendable {
         lock.withLock { isOpen.value && ways.insert(way).inserted }
     }
 
-    /// Ends the adapter: after this has returned, no further event becomes a notification, or the other way round.
+    /// Ends the adapter: once this has returned, no event becomes a notification, and no notification an event.
     ///
     /// What another thread is posting or publishing during the call may still arrive. Further calls do nothing.
     public func cancel() {
@@ -151,7 +151,7 @@ public final class NotificationAdapter: @unchecked Sendable {
             guard route.going(to: there) != nil else { return }
             do {
                 let userInfo = try UserInfoEncoder.encode(event)
-                // The route leaves out the center: the adapter that makes an event of the notification adds it.
+                // The route leaves out the center: the adapter that makes an event of the notification adds the center.
                 let origin = PostedEvent(context: context, route: route.going(to: here) ?? route)
                 center.post(name: name, object: origin, userInfo: userInfo)
             } catch {

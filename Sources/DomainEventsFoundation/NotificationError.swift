@@ -62,7 +62,7 @@ extension NotificationError {
     }
 }
 
-/// The expected and the found value of a field; it travels inside the coding errors that `Codable` types know.
+/// The expected and the found value of a field; the decoder's errors have this as their underlying error.
 struct FieldMismatch: Error {
     let path: String
     let found: String
@@ -119,7 +119,7 @@ struct IndexKey: CodingKey {
     var intValue: Int? { index }
 }
 
-/// A key in a dictionary that is not among a type's own keys.
+/// A dictionary key that is not among a type's own keys.
 struct NameKey: CodingKey {
     let stringValue: String
 

@@ -4,10 +4,10 @@ public import Foundation
 extension QueueDelivery {
     /// The given operation queue, for code that uses Foundation's queues.
     ///
-    /// As on a dispatch queue, the events of one publisher form one strand: they run one at a time and in order,
-    /// whatever the queue's `maxConcurrentOperationCount`. Publishing never waits for the queue. While the queue is
-    /// suspended, events wait. `cancelAllOperations()` cancels only your own operations, and no event: to get no more
-    /// events, cancel the subscription.
+    /// As on a dispatch queue, the events of one publisher form one strand: the handlers run one at a time and in
+    /// order, whatever the queue's `maxConcurrentOperationCount`. Publishing never waits for the queue. While the queue
+    /// is suspended, events wait. `cancelAllOperations()` cancels only your own operations, and no event: to get no
+    /// more events, cancel the subscription.
     ///
     /// For the main thread prefer `on: .main`, whose handlers belong to the main actor.
     public static func operationQueue(_ queue: OperationQueue) -> QueueDelivery {

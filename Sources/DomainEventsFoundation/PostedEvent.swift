@@ -2,7 +2,7 @@ public import DomainEvents
 
 /// The `object` of a notification that was made from an event.
 ///
-/// Observers may ignore it. Adapters read from it where the event has been, and observers which event it was.
+/// Adapters read from it where the event has been. Observers may read which event it was, or ignore it.
 public final class PostedEvent: Sendable {
     /// The event's identity, cause and root.
     public let context: EventContext

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Makes an event from a notification's dictionary; whatever is in it, the outcome is an event or an error.
+/// Makes an event from a notification's dictionary; whatever is in the dictionary, the outcome is an event or an error.
 enum UserInfoDecoder {
     static func decode<T: Decodable>(_ type: T.Type, from userInfo: [AnyHashable: Any]?) throws -> T {
         let root = UserInfoValue.strings(userInfo ?? [:])

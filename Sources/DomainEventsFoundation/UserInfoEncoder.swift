@@ -44,7 +44,7 @@ private final class EncodedNode {
     func child(_ key: String) -> EncodedNode {
         var nodes: [String: EncodedNode] = [:]
         if case .keyed(let known) = content { nodes = known }
-        // Otherwise each new field would copy the dictionary.
+        // Without this, each new field would copy the dictionary.
         content = nil
         let child = EncodedNode()
         nodes[key] = child
@@ -55,7 +55,7 @@ private final class EncodedNode {
     func append() -> EncodedNode {
         var nodes: [EncodedNode] = []
         if case .unkeyed(let known) = content { nodes = known }
-        // Otherwise each new element would copy the array.
+        // Without this, each new element would copy the array.
         content = nil
         let child = EncodedNode()
         nodes.append(child)
@@ -166,7 +166,7 @@ private struct SingleField: SingleValueEncodingContainer {
 
     func encodeNil() { node.content = .value(NSNull()) }
 
-    // A plain value's own `encode(to:)` ends up here.
+    // A plain value's own `encode(to:)` calls one of these.
     func encode(_ value: Bool) { node.content = .value(value) }
     func encode(_ value: String) { node.content = .value(value) }
     func encode(_ value: Double) { node.content = .value(value) }

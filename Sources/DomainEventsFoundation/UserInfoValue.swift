@@ -61,7 +61,7 @@ enum UserInfoValue {
 
     static func dictionary(_ value: Any) -> [String: Any]? {
         if let dictionary = value as? [String: Any] { return dictionary }
-        // Keys that are no strings belong to other code.
+        // Entries whose keys are not strings are left out: they belong to other code.
         return (value as? [AnyHashable: Any]).map(strings)
     }
 
