@@ -6,7 +6,7 @@ import Synchronization
 final class AnswerSubscriber<Answer: DomainEvent>: DeferredSubscriber, @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock` or atomic.
     private var arrived: [(event: Answer, isCaused: Bool)] = []
-    /// The task that ends the waits reads this, and must not wait for a strand's lock.
+    /// How many matching events came without a cause; the task that ends overdue waits reads this without a lock.
     private let uncausedCount = Atomic(0)
     private let request: EventID
     private let matches: @Sendable (Answer) -> Bool
@@ -29,7 +29,7 @@ final class AnswerSubscriber<Answer: DomainEvent>: DeferredSubscriber, @unchecke
         _ tracker: HandlingTracker?,
         _ preparation: EventPreparation
     ) -> AppendOutcome {
-        // A fresh event has no cause. Of an event of another machine, only the root may be known.
+        // A fresh event has no cause. An event of another machine may have a known root but no known cause.
         let isCaused: Bool
         if let context = stamp.known, context.cause != nil || context.root != context.id || context.id == request {
             guard context.root == request, context.id != request else { return .settled }
@@ -41,7 +41,7 @@ final class AnswerSubscriber<Answer: DomainEvent>: DeferredSubscriber, @unchecke
         return [.wake, .settled]
     }
 
-    /// A phrase that says how many events matched the answer but had no cause; nil if none did.
+    /// A phrase that says how many events could be the answer but came without a cause; nil if none did.
     ///
     /// One of these events may be the answer: a handler may have published it in a task or on a thread that it made.
     var uncaused: String? {

@@ -4,9 +4,9 @@ public import Synchronization
 /// The events of one name at one publisher: their subscribers, and the forwarders that carry them to other processes.
 ///
 /// A publishing thread reads `current` without a lock, and writes the list that it uses into its ``DeliverySlot``. A
-/// change puts a new list in the place of the old one, and keeps the old one until no slot names it. A thread that
-/// leaves a replaced list releases the lists that no slot names any more. So a removed handler's captures are released
-/// as soon as no call uses the old list, and no link uses it for a run (events that the link brings together).
+/// change puts a new list in the place of the old one, and keeps the old one until no slot names it. A thread that is
+/// done with a replaced list releases the lists that no slot names any more. So a removed handler's captures are
+/// released as soon as no call uses the old list, and no link uses it for a run (events read together).
 @usableFromInline
 package class AnyEventChannel: @unchecked Sendable {
     // Sendable: `current` is atomic, `subscribers`, `retired` and `silent` are guarded by `lock`; a list never changes.
@@ -47,7 +47,7 @@ package class AnyEventChannel: @unchecked Sendable {
     /// The name of the channel's events if they are untyped; nil if their type has the name.
     var untypedName: String? { isUntyped ? name : nil }
 
-    /// Subscribes an observer of events of every type.
+    /// Subscribes an observer that takes events of every type.
     package func subscribe(_ observer: any EventObserver, publisher: EventPublisher) -> Subscription? { nil }
 
     /// Makes a subscriber that has `recorder` record each event before another subscriber gets it.
@@ -121,7 +121,7 @@ package class AnyEventChannel: @unchecked Sendable {
         if current.load(ordering: .sequentiallyConsistent) != UInt(bitPattern: lent.toOpaque()) { sweep() }
     }
 
-    /// The present subscribers, if they can handle a run (events that a link brings together) on arrival; else nil.
+    /// The present subscribers, if they can handle a run (events that a link has read together) on arrival; else nil.
     package func runSubscribers() -> SubscriberList? {
         guard let present = currentSubscribers(), present.takesRuns else { return nil }
         return present
@@ -133,7 +133,7 @@ package class AnyEventChannel: @unchecked Sendable {
         subscribers.address == current.load(ordering: .sequentiallyConsistent)
     }
 
-    /// Whether a subscriber here, or another publisher to which this publisher passes events on, gets the events.
+    /// Whether a subscriber, or another publisher to which this publisher passes events on, gets the events.
     package var hasSubscribers: Bool { isSubscribed.load(ordering: .sequentiallyConsistent) }
 
     /// As ``hasSubscribers``, but journals do not count.
@@ -142,7 +142,7 @@ package class AnyEventChannel: @unchecked Sendable {
     /// Whether the publisher's own recorder records the events.
     package var isRecorded: Bool { currentSubscribers()?.isRecorded ?? false }
 
-    /// Whether any receiver, here or elsewhere, gets the events.
+    /// Whether any receiver, in this process or in another, gets the events.
     var isReached: Bool { current.load(ordering: .sequentiallyConsistent) != 0 }
 
     // MARK: - Changing
@@ -187,7 +187,7 @@ package class AnyEventChannel: @unchecked Sendable {
 
     func add(deferred subscriber: DeferredSubscriber) { withExtendedLifetime(put(subscriber)) {} }
 
-    /// Adds a subscriber, also for a caller that holds a lock.
+    /// Adds a subscriber; the caller may hold a lock.
     ///
     /// - Returns: Lists that are no longer in use; the caller releases them without any lock held.
     func put(_ subscriber: DeferredSubscriber) -> [SubscriberList] {

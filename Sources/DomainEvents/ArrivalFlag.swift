@@ -1,14 +1,14 @@
 import Locks
 import Synchronization
 
-/// Whether events wait; a consumer reads this without the lock before it sleeps.
+/// Whether events wait for a consumer; the consumer reads this without its lock before it sleeps.
 final class ArrivalFlag: Sendable {
     private let isWaiting = Atomic<Bool>(false)
 
-    /// How many times a consumer checks for events before it sleeps: a microsecond or two in all, less than a wake-up.
+    /// How often a consumer checks for events before it sleeps: for a microsecond or two in all, less than a wake-up.
     private static let looks = 2_048
 
-    /// Called with the lock held.
+    /// Called with the consumer's lock held.
     func set(_ isWaiting: Bool) {
         self.isWaiting.store(isWaiting, ordering: .relaxed)
     }

@@ -135,9 +135,9 @@ struct Backlog: ~Copyable {
 
     // MARK: - Out
 
-    /// Takes out the oldest events; one that has to be taken alone comes alone.
+    /// Takes out the oldest events; an event that has to be taken out alone comes alone.
     ///
-    /// The caller then uses ``giveBack(_:)``.
+    /// When the caller has released the events, it calls ``giveBack(_:)``.
     mutating func take(atMost limit: Int) -> DeliveryBatch {
         guard let first else { return DeliveryBatch() }
         var last = first
@@ -157,7 +157,7 @@ struct Backlog: ~Copyable {
         return DeliveryBatch(first: first, count: count)
     }
 
-    /// Takes out the events for one subscriber, or all events; the caller then uses ``giveBack(_:)``.
+    /// Takes out the events for one subscriber, or all events; after their release, the caller calls ``giveBack(_:)``.
     mutating func takeAll(of owner: DeferredSubscriber? = nil) -> DeliveryBatch {
         var taken: DeliveryPlace?
         var lastTaken: DeliveryPlace?
@@ -221,8 +221,8 @@ struct Backlog: ~Copyable {
         if first == nil { arrivals.set(false) }
     }
 
-    /// Makes the neighbours of a place point to other places; if a neighbour is missing, `first` or `last` points
-    /// there.
+    /// Makes the neighbours of a place point to `next` and `previous`; `first` or `last` stands in for a missing
+    /// neighbour.
     private mutating func relink(around place: DeliveryPlace, next: DeliveryPlace?, previous: DeliveryPlace?) {
         if let before = place.pointee.previous { before.pointee.next = next } else { first = next }
         if let after = place.pointee.next { after.pointee.previous = previous } else { last = previous }
@@ -235,7 +235,7 @@ struct Backlog: ~Copyable {
         var chunk = filling
         if let full = chunk, full.pointee.capacity - full.pointee.used < size {
             chunk = nil
-            // Without a place in use, the chunk is empty but too small, and `giveBack` would never release it.
+            // If no place in it is in use, the chunk is empty but too small, and `giveBack` would never release it.
             if full.pointee.live == 0 {
                 full.deallocate()
                 filling = nil

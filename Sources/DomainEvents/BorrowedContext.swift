@@ -1,4 +1,4 @@
-/// What is known about an event, in a form that costs no references to copy.
+/// What is known about an event, in a form whose copies count no references.
 ///
 /// Nearly always this is a few numbers and uncounted sources. An ``EventContext`` is made from it only where one is
 /// needed: for example for a handler that asks for it; for an event that goes to more than one peer, is held or awaits
@@ -12,17 +12,17 @@ package struct BorrowedContext: BitwiseCopyable {
     package let nanosecondsSinceEpoch: UInt64
     /// As in ``EventContext/cause``.
     package let cause: BorrowedID?
-    /// The first event of the chain of causes; may be nil if that is the cause or the event itself.
+    /// The first event of the chain of causes; may be nil if the cause or the event itself is the first.
     package let knownRoot: BorrowedID?
     private let settledBelow: UInt64?
     /// The whole context, if this value was made from one; nil if it was made from numbers and sources.
     ///
-    /// These are enough for an event that has no trace and no bookmark, and is sent for the first time.
+    /// Numbers and sources are enough for an event that has no trace and no bookmark, and is sent for the first time.
     package let full: UnsafePointer<EventContext>?
 
-    /// An event that has no trace and no bookmark, and is sent for the first time.
+    /// Describes an event that has no trace and no bookmark, and is sent for the first time.
     ///
-    /// The caller keeps the sources as long as this value is used.
+    /// The caller keeps the sources alive as long as this value is used.
     package init(
         source: Unmanaged<EventSource>,
         number: UInt64,
@@ -51,7 +51,7 @@ package struct BorrowedContext: BitwiseCopyable {
         full = context
     }
 
-    /// The context itself.
+    /// The whole context; made from the numbers and sources if this value was not made from a context.
     package var context: EventContext {
         full?.pointee
             ?? EventContext(

@@ -1,4 +1,4 @@
-/// An event's identity, in a form that costs no references to copy.
+/// An event's identity, in a form whose copies count no references.
 ///
 /// The code that makes this value keeps the source alive as long as the value is used.
 package struct BorrowedID: BitwiseCopyable, Equatable {

@@ -3,14 +3,14 @@ public import Synchronization
 
 /// Whether calls of one subscriber's handler may still begin, and how many run.
 ///
-/// A call is *being entered* from just before it checks whether the gate is closed until it notes that it *runs*; then
-/// it calls the handler. `cancel()` closes the gate and waits for calls being entered, a few instructions each, but
-/// never for a call that runs. So after `cancel()` has returned, a handler begins only on a thread that lost its
-/// processor between the note and the handler's first instruction. A flag that a thread checks before it calls the
-/// handler would leave a longer gap.
+/// A call is *being entered* from just before its thread checks whether the gate is closed until the thread notes that
+/// the call *runs*; then the thread calls the handler. `Subscription.cancel()` closes the gate and waits for calls
+/// being entered, a few instructions each, but never for a call that runs. So after `cancel()` has returned, a handler
+/// begins only on a thread that lost its processor between the note and the handler's first instruction. A flag that a
+/// thread checks before it calls the handler would leave a longer gap.
 ///
-/// Unless the publishing thread's ``DeliverySlot`` names an outer call, a call on that thread keeps its state in the
-/// slot, which costs no traffic between threads. All other calls are counted here.
+/// A call of an inline handler keeps its state in its thread's ``DeliverySlot``, which costs no traffic between
+/// threads, unless the slot already names an outer call. The gate counts all other calls.
 ///
 /// A subscription holds the gate and not the subscriber, so a cancelled subscription keeps nothing that the handler has
 /// captured.
@@ -65,14 +65,14 @@ package final class CallGate: @unchecked Sendable {
 
     // MARK: - Waiting
 
-    /// Returns when no call is being entered any more; only after ``close()``.
+    /// Returns when no call is being entered any more; called only after ``close()``.
     func waitUntilEntered() {
-        // After the fence, a thread that entered before shows the gate in its slot; others see that the gate is closed.
+        // After the fence, a thread that has begun to enter shows the gate in its slot; all others see the gate closed.
         DeliverySlots.fence()
         while state.load(ordering: .sequentiallyConsistent) & Self.enteringMask != 0
             || DeliverySlots.contains(gate: address)
         {
-            // Entering takes a few more instructions, unless the call's thread has just lost its processor.
+            // Entering takes only a few more instructions, unless the call's thread has just lost its processor.
             yieldThread()
         }
     }
@@ -85,7 +85,7 @@ package final class CallGate: @unchecked Sendable {
             && !DeliverySlots.contains(gate: address | DeliverySlot.isRunning)
     }
 
-    /// Resumes the waiting tasks if the gate is idle; called when one begins to wait, and after calls while one waits.
+    /// Resumes waiting tasks if the gate is idle; called when a task begins to wait, and after calls while one waits.
     @usableFromInline
     func wakeWaiters() {
         let ready = lock.withLock {
@@ -96,7 +96,7 @@ package final class CallGate: @unchecked Sendable {
         for waiter in ready { waiter.resume() }
     }
 
-    /// Returns when no call runs; only after ``close()``.
+    /// Returns when no call runs; called only after ``close()``.
     func waitUntilIdle() async {
         await withCheckedContinuation { continuation in
             lock.withLock { waiters.append(continuation) }

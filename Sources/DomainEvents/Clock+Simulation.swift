@@ -28,7 +28,7 @@ extension SimulatedThread {
     }
 }
 
-/// A sleep that ends once.
+/// A sleep that ends only once: when its time is over, or when its task is cancelled.
 private final class SleepWait: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let lock = Lock()

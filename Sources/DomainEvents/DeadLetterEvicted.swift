@@ -1,4 +1,4 @@
-/// The bridge has thrown away the oldest dead letter to make room for another, as configured; its event is gone.
+/// The bridge has thrown away the oldest dead letter, and with it the event, to make room for another, as configured.
 public struct DeadLetterEvicted: DomainEvent, SelfReport {
     /// The name of the event.
     public let event: String

@@ -9,7 +9,7 @@ public struct DeadLettersFull: DomainEvent, SelfReport {
     /// How many letters are kept.
     public let letters: Int
 
-    /// How many bytes the kept letters count towards the limit.
+    /// The size of the kept letters in bytes, as the limit counts it.
     public let bytes: Int
 
     /// Makes the event.

@@ -1,8 +1,8 @@
 import Synchronization
 
-/// An event that a handler published, with the subscribers that it had at that moment.
+/// An event that a handler published, with the subscribers that the event had at that moment.
 ///
-/// Its inline handlers run once the thread has delivered the event in hand.
+/// The inline handlers run once the thread has delivered the event that it was delivering at that moment.
 final class DeferredPublish {
     private let event: RawEvent
     private var waiting: (context: EventContext, destinations: Destinations)?

@@ -62,16 +62,16 @@ class DeferredSubscriber: AnySubscriber, @unchecked Sendable {
     /// Whether ``recordAtOnce(_:_:)`` and the `record` methods may be called in place of ``append(_:_:_:_:)``.
     var recordsAtOnce: Bool { false }
 
-    /// Records an event of another process, if that needs no wait and makes the event safe at once.
+    /// Records an event of another process, if recording needs no wait and makes the event safe at once.
     ///
     /// Called without any lock held, before the event's handlers.
     /// - Parameter payload: the bytes in which the event came.
     /// - Returns: Whether the event is recorded; if not, the caller appends it as for any subscriber.
     func recordAtOnce(_ payload: UnsafeRawBufferPointer, _ context: BorrowedContext) -> Bool { false }
 
-    /// Records an event of this process that goes to no other process, or reports why it cannot.
+    /// Records an event of this process that goes to no other process, or reports why the journal cannot.
     ///
-    /// The calling thread waits for room in the record if need be.
+    /// The calling thread waits for room in the journal if need be.
     ///
     /// Called without any lock held, before the event's handlers.
     func record(_ event: RawEvent, _ stamp: EventStamp) {}
@@ -83,7 +83,7 @@ class DeferredSubscriber: AnySubscriber, @unchecked Sendable {
 
     /// Records the payload of an event that an outbox holds until this returns; only called if ``isRecorder`` is true.
     ///
-    /// - Returns: What the caller hands to ``settle(_:)`` once the event has left, as that may call handlers.
+    /// - Returns: What the caller hands to ``settle(_:)`` once the event has left; `settle` may call handlers.
     func record(
         _ payload: UnsafeRawBufferPointer,
         _ context: BorrowedContext,
@@ -106,7 +106,7 @@ class DeferredSubscriber: AnySubscriber, @unchecked Sendable {
         _ preparation: EventPreparation
     ) -> AppendOutcome { [] }
 
-    /// Reports that events of the subscriber's type were dropped on their way here; only a sequence's buffer uses this.
+    /// Notes that events of the subscriber's type were dropped on their way to this process; only sequences use this.
     ///
     /// Called with `lock` held.
     func appendMissed(_ count: Int) -> AppendOutcome { [] }
@@ -144,8 +144,8 @@ extension [DeferredSubscriber] {
         count == 1 ? .only(self[0].prepare(event)) : .each(map { $0.prepare(event) })
     }
 
-    /// Hands an event to all subscribers in one step, then wakes the subscribers that need it, and only then lets
-    /// journals report that they have not recorded it.
+    /// Hands an event to all subscribers in one step, then wakes the subscribers that have to be woken, and only then
+    /// lets journals report that they have not recorded the event.
     ///
     /// - Parameters:
     ///   - wasAppended: called when every subscriber has the event, before any is woken, with all that is left to do.

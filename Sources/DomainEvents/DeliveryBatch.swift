@@ -1,4 +1,4 @@
-/// Events that a consumer has taken out, to handle one after the other without the lock.
+/// Events that a consumer has taken out of its backlog, to handle one after the other without the lock.
 struct DeliveryBatch {
     let first: DeliveryPlace?
     let count: Int

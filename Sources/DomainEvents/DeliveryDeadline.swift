@@ -10,10 +10,10 @@ enum DeliveryDeadline: Sendable {
     /// By another clock, or by the clock of a simulation; the task sleeps for this wait alone.
     case alone(Task<Void, any Error>)
 
-    /// The time begins now.
+    /// The time begins with this call.
     ///
-    /// - Parameter timeIsOver: called after `limit` if the caller still waits, or if its wait ends at that moment;
-    ///   calls no handler.
+    /// - Parameter timeIsOver: called after `limit` if the caller still waits, or if its wait ends at that moment; must
+    ///   call no handler.
     init(after limit: Duration, by clock: any Clock<Duration>, timeIsOver: @escaping @Sendable () -> Void) {
         if clock.isContinuousHere {
             self = .shared(SharedDeadline(ContinuousClock.now.advanced(by: limit), timeIsOver))
@@ -26,7 +26,7 @@ enum DeliveryDeadline: Sendable {
         self = .alone(watchdog)
     }
 
-    /// Called before the caller is suspended: from now on, the time's end ends the wait.
+    /// Called before the caller is suspended: from now on, the wait ends when the time is over.
     func arm() {
         if case .shared(let deadline) = self { SharedDeadlines.all.add(deadline) }
     }
@@ -70,7 +70,7 @@ final class SharedDeadlines: @unchecked Sendable {
     /// When the sleeping task looks at the deadlines again; nil if no task sleeps.
     private var wakeUp: ContinuousClock.Instant?
     private var sleeper: Task<Void, Never>?
-    /// Counts the sleeping tasks, so that a task learns that another one has taken its place.
+    /// How many sleeping tasks were started, so that a task learns that another one has taken its place.
     private var sleepers = 0
 
     func add(_ deadline: SharedDeadline) {
@@ -81,7 +81,7 @@ final class SharedDeadlines: @unchecked Sendable {
             wakeUp = end
             sleepers += 1
             let (number, previous) = (sleepers, sleeper)
-            // The task may sleep long after this wait has ended, so it holds the instant only.
+            // The task may sleep long after this wait has ended, so it holds only the instant, not the deadline.
             sleeper = Task.detached { [self] in await sleep(until: end, as: number) }
             return previous
         }

@@ -7,12 +7,12 @@ public struct DeliveryError: Error, Sendable, CustomStringConvertible {
         case outboxFull
         /// A process that should get the event is given up, stopped, ending or gone, or its bridge ends meanwhile.
         case workerUnavailable
-        /// The bridge is shutting down: of its own process it takes only events with a cause, such as those of
+        /// The bridge is shutting down: from its own process it takes only events with a cause, such as those of
         /// handlers.
         ///
         /// Or the bridge has shut down, and nothing in this process subscribes to the event.
         case shuttingDown
-        /// Nothing that the call would wait for subscribes to the event, here or in another process.
+        /// Nothing that the call would wait for subscribes to the event, in this process or another.
         case noSubscriber
         /// Another process could not decode the event, found it invalid or forbidden, or had a handler that threw.
         case refused

@@ -3,9 +3,9 @@ public struct DeliveryReceipt: Sendable, Hashable {
     /// The event's identity.
     public let id: EventID
 
-    /// How many handlers the event had, by the name of each process that was waited for and has any.
+    /// How many handlers the event had in each process that was waited for and has any, by the name of the process.
     ///
-    /// If two bridges of a publisher have processes of one name, this is their sum.
+    /// If two bridges of a publisher have processes of the same name, the number is their sum.
     public let handlers: [String: Int]
 }
 

@@ -3,14 +3,14 @@ public import Synchronization
 
 /// What one thread is doing with subscribers at this moment, for other threads to read.
 ///
-/// To keep a list alive without a lock, a publishing thread writes down here what it uses. A thread that removes
-/// a subscriber checks here whether another thread still uses the old list (hazard pointers; M. Michael, "Hazard
+/// To keep a list alive without a lock, a publishing thread writes into its slot what it uses. A thread that removes a
+/// subscriber looks in all slots whether another thread still uses the old list (hazard pointers; M. Michael, "Hazard
 /// Pointers: Safe Memory Reclamation for Lock-Free Objects", IEEE TPDS 15(6), 2004). Each slot has cache lines of its
 /// own, and only its own thread writes to it.
 ///
 /// After the thread has set a word with `set`, it reads a word that other threads write: whether the list is still the
-/// present one, whether the gate is closed, whether a caller waits for the gate. A fence has to lie between the two;
-/// where the system allows it, ``DeliverySlots`` makes that fence for the thread.
+/// present one, whether the gate is closed, whether a caller waits for the gate. A fence has to lie between write and
+/// read; where the system allows it, ``DeliverySlots`` makes that fence for the thread.
 @usableFromInline
 struct DeliverySlot: ~Copyable {
     /// The list whose inline handlers the thread calls; 0 for none.
@@ -22,10 +22,10 @@ struct DeliverySlot: ~Copyable {
     /// The gate of the handler that is being entered, or, with ``isRunning`` set, of the handler that runs; 0 for none.
     @usableFromInline let gate = Atomic<UInt>(0)
 
-    // Only the slot's own thread reads the properties below. They lie here because each event writes to them, and they
-    // must not share a cache line with data of other threads.
+    // Only the slot's own thread reads the properties below. They lie in the slot because they are written for each
+    // event, and must not share a cache line with data of other threads.
 
-    /// Whether an event is in hand.
+    /// Whether an event is in hand: the thread is delivering it.
     @usableFromInline var isDelivering = false
     /// Whether a handler has published an event that waits for its turn.
     @usableFromInline var hasDeferred = false

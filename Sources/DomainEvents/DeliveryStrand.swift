@@ -64,7 +64,7 @@ final class DeliveryStrand: @unchecked Sendable {
     /// Subscribers that were removed while a batch was out; they live until its events are handled.
     private var departed: [StrandSubscriber] = []
 
-    /// After the batch that reaches this many events the strand gives the queue back, so that others get their turn.
+    /// After the batch that reaches this many events, the strand leaves the queue to other blocks for a turn.
     private static let burst = 256
     /// How many events are taken out of the strand at once.
     private static let batchLimit = 32

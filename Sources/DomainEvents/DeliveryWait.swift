@@ -15,7 +15,7 @@ package final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
     private var claim: Int?
     private var waiter: CheckedContinuation<Value, any Error>?
     private var departure = Departure.ahead
-    /// Whether the event has begun to leave; once the wait has ended without that, the event never leaves.
+    /// Whether the event has begun to leave; if the wait ends before that, the event never leaves.
     private var isLeaving = false
     private let isUntilSafe: Bool
     private var laterRecorders = LaterRecorders()
@@ -32,7 +32,7 @@ package final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
 
     /// Ends the wait; the first outcome counts.
     ///
-    /// - Parameter failure: the number of the failure that the outcome is; nil if the event's ledger does not hold it.
+    /// - Parameter failure: the number of the failure that is the outcome; nil if the event's ledger does not hold it.
     func finish(_ outcome: Result<Value, any Error>, claiming failure: Int? = nil) {
         resume {
             if self.outcome == nil { (self.outcome, claim) = (outcome, failure) }
@@ -52,7 +52,7 @@ package final class DeliveryWait<Value: Sendable>: @unchecked Sendable {
         }
     }
 
-    /// Notes to which destinations the event is about to go, for a wait until it is safe.
+    /// Notes the journals to which the event is about to go, if the caller waits until the event is safe.
     func willPublish(to destinations: Destinations) {
         guard isUntilSafe, destinations.first.subscribers.isSafeLater else { return }
         let recorders = LaterRecorders(of: destinations)
@@ -175,14 +175,14 @@ final class UnfinishedHandlers: @unchecked Sendable {
         lock.withLock { self.tracker = tracker }
     }
 
-    /// Notes the inline handlers that the calling thread calls now; none when they have returned.
+    /// Notes the inline handlers that the calling thread calls now; called with none when they have returned.
     func set(inline: [Inline]) {
         lock.withLock { self.inline = inline }
     }
 
     var text: String {
         let (tracker, inline) = lock.withLock { (self.tracker, self.inline) }
-        // The handlers before the running one have returned. If one of these runs for another event, it is named too.
+        // The handlers before the running one have returned. One that already runs for another event is named, too.
         let running = inline.firstIndex { !$0.gate.isIdle } ?? 0
         let sites = Set(inline[running...].map(\.site)).union(tracker?.unfinishedSites ?? []).map(\.description)
             .sorted()

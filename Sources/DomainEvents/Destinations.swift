@@ -39,8 +39,8 @@ struct Destinations {
         return all.flatMap { $0.subscribers.deferred.map { $0.site } }
     }
 
-    /// Whether only one publisher delivers the event, and that publisher's own journal records the event with the
-    /// receivers that it is owed to.
+    /// Whether only one publisher delivers the event, and that publisher's own journal records the event and the
+    /// receivers to which the event is owed.
     var isRecorded: Bool { others.isEmpty && first.subscribers.isRecorded }
 
     var forwarders: [any EventForwarder] {
@@ -49,7 +49,7 @@ struct Destinations {
 
     /// The rooms of all strands that want the event, in the one order in which all senders reserve places.
     ///
-    /// Publishers may pass events on to each other in a circle, so the order of their subscriptions would not do.
+    /// Publishers may pass events on to each other in a circle, so the order of subscriptions differs between senders.
     var roomsInOrder: [Room] {
         if others.isEmpty, first.subscribers.deferred.count <= 1 { return first.subscribers.deferred.map { $0.room } }
         return all.flatMap { $0.subscribers.deferred.map(\.room) }.sorted { $0.number < $1.number }
@@ -80,8 +80,9 @@ struct Destinations {
     }
 }
 
-/// The strands that want one event, with what they need of it, such as a key; the user code that makes the key runs
-/// before any outbox holds the event.
+/// The strands that want one event, with what they need of it, such as a key.
+///
+/// The key is made by user code, which runs before any outbox holds the event.
 struct DestinationStrands {
     private let subscribers: [DeferredSubscriber]
     private let event: RawEvent
@@ -95,7 +96,7 @@ struct DestinationStrands {
         preparations = needsPreparation ? subscribers.prepare(event) : .nothing
     }
 
-    /// Puts the event into all strands in one step, then wakes the strands that need it.
+    /// Puts the event into all strands in one step, then wakes the strands that have to be woken.
     ///
     /// - Parameters:
     ///   - owed: the receivers that the event is owed to, for its journal.

@@ -39,8 +39,8 @@ extension DomainEvent {
 /// `String(describing:)` returns the same, but looks for conformances of the metatype in all of the program's images,
 /// and makes a mirror. For the names of the reports alone, this took a tenth of a worker's start.
 ///
-/// Not inlined: where the compiler sees which type it is, it writes the name into the program itself, and for a private
-/// type that name is not the one that the runtime gives. A name must not depend on the build.
+/// Not inlined: a compiler that sees which type this is writes the name into the program, and for a private type that
+/// is not the name that the runtime gives. A name must not depend on the build.
 @inline(never)
 private func ownName(of type: any Any.Type) -> String {
     _typeName(type, qualified: false)

@@ -1,7 +1,7 @@
 import CBOR
 import Locks
 
-/// An encoded event on its way to its journal.
+/// An encoded event on its way to a journal.
 ///
 /// Each thread reuses one object from event to event. Encoding runs user code, which may publish: such a nested call
 /// gets another object.
@@ -10,7 +10,7 @@ final class EncodedEvent: @unchecked Sendable {
     private let buffer = CBORBuffer()
     /// The event's payload; valid until ``keep()``.
     @exclusivity(unchecked) private(set) var bytes = UnsafeRawBufferPointer(start: nil, count: 0)
-    /// Why the event has no payload.
+    /// Why the event has no payload; nil if it has one.
     @exclusivity(unchecked) private(set) var failure: (any Error)?
     @exclusivity(unchecked) private var isInUse = false
 

@@ -1,8 +1,8 @@
-/// A mark that a worker puts on an event to say how far it has come, such as the place in the file or stream that it
-/// read the event from.
+/// A mark that a worker puts on an event to say how far the worker has come, such as the place in the file or stream
+/// from which the worker read the event.
 ///
-/// A host whose journal records the event keeps the mark in the same record, so it has both or neither. If both
-/// processes are killed, the worker learns its last bookmark when it starts again, and goes on behind that place.
+/// A host whose journal records the event keeps the mark in the same record, so the journal has both or neither. If
+/// both processes are killed, the worker learns its last bookmark when it starts again, and goes on behind that place.
 public struct EventBookmark: Sendable, Hashable {
     /// How many bytes a bookmark has at most: 256.
     public static let longest = 256
@@ -16,7 +16,7 @@ public struct EventBookmark: Sendable, Hashable {
     /// Makes a bookmark of the text in UTF-8.
     public init(_ text: String) { bytes = Array(text.utf8) }
 
-    /// The bookmark as a text; nil if its bytes are no UTF-8.
+    /// The bookmark as a text; nil if its bytes are not UTF-8.
     public var text: String? { String(validating: bytes, as: UTF8.self) }
 }
 

@@ -3,8 +3,8 @@ extension EventChannel {
 
     /// Publishes to all outboxes, strands and handlers of this publisher and of the publishers that are linked to it.
     ///
-    /// - Parameter ifFull: with `drop` the subscribers here get the event in any case, otherwise only if every outbox
-    ///   has taken it.
+    /// - Parameter ifFull: with `drop` the subscribers in this process get the event in any case, otherwise only if
+    ///   every outbox has taken it.
     @inline(__always)
     func publish(
         _ event: E,
@@ -19,7 +19,7 @@ extension EventChannel {
         return publish(event, context: context, to: destinations, ifFull: ifFull)
     }
 
-    /// Publishes as above, for a caller that has to know which destinations get the event.
+    /// Publishes to these destinations, for a caller that has to know them.
     func publish(
         _ event: E,
         context: EventContext,
@@ -59,15 +59,15 @@ extension EventChannel {
         return Destinations(first: first, others: destinations)
     }
 
-    /// Puts the event into every outbox, then into every strand here, and only then lets it leave the outboxes; so no
-    /// subscriber in a strand sees an effect before its cause, however soon another process answers.
+    /// Puts the event into every outbox, then into every strand of this process, and only then lets it leave the
+    /// outboxes; so no subscriber in a strand sees an effect before its cause, however soon another process answers.
     ///
     /// The event leaves before the inline handlers run. If a journal has not recorded the event, a report says so; the
     /// event leaves before the report's handlers run, too. All these handlers may take any time, or wait for an answer.
     ///
     /// - Parameters:
     ///   - payload: the bytes in which the event came from another process.
-    ///   - isHeld: whether the event has to lie in all outboxes before it leaves any of them, even without strands.
+    ///   - isHeld: whether the event has to lie in all outboxes before it leaves any, even if no strand gets it.
     ///   - forward: puts the event into the outboxes, and holds it there if `held` is not nil; returns whether the
     ///     subscribers here get it too.
     ///   - tracker: makes the event's tracker; called just before strands get the event, and only then.
@@ -156,10 +156,11 @@ extension EventChannel {
 
     // MARK: - Awaited events
 
-    /// Hands an event that another process published to the subscribers here.
+    /// Hands an event of another process to the subscribers in this process.
     ///
     /// Queues and tasks get the event first. Then the inline handlers run: on the calling thread, or in their strand
-    /// after those of earlier events. `completion` is called only if some handler has not returned yet.
+    /// after those of earlier events. `completion` makes the object that learns when the last handler has returned; it
+    /// is called only if a handler may return later than this call.
     /// - Parameters:
     ///   - payload: the bytes in which the event came, which a journal records; nil if they are not at hand.
     ///   - read: returns the event; called if there are subscribers, and never while an outbox holds the event back.
@@ -219,12 +220,12 @@ extension EventChannel {
         }
     }
 
-    /// Delivers an event of this process here and elsewhere, for a caller that waits for the outcome.
+    /// Delivers an event of this process, in this process and in others, for a caller that waits for the outcome.
     ///
     /// - Parameters:
-    ///   - receipts: learns the other processes that get the event.
+    ///   - receipts: learns which other processes get the event.
     ///   - hasLeft: called before inline handlers run, with these handlers, when the event has left or goes nowhere.
-    /// - Returns: What became of the event here; `pending` if `tracker` reports it when the last handler has returned.
+    /// - Returns: What became of the event in this process; `pending` if the tracker will report that.
     func deliver(
         _ event: E,
         context: EventContext,

@@ -9,16 +9,16 @@ import Locks
 /// publisher.subscribe(tracking)
 /// ```
 ///
-/// The publisher calls the object where it delivers by default: on the publishing thread, unless it was made with
-/// ``EventPublisher/init(deliveringOn:)-(QueueDelivery)`` or for the main actor.
+/// The publisher calls the object where it delivers by default: on the publishing thread, unless the publisher was made
+/// with ``EventPublisher/init(deliveringOn:)-(QueueDelivery)`` or for the main actor.
 public protocol EventConsumer<Event>: AnyObject, Sendable {
     /// The events that the object takes.
     associatedtype Event: DomainEvent
 
     /// Called for each event; the events that one thread publishes come in order.
     ///
-    /// If a caller or a process waits for the event, it gets the first error that a handler throws. The publisher
-    /// publishes other errors as ``HandlerFailed``.
+    /// If a caller or a process waits for the event, that caller or process gets the first error that a handler throws.
+    /// The publisher publishes other errors as ``HandlerFailed``.
     func consume(_ event: Event) throws
 }
 

@@ -7,7 +7,7 @@ import Synchronization
 /// or in a task has to pass the cause on with `publish(_:causedBy:)`; undetached tasks of an async handler need not,
 /// even when the handler has returned.
 public struct EventContext: Sendable {
-    /// The event's identity, the same for every subscriber and every redelivery; but see `EventID`.
+    /// The event's identity, the same for every subscriber and every redelivery (``EventID`` names one exception).
     public let id: EventID
 
     /// When the event was published, in nanoseconds since 1970-01-01 00:00 UTC, by the publisher's clock.
@@ -26,7 +26,7 @@ public struct EventContext: Sendable {
     /// Whether the journals of this process have the event already: it is replayed, or was delivered here before.
     package var isRecorded: Bool { attemptAndMark & (Self.replayMark | Self.recordedMark) != 0 }
 
-    /// The attempt, and two marks in bits that no attempt reaches: an event without marks costs not even a store for
+    /// The attempt, and two marks in bits that no attempt reaches, so that an event without marks costs no store for
     /// them.
     private var attemptAndMark: Int
 
@@ -39,7 +39,7 @@ public struct EventContext: Sendable {
 
     /// The first event of the chain of causes; the event's own identity if nothing caused it or it is a request.
     public var root: EventID { knownRoot ?? cause ?? id }
-    /// The root; may be nil if it is the cause or the event itself: passing it on then counts no reference.
+    /// The root; may be nil if the cause or the event itself is the root: passing a nil on counts no reference.
     let knownRoot: EventID?
 
     /// Where in a distributed trace the event belongs: the causing event's place, unless the event was published with
@@ -118,8 +118,8 @@ public struct EventContext: Sendable {
     /// waiting for.
     ///
     /// Such code waits for no room: room comes only when handlers return. A task may outlive the call of the handler
-    /// that has started it. It then still has a ``current`` context, but that call no longer waits for it; a later call
-    /// must not.
+    /// that has started it. The task then still has a ``current`` context, but this property is false: that call no
+    /// longer waits for the task, and a later call must not wait for it.
     static var isInHandler: Bool {
         DeliveryThread.unmanaged._withUnsafeGuaranteedRef { $0.isDelivering }
             || areTasksHandling.load(ordering: .relaxed) && ofTask?.isUnderWay == true

@@ -102,10 +102,10 @@ package struct OwedEvent: Sendable {
     package let payload: [UInt8]
     /// How often the event was handed to the receiver, as far as the records say; at least 1.
     ///
-    /// Each start of a host that took the event up counts, even if that host was killed before the event left. A crash
-    /// that costs no strike is not noted, and does not count.
+    /// Each start of a host that took over the event counts, even if that host was killed before the event left. A
+    /// crash that costs no strike is not noted, and does not count.
     package let attempts: Int
-    /// Why each incarnation that crashed over the event ended, oldest first.
+    /// For each incarnation that crashed over the event, oldest first, the reason why it ended.
     package let strikes: [String]
     /// The dead letter that the event has become; nil if it is still to be delivered.
     package let letter: NotedLetter?

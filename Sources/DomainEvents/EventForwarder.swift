@@ -3,7 +3,7 @@
 /// The publisher calls all members but `isWantedElsewhere` without any lock held.
 @usableFromInline
 package protocol EventForwarder: AnyObject, Sendable {
-    /// Puts the event into every outbox that wants it, and writes what can be written unless it is held; never waits.
+    /// Puts the event into every outbox that wants it, and writes what it can unless the event is held; never waits.
     ///
     /// - Parameters:
     ///   - ifFull: what becomes of the event if some outbox has no room for it.
@@ -26,7 +26,7 @@ package protocol EventForwarder: AnyObject, Sendable {
     /// - Parameters:
     ///   - makeRoom: called with the payload's length before the outbox holds the event; may wait for a disk.
     ///   - record: records the payload with the receivers that the event is owed to; called at most once, without any
-    ///     lock.
+    ///     lock held.
     /// - Returns: What became of the event; nil, and nothing was done, if the event cannot go this short way (several
     ///   outboxes want it, for example). Then the caller uses ``forward(_:context:ifFull:receipts:held:)``.
     func forwardRecorded<E: DomainEvent>(
@@ -37,7 +37,7 @@ package protocol EventForwarder: AnyObject, Sendable {
         record: (_ payload: UnsafeRawBufferPointer, _ owed: [OwedReceiver]) -> Void
     ) -> Forwarded?
 
-    /// Whether every outbox that wants the events has room below its limit; those of attached clients do not count.
+    /// Whether every outbox that wants the events, except attached clients' outboxes, has room below its limit.
     var hasRoom: Bool { get }
 
     /// Returns when every outbox that this event goes to has room; throws the reason if no room will come.
@@ -79,7 +79,7 @@ package enum FullOutboxAction: Sendable {
     /// Outboxes take the event up to the hard limit. If room cannot be kept in each of them, no subscriber here and no
     /// peer of the forwarder gets the event, and the caller gets the error.
     case fail
-    /// If the caller has to wait for room, no subscriber gets the event.
+    /// If some outbox has no room, no subscriber gets the event: the caller waits for room first.
     case wait
 }
 

@@ -9,7 +9,7 @@ public struct EventGap: Hashable, Sendable, CustomStringConvertible {
     /// How many of the missed events never arrived: an outbox on the way had no room, and dropped them.
     public let droppedOnTheWay: Int
 
-    /// How many events the consumer's buffer holds.
+    /// How many events the consumer's buffer can hold.
     public let limit: Int
 
     package init(event: String, count: Int, droppedOnTheWay: Int = 0, limit: Int) {
@@ -41,11 +41,11 @@ public struct EventsMissed: Error, Hashable, Sendable, CustomStringConvertible {
 public enum EventOrGap<E: DomainEvent>: Sendable {
     /// The next event.
     case event(E)
-    /// Events were missed here.
+    /// Events were missed at this place.
     case gap(EventGap)
 }
 
-/// An event together with its context, for loops: a loop is no handler, so ``EventContext/current`` does not know it.
+/// An event with its context, for loops: a loop is no handler, so ``EventContext/current`` does not know its event.
 public struct Delivery<E: DomainEvent>: Sendable {
     /// The event.
     public let event: E

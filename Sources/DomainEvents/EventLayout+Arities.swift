@@ -1,4 +1,4 @@
-/// Layouts of few fields.
+/// Layouts of up to eight fields.
 ///
 /// A parameter pack allocates memory for its values in each call, and looks up the type of their tuple. These
 /// initializers do neither, and the compiler can specialise them for the event's own types.

@@ -1,4 +1,4 @@
-/// Publishes events with bookmarks. Except in a worker whose host keeps bookmarks, the event goes without its bookmark.
+/// Publishes events with bookmarks; outside a worker whose host keeps bookmarks, an event goes without its bookmark.
 extension EventPublisher {
     /// Waits for room, then publishes an event with a bookmark; otherwise like ``send(_:)-(E)``.
     ///

@@ -2,13 +2,13 @@ import Locks
 import Synchronization
 
 extension EventPublisher {
-    /// Waits until every consumer and link has room for the event, attached clients' links apart, then publishes it.
+    /// Waits until every consumer and link (except attached clients' links) has room for the event, then publishes it.
     ///
     /// Inside a handler this does not wait for room: outboxes take the event up to the hard limit, and beyond it this
-    /// throws. An undetached task that an asynchronous handler has started counts as inside the handler until that call
-    /// of the handler has returned; no later call may wait for such a task. If a journal of this process has to make
-    /// the event safe against a power cut, this returns when that is done, even inside a handler. Inside a transaction
-    /// this waits for nothing: the event is published later.
+    /// throws. An undetached task of an asynchronous handler counts as inside the handler until the call that started
+    /// the task has returned; no later call may wait for such a task. If a journal of this process has to make the
+    /// event safe against a power cut, this returns when that is done, even inside a handler. Inside a transaction this
+    /// waits for nothing: the event is published later.
     /// - Throws: ``DeliveryError`` if no room will come, an outbox does not take the event, or the bridge has ended and
     ///   nothing here subscribes. `CancellationError` if the task was cancelled before or while it waited for room;
     ///   then the event was not published. The journal's error if the journal could not make the event safe; the event
@@ -78,7 +78,7 @@ extension EventPublisher {
             // Other events may use these places while this call waits for the journal.
             for room in reserved { room.giveBack() }
             reserved = []
-            // By now a handler may have closed such a journal, which is then no destination of the channel any more.
+            // A handler may have closed such a journal by now; `destinations` still has it.
             try await LaterRecorders(of: destinations).untilSafe()
         }
         return context.id
@@ -186,7 +186,7 @@ extension EventPublisher {
     /// - Returns: The rooms that keep a place for an event until the caller gives the place back; nil if the caller may
     ///   have to wait for room.
     func reserveRoomAtOnce(at destinations: Destinations) -> [Room]? {
-        // As in `reserveRoom`.
+        // A handler never waits for room, as in `reserveRoom`.
         if EventContext.isInHandler { return [] }
         for forwarder in destinations.forwarders where !forwarder.hasRoom { return nil }
         if destinations.strandsOnlyRecord { return [] }
@@ -208,16 +208,16 @@ extension EventPublisher {
     ///
     /// Attached clients, and workers that acknowledge nothing, are not waited for. The call waits for room as
     /// ``send(_:)-(E)`` does. If an awaited worker dies before its handlers return, its next start gets the event
-    /// again, unless the event is given up. When all handlers have returned, this throws the error of one that threw,
-    /// and nothing reports that error. Every other error, also one that comes when this no longer waits, is reported as
-    /// after ``publish(_:)-(E)``: a ``HandlerFailed`` follows, or an ``EventRefused`` and a dead letter of the bridge.
+    /// again, unless the event is given up. When all handlers have returned, this throws the error of a handler that
+    /// threw, and nothing reports that error. Every other error, also one that comes when this no longer waits, is
+    /// reported as after ``publish(_:)-(E)``: a ``HandlerFailed`` follows, or an ``EventRefused`` and a dead letter.
     /// - Parameters:
     ///   - event: what happened.
     ///   - limit: how long this waits in all.
     ///   - clock: measures `limit`.
-    /// - Throws: The first error: that of a handler here, or ``DeliveryError`` if another process refuses the event, it
-    ///   is given up, nothing subscribes to it, an outbox does not take it, or a process that should get it is
-    ///   unavailable. If handlers are not done in time, the first error so far; if there is none, ``DeliveryError``
+    /// - Throws: The first error: that of a handler here, or ``DeliveryError`` if another process refuses the event,
+    ///   the event is given up, nothing subscribes to it, an outbox does not take it, or a process that should get it
+    ///   is unavailable. If handlers are not done in time, the first error so far; if there is none, ``DeliveryError``
     ///   names these handlers. `CancellationError` if the task is cancelled. At the end of the time or after a
     ///   cancellation the event may have been delivered; if it has not left by then, it never will.
     /// - Returns: The event's identity, and how many handlers it had in each process.
@@ -342,7 +342,7 @@ extension EventPublisher {
         )
     }
 
-    /// Ends a request's wait when the request and its answer are safe; if a journal records the answer, it has done so
+    /// Ends a request's wait when the request and its answer are safe; a journal that records the answer has done so
     /// before this is called.
     private func finish<Answer: DomainEvent, Value: Sendable>(
         _ wait: DeliveryWait<Value>,
@@ -428,7 +428,7 @@ extension EventPublisher {
 
 /// What a bridge needs to publish its reports on its own thread.
 extension EventPublisher {
-    /// Whether any subscriber, here or elsewhere, gets the events of this type.
+    /// Whether any subscriber, in this process or in another, gets the events of this type.
     package func isReached<E: DomainEvent>(by type: E.Type) -> Bool { channel(of: type).isReached }
 
     /// Publishes an event that was made earlier, with the identity, time and cause that it got when it was made.

@@ -25,9 +25,9 @@ extension EventPublisher {
 
     /// Waits for room, then publishes an event of another machine; otherwise like ``send(_:)-(UntypedEvent)``.
     ///
-    /// If a worker and its host share memory for the worker's outbox, the event outlives the worker once this has
-    /// returned there, outside a transaction: the host has the event or finds it in the outbox. Without shared memory,
-    /// an event that has not left ends with the worker.
+    /// If a worker and its host share memory for the worker's outbox, the event outlives the worker once this call,
+    /// outside a transaction, has returned in the worker: the host has the event or finds it in the outbox. Without
+    /// shared memory, an event that has not left ends with the worker.
     ///
     /// - Parameters:
     ///   - imported: the event, with its identity.

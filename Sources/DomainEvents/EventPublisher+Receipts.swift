@@ -10,8 +10,8 @@ extension EventPublisher {
     ///   - clock: measures `limit`.
     ///   - handOut: reports to the ledger each process that gets the event, and this process's receipt; calls the
     ///     wait's `beginLeaving` before the event leaves, and its `hasLeft` when the event has left.
-    /// - Throws: What `handOut` throws; otherwise as ``deliver(_:within:clock:)-(E,_,_)``. If the time is over, the
-    ///   error has a ``DeliveryError/progress`` unless the event has not left and never will.
+    /// - Throws: What `handOut` throws; otherwise as ``deliver(_:within:clock:)-(E,_,_)``. If the time is over after
+    ///   the event has begun to leave, the error has a ``DeliveryError/progress``.
     package func awaitReceipts(
         of name: String,
         context: EventContext,
@@ -43,9 +43,9 @@ extension EventPublisher {
 
     /// Publishes an awaited event on this thread, if there is room and the event has no handler on this thread.
     ///
-    /// Such a handler may take longer than the caller waits.
+    /// A handler on this thread may take longer than the caller waits.
     ///
-    /// - Returns: True if the event was published here, or could not be; false if a task has to publish it.
+    /// - Returns: True if this call has published the event, or has failed to; false if a task has to publish it.
     func deliverAtOnce<E: DomainEvent, Value: Sendable>(
         _ event: E,
         context: EventContext,

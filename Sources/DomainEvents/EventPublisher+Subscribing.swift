@@ -1,10 +1,10 @@
 extension EventPublisher {
     /// Calls `handler` for each event, on the thread that publishes the event; a publisher that was made for a queue
-    /// (``init(deliveringOn:)-(QueueDelivery)``) or for the main actor calls it there.
+    /// (``init(deliveringOn:)-(QueueDelivery)``) or for the main actor calls the handler there.
     ///
     /// For an event from another process, the publishing thread is one that reads the link. The subscription ends when
-    /// it is released or cancelled. If a caller or another process waits until the event is handled, it gets the first
-    /// error that a handler throws. The publisher publishes other errors as ``HandlerFailed``.
+    /// it is released or cancelled. If a caller or another process waits until the event is handled, that caller or
+    /// process gets the first error that a handler throws. The publisher publishes other errors as ``HandlerFailed``.
     public func subscribe<E: DomainEvent>(
         to type: E.Type,
         file: StaticString = #fileID,
@@ -49,9 +49,8 @@ extension EventPublisher {
     ///
     /// The handler itself may keep any number of deliveries unsettled; the limits are on the senders' side. Another
     /// process sends no more unsettled events than its link allows. In this process, `send` waits while 4096 events are
-    /// unsettled or wait for the handler. If the handler throws, the delivery is refused. When the
-    /// subscription is cancelled, deliveries that the handler has can still be settled, and events that wait for it
-    /// count as refused.
+    /// unsettled or wait for the handler. If the handler throws, the delivery is refused. When the subscription is
+    /// cancelled, deliveries that the handler has can still be settled, and events that wait for it count as refused.
     public func subscribe<E: DomainEvent>(
         to type: E.Type,
         on context: QueueDelivery,
@@ -124,8 +123,8 @@ extension EventPublisher {
         EventAndGapSequence(consumers(of: channel(of: type), buffering, file, line))
     }
 
-    /// The events of one type, each with its context, for loops that need it: a `for await` loop is no handler, so
-    /// ``EventContext/current`` is not the context of the loop's event.
+    /// The events of one type, each with its context, for loops that need the context: a `for await` loop is no
+    /// handler, so ``EventContext/current`` is not the context of the loop's event.
     ///
     /// Otherwise like ``events(of:buffering:file:line:)``.
     public func deliveries<E: DomainEvent>(

@@ -51,7 +51,7 @@ extension EventPublisher {
 
     /// Calls `handler` for each event of this name where this publisher delivers by default.
     ///
-    /// Events of peers that have a type for the name arrive too: what they send is the same.
+    /// Events of peers that have a type for the name arrive, too: such peers send the same bytes.
     public func subscribe(
         toEventsNamed name: String,
         file: StaticString = #fileID,
@@ -120,6 +120,6 @@ extension EventPublisher {
 
     // MARK: - For a program without types
 
-    /// Makes a channel for a name without a type, so that a journal that waits for the name's first use finds it.
+    /// Makes the channel of a name without a type, so that a journal waiting for the name's first use learns of it.
     package func useUntyped(_ name: String) throws(DeliveryError) { _ = try untypedChannel(named: name) }
 }

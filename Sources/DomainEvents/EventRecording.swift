@@ -13,10 +13,10 @@ package protocol EventRecording: AnyObject, Sendable {
     /// Called without any lock, when ``RecordingLine/record(_:context:owed:whenSettled:)`` may have recorded an event.
     func wasRecorded()
 
-    /// Whether an event is as safe as this recorder promises as soon as it is recorded.
+    /// Whether recording an event makes it at once as safe as this recorder promises.
     var isSafeAtOnce: Bool { get }
 
-    /// Calls `body` when all events that were recorded so far are safe or cannot become so: at once, or later on
+    /// Calls `body` when all events that were recorded so far are safe or cannot become safe: at once, or later on
     /// another thread.
     ///
     /// Called without any lock.
@@ -27,7 +27,7 @@ package protocol EventRecording: AnyObject, Sendable {
     /// A note may be lost: its events may then come again.
     func note(_ note: CustodyNote)
 
-    /// Hands over the events that earlier hosts had not seen settled, in the order of the records; only the first time.
+    /// Hands over, once only, the events that earlier hosts had not seen settled, in the order of the records.
     ///
     /// The caller notes ``CustodyNote/hostStarted(incarnation:)`` when all of them lie in its outboxes.
     func takeOwed() -> [OwedEvent]
@@ -43,7 +43,7 @@ package protocol EventRecording: AnyObject, Sendable {
     /// Which of these events, given in the order in which a host received them, was recorded last; nil for none.
     ///
     /// The calling thread waits for the files.
-    /// - Parameter position: no record of the events lies at or before it.
+    /// - Parameter position: no record of these events lies at or before this position.
     func lastRecorded(of events: [EventContext], after position: UInt64) throws -> EventID?
 
     /// The present positions and sizes.
@@ -56,17 +56,17 @@ package protocol RecordingLine: AnyObject, Sendable {
     /// the record needs.
     func makeRoom(for byteCount: Int)
 
-    /// Takes an event into the record.
+    /// Records an event of this object's name.
     ///
     /// Called under the locks of strands, so it calls no other code. It waits for nothing but the file system, and only
     /// if other threads have taken the room that ``makeRoom(for:)`` waited for.
     /// - Parameters:
-    ///   - payload: read during the call only, as the context is.
+    ///   - payload: read, like the context, only during the call.
     ///   - owed: the receivers that the event is owed to, until a note says that they have settled it.
-    ///   - whenSettled: called once, on another thread, when the event is safe or cannot become so; nil if nothing
+    ///   - whenSettled: called once, on another thread, when the event is safe or cannot become safe; nil if nothing
     ///     waits for the event.
     /// - Returns: Whether the event is safe already; then `whenSettled` is not called.
-    /// - Throws: Why the event is not recorded; its publisher learns of it as if a handler had thrown.
+    /// - Throws: Why the event is not recorded; the event's publisher learns of this as if a handler had thrown.
     func record(
         _ payload: UnsafeRawBufferPointer,
         context: BorrowedContext,
@@ -74,7 +74,7 @@ package protocol RecordingLine: AnyObject, Sendable {
         whenSettled: (@Sendable ((any Error)?) -> Void)?
     ) throws -> Bool
 
-    /// Takes an event into the record, if it can be recorded without waiting, and is safe at once.
+    /// Records an event, if recording needs no wait and makes the event safe at once.
     ///
     /// Called without any lock, and only if ``EventRecording/isSafeAtOnce`` is true.
     /// - Parameter owed: as in ``record(_:context:owed:whenSettled:)``.

@@ -1,4 +1,4 @@
-/// What is known about an event when it is published, in its smallest form.
+/// What is known about an event when it is published, in the smallest form.
 ///
 /// Nearly every event is published outside handlers and delivered by its own publisher: then the event's number and
 /// time are enough. So no thread counts references to the publisher's source, an object that all threads share.

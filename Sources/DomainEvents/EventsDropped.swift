@@ -1,14 +1,14 @@
 /// Events are gone, mostly because an outbox could not take them or its overflow policy dropped them: the bridge counts
 /// and announces them.
 ///
-/// If a worker has crashed over a report of the bridge as often as it may, that report is dropped and announced, too.
+/// A report of the bridge is dropped and announced, too, if a worker has crashed over it as often as the limit allows.
 ///
 /// One announcement covers the losses of one event name on one link, gathered for about a tenth of a second.
 public struct EventsDropped: DomainEvent, SelfReport {
     /// The name of the events.
     public let event: String
 
-    /// The peer that missed the events; `every link` if all peers missed them; this process if its own handlers did.
+    /// The peer that missed the events; `every link` if all peers did; this process's name if its own handlers did.
     public let link: String
 
     /// How many events were dropped.

@@ -28,7 +28,7 @@ public struct EventsTraced: DomainEvent, SelfReport {
         self.dropped = dropped
     }
 
-    /// No event of this type has more spans than this.
+    /// The most spans, and the most threads, in one event of this type.
     package static let maximumSpans = 1_000
 
     /// Refuses an event with too many spans or threads, or with a span that ends beyond the largest time; a process
@@ -73,8 +73,8 @@ public struct TracedSpan: Codable, Sendable, Hashable {
         case wire
         /// In the host: from the event's arrival until it lies in the outboxes of all other peers that want it.
         case passing
-        /// From the event's arrival, in the host from the end of its passing, until all handlers here have returned,
-        /// asynchronous ones included, or the event was refused.
+        /// From the event's arrival (in the host: from the end of its passing) until all handlers in this process have
+        /// returned, asynchronous ones included, or the event was refused.
         case handling
     }
 

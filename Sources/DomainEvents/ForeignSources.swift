@@ -10,8 +10,8 @@ package struct ForeignSources: Sendable {
 
     package init() {}
 
-    /// The context with the one object of its source, and without `settledBelow`: an importer that starts again may
-    /// bring any event again.
+    /// The context with the object that is kept for its source, and without `settledBelow`: an importer that starts
+    /// again may bring any event again.
     package mutating func adopt(_ context: EventContext, bookmark: WorkerBookmark?) -> EventContext {
         EventContext(
             id: EventID(source: source(like: context.id.source), number: context.id.number),

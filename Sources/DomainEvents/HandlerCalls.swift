@@ -2,10 +2,11 @@ import Synchronization
 
 /// The calls of one asynchronous handler, one after the other: says whether a certain call has returned.
 ///
-/// Tasks that a call has started ask this, on any thread and however late. One object for all calls of a handler, so
-/// that a call costs no allocation; not the subscriber itself, as a task would keep what the handler has captured.
+/// Tasks that a call has started ask this, on any thread and however late. One object serves all calls of a handler, so
+/// a call costs no allocation. It is not the subscriber, so a task that keeps it keeps nothing that the handler has
+/// captured.
 final class HandlerCalls: Sendable {
-    /// Counts each call when it begins and again when it has returned, so it is odd while a call is under way.
+    /// Counts each call when it begins and again when it has returned, so the number is odd while a call is under way.
     private let changes = Atomic<UInt64>(0)
 
     /// Notes that the next call begins.

@@ -1,5 +1,4 @@
-/// A handler threw on an event that no caller or process waits for, or a journal could not record such an event; or a
-/// caller waited and was not told of this error.
+/// A handler threw, or a journal could not record an event, and no waiting caller or process got the error.
 ///
 /// The publisher publishes this once for each such error. If a handler throws on a report of the publisher or the
 /// bridge, no `HandlerFailed` follows.

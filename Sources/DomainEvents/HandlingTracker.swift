@@ -27,7 +27,7 @@ final class HandlingTracker: @unchecked Sendable {
     }
 
     func handlerReturned(at site: SubscriptionSite?, failure error: ThrownError?) {
-        // Before the handler counts as returned, so that the last one leaves nothing to be told.
+        // The error comes first: when the last handler counts as returned, no error is still to come.
         if let error { completion.handlersThrew(error) }
         let isLast = lock.withLock {
             if let error { failure = failure?.followed(by: error) ?? error }

@@ -1,7 +1,7 @@
 /// One event that all forwarders hold back until it lies in every outbox and every strand.
 @usableFromInline
 package struct HeldEvents {
-    /// Whether a journal records the event, and with it the receivers that it is owed to.
+    /// Whether a journal records the event and the receivers to which the event is owed.
     package let areRecorded: Bool
     private var events: [any HeldEvent] = []
 

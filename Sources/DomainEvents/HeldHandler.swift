@@ -3,8 +3,8 @@ import Synchronization
 /// A subscriber's handler; it is released when its gate is closed and no call runs.
 ///
 /// A call that has entered the gate uses the handler without a lock. After the gate is closed, the closing thread and
-/// each call that leaves the gate, or finds it closed, check whether a call is still at the gate. If no call is there,
-/// they release the handler.
+/// each call that leaves the gate, or finds it closed, check whether a call is still at the gate. The first of them
+/// that finds no call there releases the handler.
 final class HeldHandler<Handler: Sendable>: Sendable {
     private final class Box: Sendable {
         let handler: Handler

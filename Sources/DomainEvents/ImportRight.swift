@@ -1,7 +1,7 @@
 import Locks
 import Synchronization
 
-/// Whether a publisher may import events of other machines, and what it knows of them.
+/// Whether a publisher may import events of other machines, and the sources of those that it imported last.
 final class ImportRight: @unchecked Sendable {
     // Sendable: guarded by `lock`, or atomic.
     private let isWithdrawn = Atomic(false)

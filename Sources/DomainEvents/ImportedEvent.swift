@@ -1,7 +1,7 @@
 /// An event of another machine, with the identity, time and causes that its publisher there gave it.
 ///
-/// A gateway makes this value and gives it to ``EventPublisher/send(importing:bookmark:)``. So the event keeps here the
-/// identity, the time, the cause and the place in a trace that it had there.
+/// A gateway makes this value and gives it to ``EventPublisher/send(importing:bookmark:)``. So the event keeps the
+/// identity, the time, the cause and the place in a trace that it had on its own machine.
 public struct ImportedEvent: Sendable {
     /// The event's name and content.
     public let event: UntypedEvent
@@ -17,11 +17,11 @@ public struct ImportedEvent: Sendable {
     ///   - id: the event's identity; its origin has the form `node/process`, such as `berlin/host`.
     ///   - nanosecondsSinceEpoch: when the event was published, by that machine's clock; the present time by default.
     ///   - cause: the event that caused it. Its origin has the same form, or is a process of this machine.
-    ///   - root: the first event of the chain of causes; nil if that is the cause or the event itself. It is kept even
-    ///     if the cause is not known.
+    ///   - root: the first event of the chain of causes; nil if the cause or the event itself is the first. The root is
+    ///     kept even if the cause is not known.
     ///   - traceparent: where in a distributed trace the event belongs.
     ///   - attempt: 2 or more if this may be a repeat: an earlier start of the gateway may have imported the event.
-    /// - Throws: ``DeliveryError`` with the code `notEncodable` if an identity has another form.
+    /// - Throws: ``DeliveryError`` with the code `notEncodable` if an origin has another form, is empty or is too long.
     public init(
         _ event: UntypedEvent,
         id: EventID,

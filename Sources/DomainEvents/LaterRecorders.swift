@@ -3,16 +3,16 @@
 struct LaterRecorders: Sendable {
     private var recorders: [any EventRecording] = []
 
-    /// No journals.
+    /// Makes a list without journals.
     init() {}
 
     /// The journals that record an event which is published to these destinations.
     ///
-    /// A journal that begins to close after that is no destination of later events, but these recorders still have it.
+    /// A journal that begins to close afterwards gets no later events, but these recorders still include it.
     init(of destinations: Destinations) { add(of: destinations) }
 
     /// Adds the journals that record a channel's events now: of its publisher, and of the publishers that get the
-    /// events from there.
+    /// events from that publisher.
     mutating func add<E: DomainEvent>(of channel: EventChannel<E>, from publisher: EventPublisher) {
         guard let subscribers = channel.currentSubscribers(), subscribers.isSafeLater else { return }
         let first = Destination(channel: channel, subscribers: subscribers, publisher: publisher)
@@ -39,8 +39,8 @@ struct LaterRecorders: Sendable {
         }
     }
 
-    /// Calls `body` when the events that were recorded so far are safe, or cannot become so: at once, or on the thread
-    /// of a journal.
+    /// Calls `body` when the events that were recorded so far are safe, or cannot become safe: at once, or on the
+    /// thread of a journal.
     func whenSafe(_ body: @escaping @Sendable ((any Error)?) -> Void) { Self.whenSafe(recorders[...], body) }
 
     private static func whenSafe(

@@ -13,7 +13,7 @@ public enum OverflowPolicy: Sendable, Hashable {
     /// enough room, they stay, and the new event is dropped.
     case dropOldest
 
-    /// The new event is dropped.
+    /// Drops the new event.
     case dropNewest
 
     /// Of the events with the same value in the encoded field of this name, only the latest waits, whether or not the
@@ -21,7 +21,7 @@ public enum OverflowPolicy: Sendable, Hashable {
     ///
     /// The latest event waits at its own place, after the events that were published before it. The replaced event is
     /// counted as coalesced, and neither announced nor shown as a gap: a program that chooses this policy does not need
-    /// that event. An event without such a field is never coalesced. An event takes the
-    /// room of the one that it replaces; a larger event, or one with another value, finds room as with ``dropOldest``.
+    /// that event. An event without such a field is never coalesced. An event takes the room of the one that it
+    /// replaces; a larger event, or one with another value, finds room as with ``dropOldest``.
     case latest(by: String)
 }

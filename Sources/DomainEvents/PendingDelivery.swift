@@ -1,4 +1,4 @@
-/// The head of one event on its way to a handler that runs elsewhere; the event itself lies behind it in memory.
+/// The head of one event that waits for its handler or consumer; the event itself lies behind the head in memory.
 ///
 /// The head takes 64 bytes, as much as a cache line of x86-64. A full context, if there is one, lies behind the event.
 struct PendingDelivery {

@@ -1,13 +1,12 @@
 /// A recorder's subscriber that is ready to be added to its channel.
 ///
-/// It is made in steps, because a recorder that must not record a channel twice decides under a lock whether it begins.
+/// Adding is a step of its own: a recorder that must not record a channel twice decides under a lock whether to add it.
 package struct PendingRecording {
     let subscriber: DeferredSubscriber
     let channel: AnyEventChannel
     let publisher: EventPublisher
 
-    /// Has each event recorded that is published from now on; calls no code of the program, so the caller may hold a
-    /// lock.
+    /// Begins to record each event that is published from now on; calls no user code, so the caller may hold a lock.
     ///
     /// - Returns: The subscription, and objects that the caller releases without any lock held, as they may be the last
     ///   to hold a handler. Then the caller calls ``announce()``.

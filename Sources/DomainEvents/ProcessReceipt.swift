@@ -13,11 +13,11 @@ package struct AwaitedProcess: Hashable, Sendable {
 /// What one process reports about an event for which a caller waits.
 package struct ProcessReceipt: Sendable {
     package let process: AwaitedProcess
-    /// How many handlers of the event have returned there.
+    /// How many handlers of the event have returned in the process.
     package let handlers: Int
     /// Why the process did not handle the event; nil if it did, or if it has no subscriber for the event.
     package let failure: (any Error)?
-    /// Whether the process has refused the event; then its receipt and its refusal say the same.
+    /// Whether the process has refused the event; then its receipt and its refusal report the same failure.
     package let isRefusal: Bool
     /// The processes of the same bridge that the event was passed on to; each sends its own receipt.
     package let passedOnTo: [String]

@@ -1,7 +1,7 @@
 import Locks
 
-/// The recorder of a publisher's events, for a bridge: it keeps what is owed to workers, tells them their bookmarks,
-/// and reports on itself.
+/// The recorder of a publisher's events, for a bridge: it keeps the events that are owed to workers and the bookmarks
+/// of workers, and reports on itself.
 package final class PublisherRecording: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let lock = Lock()
@@ -44,7 +44,7 @@ package final class PublisherRecording: @unchecked Sendable {
     package var report: RecordingReport? { lock.withLock { recorder }?.report }
 }
 
-/// What a host tells a worker of the worker's bookmarks.
+/// What a host tells a worker about the worker's bookmarks.
 package enum KeptBookmark: Sendable, Hashable {
     /// The worker's last bookmark; nil if there is none yet.
     case last(EventBookmark?)

@@ -1,7 +1,7 @@
-/// An event in raw memory; its subscriber knows its type.
+/// An event in raw memory; the subscriber that gets the event knows its type.
 ///
-/// The code that keeps waiting events is not generic. Generic code that is compiled without knowing the event's type
-/// looks types up at each step, which takes longer than everything else together.
+/// The code that stores events until they are handled is not generic. Generic code that is compiled without knowing the
+/// event's type looks types up at each step, which takes longer than everything else together.
 @usableFromInline
 struct RawEvent: @unchecked Sendable {
     // Sendable: every event type is Sendable, and the holder of this value has the event to itself or only reads it.
@@ -15,7 +15,7 @@ struct RawEvent: @unchecked Sendable {
         payload = nil
     }
 
-    /// The caller's event, for as long as the caller lends it and its payload; nothing moves it out of its memory.
+    /// Refers to the caller's event for as long as the caller lends it and its payload; nothing moves the event away.
     @usableFromInline
     init(reading event: UnsafeRawPointer, payload: UnsafeRawBufferPointer? = nil) {
         address = UnsafeMutableRawPointer(mutating: event)

@@ -1,12 +1,12 @@
 import Locks
 
 /// Gathers the receipts of one event until every process that got it has sent one, and holds failures until it is
-/// decided which of them the caller is told.
+/// decided which of them the caller gets.
 @usableFromInline
 package final class ReceiptLedger: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
-    /// Called once, with whether the caller was told of a failure; if not, it reports the failure.
+    /// Called once, with whether the caller gets the failure; if the caller does not, this closure reports it.
     package typealias WhenDecided = @Sendable (_ isClaimed: Bool) -> Void
 
     package let name: String
@@ -27,7 +27,7 @@ package final class ReceiptLedger: @unchecked Sendable {
 
     /// - Parameters:
     ///   - context: made by the publisher for this event.
-    ///   - endsAtFirstFailure: whether the wait ends when one process has failed, and not when all receipts have come.
+    ///   - endsAtFirstFailure: whether the wait ends as soon as one process has failed, before all receipts have come.
     ///   - lock: guards the ledger; may be the lock of the caller's wait.
     ///   - onEnd: called with the wait's outcome; later receipts may cause further calls, which change nothing.
     init(
@@ -46,10 +46,10 @@ package final class ReceiptLedger: @unchecked Sendable {
 
     // MARK: - Other processes
 
-    /// Notes that the event goes to a process, which will send a receipt, unless the process's bridge has ended.
+    /// Notes that the event goes to a process, which will send a receipt; if its bridge has ended, the wait ends.
     package func expect(_ process: AwaitedProcess) { end(lock.withLock { state.expected(process) }) }
 
-    /// Notes the receipt of a process, or its refusal, which says the same; the first receipt of each process counts.
+    /// Notes the receipt of a process, or its refusal, which counts as one; the first receipt of each process counts.
     ///
     /// - Parameter whenDecided: given for a refusal; called now, or when the caller's wait has ended.
     package func receive(_ receipt: ProcessReceipt, whenDecided: WhenDecided? = nil) {
@@ -80,7 +80,7 @@ package final class ReceiptLedger: @unchecked Sendable {
 
     // MARK: - This process
 
-    /// Notes that handlers of this process threw; each error that the caller is not told is reported as
+    /// Notes that handlers of this process threw; each error that the caller does not get is reported as
     /// ``HandlerFailed``.
     func handlersThrew(_ thrown: ThrownError) {
         for failure in thrown.all { handlerThrew(failure, as: failure.error) }
@@ -88,7 +88,7 @@ package final class ReceiptLedger: @unchecked Sendable {
 
     /// Notes that a handler of this process threw.
     ///
-    /// - Parameter error: what the caller is told.
+    /// - Parameter error: the error that the caller may get.
     package func handlerThrew(_ thrown: ThrownError, as error: any Error) {
         failedHere(error) { [name, context] isClaimed in
             if !isClaimed { thrown.report(of: name, context) }
@@ -108,7 +108,7 @@ package final class ReceiptLedger: @unchecked Sendable {
 
     // MARK: - The end
 
-    /// Ends the wait because its time is over; a failure that is held tells the caller more than this error does.
+    /// Ends the wait because its time is over; the caller gets the first failure that is held, else this error.
     func timeIsOver(_ error: any Error) { end(lock.withLock { state.early(error) }) }
 
     /// The error for a wait whose time is over; it names the handlers and processes that the caller waited for.
@@ -146,9 +146,9 @@ package final class ReceiptLedger: @unchecked Sendable {
         if isClosed { body() }
     }
 
-    /// Called when the caller stops waiting; reports the failures that the caller is not told.
+    /// Called when the caller stops waiting; reports the failures that the caller does not get.
     ///
-    /// - Parameter number: the failure that the caller is told of; nil if it is told of none that the ledger holds.
+    /// - Parameter number: the number of the failure that the caller gets; nil if the ledger does not hold it.
     func close(claiming number: Int?) {
         let (forget, onEnd, decided) = lock.withLock {
             defer { (self.forget, self.onEnd) = ([], nil) }

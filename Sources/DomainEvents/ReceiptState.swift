@@ -1,13 +1,13 @@
-/// The state of a ``ReceiptLedger``: whose receipts are missing, and which failures the caller may be told.
+/// The state of a ``ReceiptLedger``: whose receipts are missing, and which failures the caller may get.
 ///
-/// A caller is told of one failure. As long as its call runs, it is undecided which one that is, so all are held. When
-/// the call ends, one may be claimed, and the others are reported as if no caller had waited.
+/// A caller gets at most one failure. As long as its call runs, it is undecided which one, so all are held. When the
+/// call ends, that failure (if any) is claimed, and the others are reported as if no caller had waited.
 struct ReceiptState {
     /// What becomes of a failure.
     enum Claim: Hashable {
-        /// The caller is told of it.
+        /// The caller gets it.
         case claimed
-        /// The caller is told of something else, or of nothing.
+        /// The caller gets something else, or nothing.
         case unclaimed
         /// The call still runs.
         case undecided
@@ -33,13 +33,13 @@ struct ReceiptState {
 
     private enum Phase {
         case running
-        /// The call has ended; the caller was told the refusal of `claimed`, or anything else if `claimed` is nil.
+        /// The call has ended; the caller got the refusal of `claimed`, or anything else if `claimed` is nil.
         case over(claimed: AwaitedProcess?)
     }
 
     private let endsAtFirstFailure: Bool
     private var phase = Phase.running
-    /// Whether this process has still to send its receipt; it is not in `awaited`, as most events go nowhere else.
+    /// Whether this process's receipt is missing; `awaited` leaves it out, as most events go to no other process.
     private var awaitsOwn = false
     /// The receipt of this process; nil until it has come.
     private var own: (name: String, handlers: Int)?
@@ -52,13 +52,13 @@ struct ReceiptState {
     /// The failures of a running call, in the order in which they became known; a failure's number is its place.
     private var failures: [Failure] = []
 
-    /// - Parameter endsAtFirstFailure: whether the wait ends when one process has failed, and not when all receipts
+    /// - Parameter endsAtFirstFailure: whether the wait ends as soon as one process has failed, before all receipts
     ///   have come.
     init(endsAtFirstFailure: Bool) {
         self.endsAtFirstFailure = endsAtFirstFailure
     }
 
-    /// The event goes to a process, which will send a receipt, unless the process's bridge has ended.
+    /// The event goes to a process, which will send a receipt; if its bridge has ended, the wait ends.
     mutating func expected(_ process: AwaitedProcess) -> Outcome? {
         guard let bridge = process.bridge else {
             awaitsOwn = own == nil
@@ -68,7 +68,7 @@ struct ReceiptState {
         return ends[bridge].map { early($0) }
     }
 
-    /// A process has sent its receipt, or has refused the event, which says the same.
+    /// A process has sent its receipt, or has refused the event, which counts as a receipt.
     ///
     /// The first receipt of each process counts. A refusal that comes later belongs to the same failure if that receipt
     /// was a refusal as well, and otherwise is a failure of its own.
@@ -133,14 +133,14 @@ struct ReceiptState {
         return awaited.contains { $0.bridge == bridge } ? early(error) : nil
     }
 
-    /// The outcome of a wait that ends before all receipts have come: the first failure tells the caller more than this
-    /// error does, and would have been the outcome in the end.
+    /// The outcome of a wait that ends before all receipts have come: the first failure, which would have been the
+    /// outcome in the end, or this error if there is no failure.
     func early(_ error: any Error) -> Outcome { failures.isEmpty ? .failed(error, held: nil) : outcome(failure: 0) }
 
     /// The call has ended.
     ///
-    /// - Parameter number: the failure that the caller is told of; nil if it is told of none.
-    /// - Returns: What was held, and whether it is claimed.
+    /// - Parameter number: the number of the failure that the caller gets; nil if it is none of these.
+    /// - Returns: The closures that were held, each with whether its failure is claimed.
     mutating func ended(claiming number: Int?) -> [(whenDecided: WhenDecided, isClaimed: Bool)] {
         guard case .running = phase else { return [] }
         let claimed = number.map { failures[$0] }

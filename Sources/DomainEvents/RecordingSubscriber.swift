@@ -1,7 +1,7 @@
 import CBOR
 import Locks
 
-/// Has events of one type recorded before a subscriber can get them, on the thread that publishes or receives them.
+/// Records events of one type, before a subscriber can get them, on the thread that publishes or receives them.
 ///
 /// A thread puts an event into all strands in one step, under their locks, and only then lets it leave for other
 /// processes. The recorder takes the event in that step, so its record is older than every effect of the event. The
@@ -18,12 +18,12 @@ final class RecordingSubscriber<E: DomainEvent>: DeferredSubscriber, @unchecked 
     private let line: any RecordingLine
     private let encode: @Sendable (E, CBORBuffer) throws -> Void
     private weak let publisher: EventPublisher?
-    /// Whether the recorder is the publisher's own, which is told what becomes of the events.
+    /// Whether the recorder is the publisher's own, which also records the receivers that an event is owed to.
     private let keepsCustody: Bool
     private var failed: [Failure] = []
     private var isRemoved = false
 
-    /// Why an event was not recorded, until this is reported to the event's publisher.
+    /// Why an event was not recorded; kept until this is reported to the event's publisher.
     private struct Failure {
         let error: any Error
         let context: EventContext
@@ -145,7 +145,7 @@ final class RecordingSubscriber<E: DomainEvent>: DeferredSubscriber, @unchecked 
     override func settle(_ outcome: AppendOutcome) {
         guard outcome.contains(.wake) else { return }
         recorder.wasRecorded()
-        // The report's handlers may take any time: another thread's event, which is recorded, must not wait for them.
+        // Only a thread whose event is not recorded goes on, so that no recorded event waits for handlers of a report.
         guard outcome.contains(.unrecorded) else { return }
         let failed = lock.withLock {
             defer { self.failed = [] }
@@ -173,7 +173,7 @@ final class RecordingSubscriber<E: DomainEvent>: DeferredSubscriber, @unchecked 
 }
 
 extension EventPublisher {
-    /// Records each event of a type, also from another process, before a subscriber gets it.
+    /// Records each event of a type, also of another process, before a subscriber gets it.
     ///
     /// The recorder is a subscriber: the publisher wants these events, and the recorder counts as one of their
     /// handlers.

@@ -73,8 +73,8 @@ final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
         letGoOfHand()
     }
 
-    /// Begins the iteration: an event now counts as handled only when the consumer asks for the next event, and `send`
-    /// waits for the consumer if the policy is `waiting`.
+    /// Begins the iteration: from now on, an event counts as handled only when the consumer asks for the next event,
+    /// and `send` waits for the consumer if the policy is `waiting`.
     func startIterating() {
         lock.withLock {
             isIterated = true
@@ -257,7 +257,7 @@ final class SequenceBuffer: DeferredSubscriber, @unchecked Sendable {
         } onCancel: {
             Simulation.undivided { finish() }
         }
-        // The publishing thread wrote the consumer's properties under the lock; this makes them visible here.
+        // The publishing thread wrote the consumer's properties under the lock; this makes them visible to this thread.
         lock.withLock {}
     }
 

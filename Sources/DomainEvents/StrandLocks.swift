@@ -45,9 +45,9 @@ extension Lock {
         if !tryLockSoon() { lock() }
     }
 
-    /// Takes the lock as ``lockSoon()`` does, but gives up after a few tries; a thread of a simulation waits.
+    /// Takes the lock as ``lockSoon()`` does, but gives up after a few tries; in a simulation it waits instead.
     func tryLockSoon() -> Bool {
-        // In a simulation, the outcome must depend on the seed alone, and a thread outside it may hold the lock.
+        // In a simulation only the seed may decide the outcome, but a thread outside the simulation may hold the lock.
         if Simulation.thread != nil {
             lock()
             return true

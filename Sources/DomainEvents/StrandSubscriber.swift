@@ -24,7 +24,7 @@ final class StrandSubscriber: DeferredSubscriber, @unchecked Sendable {
         }
     }
 
-    /// Makes a subscriber whose handler acknowledges the events.
+    /// Makes a subscriber whose handler acknowledges the events itself.
     convenience init<E: DomainEvent>(
         _ eventType: E.Type,
         untypedName: String?,
@@ -102,9 +102,9 @@ final class StrandSubscriber: DeferredSubscriber, @unchecked Sendable {
         finish(place, failure: failure, publisher: publisher)
     }
 
-    /// Makes the object by which the handler settles the event; it takes over the event's tracker.
+    /// Makes the object by which the handler settles the event; that object takes over the event's tracker.
     private func settlement(of place: DeliveryPlace) -> ManualSettlement {
-        // Until it is settled, the event takes up room, so that the senders of this process wait for its subscriber.
+        // The event takes up room until it is settled, so that the senders of this process wait for the subscriber.
         lock.withLock { room.enter() }
         return ManualSettlement(place.context, place.pointee.tracker.take(), of: self)
     }

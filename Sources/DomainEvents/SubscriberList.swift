@@ -1,4 +1,4 @@
-/// The receivers of one type's events, as one immutable value; a change puts another value in its place.
+/// The receivers of one type's events, as one immutable list; a change puts another list in its place.
 ///
 /// The list does not know that type. The list's channel does, and adds only handlers of that type.
 @usableFromInline
@@ -13,7 +13,7 @@ package final class SubscriberList: @unchecked Sendable {
     let forwarders: [any EventForwarder]
     /// The forwarder that is the only receiver; nil if there are others.
     ///
-    /// The publisher's own journal does not count, if it takes events at once.
+    /// The publisher's own journal does not count as another receiver if it takes events at once.
     let onlyForwarder: (any EventForwarder)?
     /// Other publishers that get these events too.
     let links: [PublisherLink]
@@ -27,8 +27,8 @@ package final class SubscriberList: @unchecked Sendable {
     ///
     /// `deferred` holds it, so the reference is not counted.
     private let soleRecorder: Unmanaged<DeferredSubscriber>?
-    /// Whether a journal here, or at a publisher that gets the events from here, may make the events safe only some
-    /// time after it has recorded them.
+    /// Whether a journal of this publisher, or of a publisher that gets the events from it, may make the events safe
+    /// only some time after it has recorded them.
     let isSafeLater: Bool
     /// Whether there are only handlers on the publishing thread.
     @usableFromInline let isPlain: Bool
@@ -67,7 +67,7 @@ package final class SubscriberList: @unchecked Sendable {
         first.deallocate()
     }
 
-    /// Whether a run (events that a link brings together) can be handled on arrival: the only subscribers are this
+    /// Whether a run (events that a link has read together) can be handled on arrival: the only subscribers are this
     /// publisher's own handlers on the delivering thread, and at most one journal, which takes events at once.
     var takesRuns: Bool { links.isEmpty && (deferred.isEmpty ? inlineCount > 0 : soleRecorder != nil) }
 

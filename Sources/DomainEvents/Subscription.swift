@@ -1,7 +1,7 @@
 /// Keeps a handler subscribed until the subscription is released or cancelled.
 ///
-/// Keep it as long as you want events. If you ignore the value that `subscribe` returns, the subscription ends at once;
-/// the compiler warns about it.
+/// Keep the subscription as long as you want events. If you ignore the value that `subscribe` returns, the subscription
+/// ends at once; the compiler warns about this.
 ///
 /// ```swift
 /// var subscriptions: Set<Subscription> = []
@@ -31,8 +31,8 @@ public final class Subscription: Sendable, Hashable {
     /// so the handler itself may call `cancel()`. On another thread, a call may count as begun a moment before the
     /// handler's first instruction. If `cancel()` is called where the handler runs (its serial queue, its actor, its
     /// publishing thread), the handler does not begin afterwards. The handler's captures are released as soon as no
-    /// call runs. If a link is handing over a series of events, the captures are released with the link's next event or
-    /// after its last event. A further `cancel()` changes nothing.
+    /// call runs. If a link is handing over events that it has read together, the captures are released when the link
+    /// gets to the next of these events, or after the last. A further `cancel()` changes nothing.
     public func cancel() {
         // Another thread may have closed the gate just now. This call keeps the same promise, so it waits, too.
         guard gate.close() else { return gate.waitUntilEntered() }

@@ -25,7 +25,7 @@ final class TaskSubscriber: DeferredSubscriber, @unchecked Sendable {
     private var isRemoved = false
     private weak let publisher: EventPublisher?
 
-    /// After this many events the task gives the actor back, so that others get their turn.
+    /// After this many events the task gives the actor back, so that other tasks get their turn.
     private static let burst = 256
     /// How many events are taken out of the backlog at once.
     private static let batchLimit = 32

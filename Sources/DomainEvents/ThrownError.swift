@@ -67,7 +67,7 @@ package final class ThrownError: Sendable, CustomStringConvertible {
     /// The error in its own words, then module, file and line: `StoreFull() (handler at Warehouse/Store.swift:12)`.
     package var description: String {
         guard let site else { return "\(error)" }
-        // A long sentence is cut at its end, and the place must not be cut off.
+        // A refusal's sentence that is too long is cut at its end; the handler's place must not be cut off.
         let words = String(String.UnicodeScalarView("\(error)".unicodeScalars.prefix(Self.longest)))
         return "\(words) (handler at \(site))"
     }

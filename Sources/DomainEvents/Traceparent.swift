@@ -30,7 +30,7 @@ public struct Traceparent: Hashable, Sendable, LosslessStringConvertible {
         (traceHigh, traceLow, self.parent, self.flags) = (high, low, parent, UInt8(truncatingIfNeeded: flags))
     }
 
-    /// Whether the caller may have recorded the trace.
+    /// Whether the program that made this value may have recorded the trace.
     public var isSampled: Bool { flags & 1 != 0 }
 
     /// The trace's identifier: 32 hexadecimal digits.

@@ -3,9 +3,9 @@ import Synchronization
 
 /// The events that were published inside a transaction and wait for its end.
 ///
-/// A transaction inside another one of the same publisher has joined it: as long as the body of the outer one runs, the
-/// outer one holds what is published. After that, the inner one holds what is published in it until its own body has
-/// returned.
+/// A transaction inside another one of the same publisher has joined it: as long as the body of the outer transaction
+/// runs, the outer transaction holds what is published. After that, the inner transaction holds what is published in it
+/// until its own body has returned.
 final class Transaction: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`, so `held` needs no check of exclusive access.
 
@@ -32,7 +32,7 @@ final class Transaction: @unchecked Sendable {
     /// Whether `phase` is `ended`, for readers without the lock.
     private let hasEnded = Atomic(false)
 
-    /// After this many events a thread hands the rest over, so that it goes on even if tasks publish on and on.
+    /// After this many events a thread hands the rest over, so that it can go on even if tasks keep publishing.
     private static let burst = 1_024
 
     /// The transactions that the current task is in, innermost first.
@@ -65,10 +65,10 @@ final class Transaction: @unchecked Sendable {
     ///
     /// While one handler runs, tasks that outlived the body may publish any number of events, because `publish` never
     /// waits. But once a thread has handed the rest over, the next task that publishes also publishes what is held. So
-    /// the handlers slow a task that publishes on and on, as without a transaction.
+    /// the handlers slow a task that keeps publishing, as they would without a transaction.
     func hold(_ event: RawEvent, _ stamp: EventStamp, of channel: AnyEventChannel) -> Bool {
         if holdForBody(event, stamp, of: channel) { return true }
-        // In a handler the event in hand comes first.
+        // Inside a handler, this thread does not publish what is held: the event in hand comes first.
         let isInHandler = DeliveryThread.current.isDelivering
         let (isHeld, isNext) = lock.withLock {
             guard phase != .ended else { return (false, false) }
@@ -166,7 +166,7 @@ final class Transaction: @unchecked Sendable {
 }
 
 extension EventPublisher {
-    /// Holds the events published to this publisher inside `body` until it has returned; drops them if `body` throws.
+    /// Holds the events published to this publisher inside `body` until `body` has returned; drops them if it throws.
     ///
     /// With a transaction, events are published only after the change is saved:
     ///
@@ -179,11 +179,11 @@ extension EventPublisher {
     ///
     /// The events keep their order, and the identities and causes that they had when they were published. The
     /// transaction covers the task (or, outside tasks, the thread) that runs `body`, and the tasks that `body` starts
-    /// undetached. A transaction inside another of the same publisher joins it: the outer one holds its events.
-    /// If the inner transaction throws and the outer goes on, the events of the inner are still held. To be able to
-    /// drop the events of one part, use a transaction for that part alone. An inner transaction may be in a task that
-    /// outlives the body of the outer one. After the outer body, the inner transaction holds what is published in it
-    /// until its own body has returned, and drops that if its own body throws.
+    /// undetached. A transaction inside another of the same publisher joins it: the outer one holds its events. If the
+    /// inner transaction throws and the outer goes on, the events of the inner are still held. To be able to drop the
+    /// events of one part, use a transaction for that part alone. An inner transaction may be in a task that outlives
+    /// the body of the outer one. After the outer body has returned, the inner transaction holds what is published in
+    /// it until its own body has returned, and drops that if its own body throws.
     ///
     /// A task that outlives `body` publishes its further events behind those that it has published inside `body`.
     ///
@@ -198,7 +198,7 @@ extension EventPublisher {
         return result
     }
 
-    /// Holds the events published to this publisher inside `body` until it has returned; drops them if `body` throws or
+    /// Holds the events published to this publisher inside `body` until `body` has returned; drops them if it throws or
     /// the task was cancelled meanwhile.
     ///
     /// - Throws: What `body` throws; `CancellationError` if the task was cancelled before `body` returned. Either way

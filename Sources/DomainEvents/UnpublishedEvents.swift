@@ -62,7 +62,7 @@ final class UnpublishedEvents {
         for entry in entries {
             let stamp = entry.stamp
             entry.context?.deinitialize(count: 1)
-            // From here on the event is this loop's: a handler may run for long, or publish.
+            // The event leaves its memory below, so the deinit must not release it again.
             gone += 1
             entry.channel._withUnsafeGuaranteedRef { channel in
                 if let joined, joined.hold(RawEvent(entry.event), stamp, of: channel) {

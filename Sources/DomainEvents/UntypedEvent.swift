@@ -2,7 +2,7 @@ package import CBOR
 
 /// An event without a Swift type: its name, and its content as it travels between processes.
 ///
-/// Programs that pass events on without knowing them use it: gateways, recorders, loggers.
+/// It is for programs that pass events on without knowing their types: gateways, recorders, loggers.
 ///
 /// ```swift
 /// let subscription = try publisher.subscribe(toEventsNamed: "BoxProvisioned") { event in log(event.payload) }
@@ -98,7 +98,7 @@ public struct UntypedEvent: DomainEvent, Hashable {
         )
     }
 
-    /// Returns the payload of events of this type; nil for every type but this one.
+    /// Returns a closure that reads the payload of an event of type `E`; nil for every type but `UntypedEvent`.
     static func payload<E: DomainEvent>(ofEvents type: E.Type) -> (@Sendable (E) throws -> [UInt8])? {
         let payload: @Sendable (UntypedEvent) throws -> [UInt8] = { $0.payload }
         return payload as? @Sendable (E) throws -> [UInt8]
