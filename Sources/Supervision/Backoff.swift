@@ -23,8 +23,8 @@ public struct Backoff: Hashable, Sendable {
     /// Makes a back-off that doubles from one duration to another.
     ///
     /// - Parameters:
-    ///   - initial: the wait after the first failure; 100 ms by default, which no person notices and which keeps no
-    ///     core busy.
+    ///   - initial: the wait after the first failure; 100 ms by default, too short for a person to notice, and long
+    ///     enough to spare the processor.
     ///   - maximum: the longest wait; 30 s by default, so that a child soon runs again once the cause is mended.
     ///   - jitter: the largest part taken off at random; 0.2 by default, so a wait is 80 to 100 % of its nominal
     ///     length.

@@ -100,7 +100,7 @@ public struct ChildDeath: Hashable, Sendable {
     /// Why the incarnation ended.
     public var reason: ExitReason
 
-    /// Whether the child was stopped on request, with a sibling or for lack of work, which says nothing of its health.
+    /// Whether the child was stopped on request, with a sibling or for lack of work: none of these is a failure.
     public var wasAsked: Bool
 
     /// The resources that the process had used; nil if there was no process, or if its use is not known.

@@ -33,12 +33,13 @@ struct LookClock: Hashable, Sendable {
         if !isInTime { countsFrom = now }
         if now <= nextLook + slack / 2 {
             // A slightly late check does not shift the checks after it. If an earlier check has shifted this one, the
-            // next check is back at a multiple: never sooner than after an interval, or a busy machine would be late.
+            // next check is back at a multiple, but a whole interval or more after this one was due: a busy machine
+            // would be late for a sooner check.
             let due = nextLook + interval
             let multiple = due.lastMultiple(of: interval)
             nextLook = multiple == due ? due : multiple + interval
         } else {
-            // A later check does shift the next one: with fixed moments, a machine that is always late would fall
+            // A check that is later than that shifts the next one. Otherwise a machine that is always late would fall
             // further behind with each check, and no check would come in time.
             nextLook = now + interval
         }

@@ -1,4 +1,4 @@
-/// Decides when a child has made no progress for too long with what it has begun: a frame, or its end.
+/// Decides when a child has made no progress for too long with what it has begun: to send a frame, or to end.
 ///
 /// The caller checks four times within the deadline, and gives a number that changes when the child makes progress. The
 /// time counts from the check that first finds the present number, to the check that finds the deadline over. So the

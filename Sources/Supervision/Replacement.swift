@@ -37,7 +37,7 @@ struct Replacement: Sendable {
     var time: TimeLimit
     var phase = Phase.spawning
     var pid: Int32?
-    /// The outcome of the replacement; nil until it is decided, after which the process only has to end.
+    /// The decided outcome, after which the process only has to end; nil while the outcome is open.
     var outcome: ReplacementOutcome?
 
     init(_ request: ReplacementRequest, start: Int, launchedAt: Duration) {

@@ -9,7 +9,7 @@ public enum RestartType: String, Hashable, Sendable, CaseIterable {
     /// Not started again after a normal end of its own, unless it is on demand: for a child that may finish its work.
     case transient
 
-    /// Never started again unless that is requested, not even when the restart of a sibling has stopped it.
+    /// Started again only on request, even if the restart of a sibling has stopped it.
     case temporary
 
     package func restarts(afterNormalEnd isNormal: Bool) -> Bool {

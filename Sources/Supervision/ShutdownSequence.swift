@@ -1,7 +1,7 @@
 /// Says how a child is stopped: in steps, and with SIGKILL after the last step.
 ///
-/// Each step has a grace, the time that it gives the child to end. The supervisor takes the next step if the child is
-/// still there afterwards. A child that drains may ask for more time; once it has said goodbye, it has one second left.
+/// Each step has a grace, the time that it gives the child to end. If the child has not ended by then, the supervisor
+/// takes the next step. A child that drains may ask for more time; once it has said goodbye, it has one second left.
 /// No process can ignore SIGKILL.
 public struct ShutdownSequence: Hashable, Sendable {
     /// One action that makes a child end, and the time that the child then has.

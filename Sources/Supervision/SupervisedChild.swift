@@ -11,8 +11,8 @@ struct SupervisedChild: Sendable {
     /// The process that is to take the place of the present one.
     var replacement: Replacement?
     var pid: Int32?
-    /// How the present process has ended, and whether it was asked to, while the environment still handles what the
-    /// process has left.
+    /// How the present process has ended, and whether it was asked to; nil unless the environment still handles what
+    /// the process has left.
     var ended: (reason: ExitReason, wasAsked: Bool)?
     /// A fault found in the present incarnation: the reason for its death, however it dies; nil if there is none.
     var verdict: ExitReason?
@@ -45,7 +45,7 @@ struct SupervisedChild: Sendable {
         reported = ChildStatus(name: specification.name, state: .notStarted)
     }
 
-    /// What is kept of a removed child of which nothing is left.
+    /// Makes what is kept of a removed child once nothing is left of it.
     init(gone name: String) {
         self.init(ChildSpecification(name, executable: .path("")))
         phase = .stopped

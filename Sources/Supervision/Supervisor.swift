@@ -3,8 +3,8 @@ import Locks
 /// Keeps children running: owns the state machine, takes inputs from any thread and performs the machine's actions.
 ///
 /// The lock is held for a transition only. Actions are performed outside it, by one thread at a time and in the order
-/// in which they were decided. A thread that brings an input meanwhile leaves the input's actions to the thread that
-/// performs. So a method may return before the actions of its input are done; ``whenPerformed(_:)`` waits for them.
+/// in which they were decided. A thread that brings an input meanwhile leaves the input's actions to that one thread.
+/// So a method may return before the actions of its input are done; ``whenPerformed(_:)`` waits for them.
 ///
 /// The environment owns the supervisor, so the supervisor does not keep the environment alive. Once the environment is
 /// gone, the supervisor does nothing any more.
@@ -44,7 +44,7 @@ package final class Supervisor: @unchecked Sendable {
 
     /// A snapshot of every child, in start order, including removed children, of which only the names are kept.
     ///
-    /// The environment may not have been told of the latest changes yet.
+    /// The latest changes may not have been reported to the environment yet.
     package var status: [ChildStatus] {
         lock.withLock { machine.status }
     }
@@ -56,12 +56,12 @@ package final class Supervisor: @unchecked Sendable {
 
     // MARK: Requests
 
-    /// Starts all children that are not on demand; ends in the environment's `startupFinished`.
+    /// Starts all children that are not on demand; the environment's `startupFinished` gets the outcome.
     ///
     /// A supervisor that runs or is stopping ignores the request.
     package func startRequested() { take(.startRequested) }
 
-    /// Stops all children in reverse order, one after the other; ends in the environment's `allStopped`.
+    /// Stops all children in reverse order, one after the other, and then calls the environment's `allStopped`.
     package func stopRequested() { take(.stopRequested) }
 
     /// Makes a stop quicker: the first call ends all children at once without draining, the second by SIGKILL.
@@ -74,7 +74,7 @@ package final class Supervisor: @unchecked Sendable {
 
     /// Starts another process beside a child's present one, and then lets the present one hand over to it.
     ///
-    /// A child that is down only takes the new specification. The environment's `replacementConcluded` has the outcome.
+    /// If the child is down, only its specification changes. The environment's `replacementConcluded` gets the outcome.
     package func replaceRequested(index: Int, _ request: ReplacementRequest) {
         take(.replaceRequested(index: index, request))
     }
@@ -93,10 +93,10 @@ package final class Supervisor: @unchecked Sendable {
     /// They stay down until ``startChildRequested(index:)``, or until the supervisor's own start.
     package func childrenAdded(_ specifications: [ChildSpecification]) { take(.childrenAdded(specifications)) }
 
-    /// Starts a child that was added; its status shows how the start has ended, for example by a stop.
+    /// Starts a child that was added; the child's status shows whether the start has succeeded.
     package func startChildRequested(index: Int) { take(.startChildRequested(index: index)) }
 
-    /// Stops a child for good; ends in the environment's `childRemoved`, even if the supervisor has stopped.
+    /// Stops a child for good, and then calls the environment's `childRemoved`, even if the supervisor has stopped.
     package func removeChildRequested(index: Int) { take(.removeChildRequested(index: index)) }
 
     // MARK: News of a child's process
@@ -127,7 +127,7 @@ package final class Supervisor: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - isOrderly: whether the child had said goodbye; if so, and without a fault, the end is normal.
-    ///   - blame: whether the end counts towards giving the child up, or gives it up at once.
+    ///   - blame: whether the end counts towards giving the child up, or the child is given up at once.
     package func childExited(
         index: Int,
         start: Int,
@@ -160,15 +160,16 @@ package final class Supervisor: @unchecked Sendable {
         take(.childDrained(index: index, start: start))
     }
 
-    /// The child says what it is doing, and asks for this much time from now to become ready or to drain; the time may
-    /// be zero, and an empty text leaves what the child said before.
+    /// The child asks for this much time from now to become ready or to drain, and says what it is doing.
+    ///
+    /// The time may be zero. An empty text leaves what the child said before.
     package func childAskedForTime(index: Int, start: Int, more: Duration, because reason: String = "") {
         take(.childAskedForTime(index: index, start: start, more: more, because: reason))
     }
 
     /// The child is on demand and was idle for its idle time; what comes from now on waits for its next start.
     ///
-    /// The environment's `letEventsLeave` answers if the child stays up for now.
+    /// If the child stays up for now, the supervisor calls the environment's `letEventsLeave`.
     package func childIdled(index: Int, start: Int) {
         take(.childIdled(index: index, start: start))
     }
@@ -203,7 +204,7 @@ package final class Supervisor: @unchecked Sendable {
         }
     }
 
-    /// Passes a timer on; but a child that is not ready in time gets its time again if a debugger holds its process.
+    /// Gives a child that is late its time again if a debugger holds its process; passes any other timer on.
     private func timerFired(_ token: TimerToken) {
         let late = lock.withLock { machine.childThatIsLate(by: token) }
         if let late, environment?.isBeingDebugged(index: late.index, start: late.start) == true {
@@ -213,8 +214,7 @@ package final class Supervisor: @unchecked Sendable {
         }
     }
 
-    /// Takes the actions to perform next, and what to call afterwards; nil if there is neither, and the performing has
-    /// ended.
+    /// Takes the actions to perform next, and what to call afterwards; if there is neither, ends the performing.
     private func nextBatch() -> (actions: [SupervisorAction], awaiting: [@Sendable () -> Void])? {
         lock.withLock {
             defer { (pending, awaiting) = ([], []) }
@@ -249,7 +249,7 @@ package final class Supervisor: @unchecked Sendable {
         case .announceAutomaticShutdown(let index): environment.automaticShutdownBegan(index: index)
         case .announceRemoval(let index):
             environment.childRemoved(index: index)
-            // Not before: the environment may show the child's status until then.
+            // Only now: until the call has returned, the environment may show the child's status.
             lock.withLock { machine.forget(index) }
         case .announceAllStopped: environment.allStopped()
         }

@@ -1,6 +1,6 @@
 /// What a supervisor's state machine wants done.
 package enum SupervisorAction: Hashable, Sendable {
-    /// Start a process; `childSpawned` or `childSpawnFailed` answers that, at once or later.
+    /// Start a process; answered by `childSpawned` or `childSpawnFailed`, at once or later.
     case spawn(index: Int, start: Int)
     /// Ask a child to finish what it has within this time, and to say goodbye.
     case sendDrain(index: Int, within: Duration)
@@ -13,7 +13,7 @@ package enum SupervisorAction: Hashable, Sendable {
     case adoptSpecification(index: Int, request: Int)
     /// Let nothing more go to the present process: what comes is for the process that takes its place.
     case keepEvents(index: Int)
-    /// Let events go to the present process again, which was idle and yet stays for now: the answer to `childIdled`.
+    /// Let events go to the present process again, because it stays for now: the answer to `childIdled`.
     case letEventsLeave(index: Int)
     /// The present process has ended: the process beside it does the child's work from now on.
     case cutOver(index: Int, start: Int)

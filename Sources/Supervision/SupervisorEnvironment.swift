@@ -7,7 +7,7 @@ package protocol SupervisorEnvironment: AnyObject, Sendable {
     /// Monotonic time; its zero is arbitrary.
     var now: Duration { get }
 
-    /// Starts a process for a child; `childSpawned` or `childSpawnFailed` answers it, from inside the call or later.
+    /// Starts a process for a child; answered by `childSpawned` or `childSpawnFailed`, from inside the call or later.
     func launch(index: Int, start: Int)
 
     /// Asks a child over its link to finish within this time and to say goodbye.
@@ -19,25 +19,24 @@ package protocol SupervisorEnvironment: AnyObject, Sendable {
     /// Sends a signal to a child's process; does nothing if the process has just ended.
     func signal(index: Int, _ signal: ChildSignal)
 
-    /// Whether a debugger holds the process of a child's start; if so, the process may stand still for any length of
-    /// time.
+    /// Whether a debugger holds the process of a child's start, so that the process may stand still for any time.
     func isBeingDebugged(index: Int, start: Int) -> Bool
 
     /// Starts a process beside a child's present one, by the specification of this request.
     ///
-    /// It is answered as ``launch(index:start:)`` is.
+    /// The answers are those of ``launch(index:start:)``.
     func launchSuccessor(index: Int, start: Int, request: Int)
 
     /// Sends a signal to the process beside a child's present one.
     func signalSuccessor(index: Int, _ signal: ChildSignal)
 
-    /// Uses the specification of this request from now on.
+    /// Uses the specification of this request for the child from now on.
     func adoptSpecification(index: Int, request: Int)
 
     /// Lets no event go to a child's present process any more.
     func keepEvents(index: Int)
 
-    /// Lets events go to a child's present process again, which stays although it was idle.
+    /// Lets events go to a child's present process again: the process was idle, but stays for now.
     func letEventsLeave(index: Int)
 
     /// Lets the process beside the present one do the child's work, now that the present one has ended.
@@ -60,8 +59,7 @@ package protocol SupervisorEnvironment: AnyObject, Sendable {
     /// The environment answers with `stopRequested`, once events on their way have arrived or their time is over.
     func automaticShutdownBegan(index: Int)
 
-    /// Nothing is left of a child whose removal was requested, and no more is reported of it; called once for each
-    /// child.
+    /// Nothing is left of a removed child, and no more is reported of it; called once for each child.
     func childRemoved(index: Int)
 
     /// Every child is down after a stop; called once for each stop.

@@ -18,7 +18,7 @@ package enum SupervisorInput: Hashable, Sendable {
     case handlerTimedOut(index: Int, start: Int, event: String, after: Duration)
     /// The child's goodbye came, whether or not the child was asked to end.
     case childDrained(index: Int, start: Int)
-    /// The child says what it is doing, and asks for this much time from now to become ready or to drain; the time may
+    /// The child asks for this much time from now to become ready or to drain, and says what it is doing; the time may
     /// be zero, and an empty text leaves what the child said before.
     case childAskedForTime(index: Int, start: Int, more: Duration, because: String = "")
     /// The child is on demand and was idle for its idle time; what comes from now on waits for its next start.

@@ -1,8 +1,8 @@
 /// Children that run only while there is something for them to do.
 ///
-/// Such a child is `dormant` before it starts, unless a request named it. In that phase the environment checks whether
-/// something waits for the child, and keeps checking. So it also finds what came while the child was going down, and no
-/// child is started for nothing.
+/// Such a child is `dormant` before each start, except a start that was requested. While the child is dormant, the
+/// environment keeps checking whether something waits for the child. So the environment also finds what came while the
+/// child was going down, and no child is started for nothing.
 extension SupervisorStateMachine {
     /// Leaves a child down until something comes for it.
     mutating func fallDormant(_ index: Int) {
@@ -21,7 +21,7 @@ extension SupervisorStateMachine {
     mutating func noteIdle(_ index: Int) {
         let child = children[index]
         guard child.isOnDemand, child.phase == .ready else { return }
-        // It waits for its turn in the end of several children, and what they still publish is for it.
+        // The child waits for its turn to be stopped along with others, and gets what they still publish.
         guard child.intent == .run else { return actions.append(.letEventsLeave(index: index)) }
         children[index].intent = .rest
         children[index].failures = 0

@@ -48,7 +48,7 @@ extension SupervisorStateMachine {
         keepPromise(index)
     }
 
-    /// Goes on with a child's end, as the time for its present step is over.
+    /// Goes on with a child's end when the time for its present step is over.
     mutating func timeForStepIsOver(_ index: Int, in stopping: SupervisedChild.Stopping) {
         var stopping = stopping
         stopping.timer = nil
@@ -67,7 +67,7 @@ extension SupervisorStateMachine {
         children[index].phase = .stopping(stopping)
     }
 
-    /// Gives a child that no longer hands over no more time to drain than its own shutdown does.
+    /// Cuts the draining of a child that no longer hands over down to the time that its own shutdown allows.
     mutating func limitDrain(_ index: Int) {
         guard case .stopping(var stopping) = children[index].phase, let own = stopping.ownDrain else { return }
         stopping.ownDrain = nil

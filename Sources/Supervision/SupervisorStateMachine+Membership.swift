@@ -1,8 +1,7 @@
 /// Children that come and go while the supervisor runs.
 ///
-/// A child keeps its index for ever: a child that is added comes after all others, and a child that is removed keeps
-/// its place, though the place is never used again. So an added child is also the last in the order of starts, and the
-/// first to be stopped.
+/// A child keeps its index for ever: an added child comes after all others, and the index of a removed child is never
+/// used again. So an added child is also the last in the order of starts, and the first to be stopped.
 extension SupervisorStateMachine {
     /// Adds children, which stay down until their start, or the supervisor's, is requested.
     mutating func add(_ specifications: [ChildSpecification]) {
@@ -44,10 +43,10 @@ extension SupervisorStateMachine {
         }
     }
 
-    /// Forgets a removed child, as the environment was told that nothing is left of it: only its name is kept.
+    /// Forgets all of a removed child but its name, once the environment was told that nothing is left of the child.
     ///
-    /// Its index stays taken, so a supervisor whose children come and go all the time must not keep more. Nothing is
-    /// reported of this.
+    /// The index stays taken, and only the name is kept, because children may come and go without end. The changed
+    /// status is not reported.
     package mutating func forget(_ index: Int) {
         guard children.indices.contains(index), children[index].isGone else { return }
         children[index] = SupervisedChild(gone: children[index].specification.name)

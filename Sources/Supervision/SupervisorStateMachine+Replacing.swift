@@ -29,7 +29,7 @@ extension SupervisorStateMachine {
         settleReplacement(index, .failed("it was called off"), endingBy: .unready)
     }
 
-    /// From now on the child's processes use the new specification.
+    /// Makes the new specification the child's own, for all of its processes from now on.
     private mutating func adopt(_ request: ReplacementRequest, for index: Int) {
         children[index].specification = request.specification
         actions.append(.adoptSpecification(index: index, request: request.number))

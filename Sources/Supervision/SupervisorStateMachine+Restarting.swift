@@ -9,8 +9,8 @@ extension SupervisorStateMachine {
         cancelTimer(of: index)
         children[index].pid = nil
         children[index].ended = nil
-        // A request that came when the process had ended did not cause the end. In a group that restarts only the first
-        // end counts as unasked.
+        // A request that came after the process had ended did not cause the end. In a group that restarts, only the
+        // first end counts as unasked.
         let cameBefore = child.intent == .rejoin || child.ended?.wasAsked != false
         children[index].recordDeath(of: reason, at: now, wasAsked: child.intent != .run && cameBefore)
         switch child.intent {
@@ -76,7 +76,7 @@ extension SupervisorStateMachine {
 
     // MARK: Groups
 
-    /// The children that restart, or are given up, along with one, and that one itself.
+    /// The child itself, and the children that restart or are given up along with it.
     private func restartSet(of index: Int) -> [Int] {
         if children[index].specification.standsAlone { return [index] }
         return strategy.restartSet(of: index, count: children.count)
@@ -87,7 +87,7 @@ extension SupervisorStateMachine {
     private mutating func restartGroup(of culprit: Int) {
         for index in restartSet(of: culprit) {
             if index == culprit || children[index].isToBeStarted {
-                // A child that stood alone until its specification was exchanged may back off by itself.
+                // If a child stood alone until its specification was exchanged, its own back-off may be running.
                 cancelTimer(of: index)
                 children[index].phase = .waiting
             } else if children[index].isLive, [.run, .restart, .handOver].contains(children[index].intent) {

@@ -56,8 +56,7 @@ package struct SupervisorStateMachine: Sendable {
         random = SplitMix64(seed: seed)
     }
 
-    /// The status of each child, in start order; a removed child has one that says how it has ended, until it is
-    /// forgotten.
+    /// The status of each child, in start order; until a removed child is forgotten, its status says how it has ended.
     package var status: [ChildStatus] {
         children.map { $0.status(groupRestart: groupRestart) }
     }
@@ -133,12 +132,12 @@ package struct SupervisorStateMachine: Sendable {
         }
     }
 
-    /// Whether an input is about a process that lives, as far as is known here.
+    /// Whether an input is about a process that lives, as far as the machine knows.
     private func isCurrent(_ index: Int, _ start: Int) -> Bool {
         children.indices.contains(index) && children[index].isLive && children[index].start == start
     }
 
-    /// Does what has become possible: the next child in order is stopped, or the group waits, or children start.
+    /// Does what has become possible: stops the next child in order, begins the group's back-off, or starts children.
     private mutating func advance() {
         settleStartup()
         shutDownWithSignificant()
