@@ -32,7 +32,7 @@ final class AttachedClient: HostSession, @unchecked Sendable {
     /// Only workers may bring events of other machines, if their specifications allow that.
     let mayImport = false
 
-    /// 30 s of silence end a client's link: a client that hangs must not keep an outbox here.
+    /// 30 s of silence end a client's link: the host must not keep an outbox for a client that hangs.
     let heartbeat = Heartbeat(every: .seconds(1), tolerance: 30)
     let frameDeadline: Duration?
     private static let longestTitle = 64

@@ -162,8 +162,7 @@ final class AttachedClients: @unchecked Sendable {
 
     // MARK: - What the clients ask and tell
 
-    /// Admits the client if there is room for one more and the host has not ended; returns whether the client was
-    /// admitted.
+    /// Admits the client and returns true, if there is room for one more and the host has not ended.
     func admit(_ client: AttachedClient) -> Bool {
         lock.withLock {
             guard admitted.count < control.clients, !isClosed else { return false }
@@ -187,7 +186,7 @@ final class AttachedClients: @unchecked Sendable {
             if let index { clients.remove(at: index) }
             return index != nil
         }
-        // First, so that a process which waits for the report finds room.
+        // This comes before the report, so that a process that waits for the report finds room.
         if isHandled { forget(client) }
         guard wasAttached else { return }
         router.reports.publish(ClientDetached(client: client.name, title: client.title, reason: reason))

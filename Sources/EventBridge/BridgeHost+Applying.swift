@@ -19,11 +19,12 @@ extension BridgeHost {
     /// workers start; in the order of starts they come after all others. Last, the changed workers are replaced, one
     /// after the other.
     ///
-    /// A worker that does not become ready holds up no other: ``AppliedChanges/failures`` names it, and its restart
-    /// type says what follows. If a replacement fails, the present process goes on, or another start follows. A worker
-    /// that had been given up is started anew if its specification has changed. A call waits for the calls before it. A
-    /// shutdown takes precedence: a change that the shutdown overtakes is a failure. Cancelling the task gives up
-    /// replacements that have not begun to hand over, and ends the wait for new workers.
+    /// If a new worker does not become ready, ``AppliedChanges/failures`` names it, and its restart type says what
+    /// follows. It holds up no other worker, except new ones after it with `StartOrder.inSequence`. If a replacement
+    /// fails, the present process goes on, or another start follows. A worker that had been given up is started anew if
+    /// its specification has changed. A call waits for the calls before it. A shutdown takes precedence: a change that
+    /// it prevents is a failure. Cancelling the task gives up replacements that have not begun to hand over, and ends
+    /// the wait for new workers.
     ///
     /// - Parameters:
     ///   - workers: all workers that the bridge is to have. Its present workers keep their order.
@@ -47,7 +48,7 @@ extension BridgeHost {
         }
         let (changes, mistakes) = plan(workers)
         var problems = mistakes + limit.mistakes(as: "the time to finish within")
-        // Last, because a name stays reserved from then on, and a refused change must take none.
+        // Names are reserved last: a reserved name stays reserved, and a refused change must reserve none.
         if problems.isEmpty { problems = conflicts(of: changes) }
         guard problems.isEmpty else { throw BridgeError(.invalidSpecification, problems.joined(separator: "\n")) }
         return await core.apply(changes, finishingWithin: limit)

@@ -14,11 +14,11 @@ extension BridgeHost {
     /// ```
     ///
     /// The present process works until the new process has finished its handshake and is ready. If the new process does
-    /// not become ready, the host ends it, and nothing else has happened. Once the new process is ready, the host keeps
+    /// not become ready, the host ends it, and nothing else changes. Once the new process is ready, the host keeps
     /// events for the worker in order, as for a worker that is down. The present process is asked to finish what it
     /// has, and ends; then the new process gets the kept events. No event is lost, overtaken or handled twice, unless
-    /// the present process crashes or does not finish within `limit`. Events that it had not acknowledged then come
-    /// again, with a higher attempt.
+    /// the present process crashes or does not finish within `limit`. In that case the events that it had not
+    /// acknowledged come again, with a higher attempt.
     ///
     /// A worker that is down or going down is not started by this call: its next start uses the new specification. A
     /// pool's members are replaced one after the other. Cancelling the task gives up a replacement that has not begun
@@ -107,7 +107,7 @@ extension WorkerSpecification {
         if child.onDemand != present.child.onDemand {
             changes.append("whether and how it runs on demand cannot change while the bridge runs")
         }
-        // After a failed reload the members differ, and each may be brought to what another one subscribes to.
+        // After a failed reload the members may subscribe to different events: one may then be made like another.
         if !others.isEmpty, !([present] + others).contains(where: { $0.subscribesAlike(self) }) {
             changes.append(
                 "it is one member of a pool, so the events that it subscribes to can change only with the whole pool"

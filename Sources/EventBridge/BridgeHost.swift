@@ -220,7 +220,7 @@ public final class BridgeHost: Sendable {
     ///
     /// From the beginning of the shutdown, only events of handlers, of the bridge and of other processes still pass. In
     /// other code, `send`, `deliver` and `request` throw `DeliveryError.Code.shuttingDown`, and events that are given
-    /// to `publish` reach no worker, which `EventsDropped` announces. A worker that does not finish within its grace is
+    /// to `publish` reach no worker (`EventsDropped` announces that). A worker that does not finish within its grace is
     /// ended by signals. Afterwards the bridge cannot be started again. A second call returns when the first one does.
     ///
     /// - Parameter limit: how long the bridge may wait until all events that are on their way, and all that follows
@@ -235,8 +235,8 @@ public final class BridgeHost: Sendable {
         attached?.stopAccepting()
         core.router.closeIntake()
         // The recovery ends first. A stopped worker takes no events, so an event that is recovered for it would be
-        // recorded as owed to no receiver. But a handler of such an event may wait for a worker, which is not started
-        // any more.
+        // recorded as owed to no receiver. But the wait has a limit, because a handler of such an event may wait for a
+        // worker, which is not started any more.
         if lifecycle.isRecovering {
             await core.wait(atMost: limit) { [lifecycle] in await lifecycle.waitUntilRecovered() }
         }
@@ -293,7 +293,7 @@ public final class BridgeHost: Sendable {
         for index in core.indices(of: worker).reversed() { core.stopWorker(index) }
     }
 
-    /// The workers that a caller or a client has stopped and a request may start again; none once the bridge ends.
+    /// The workers that a caller or client has stopped, and that a request may start again; none once the bridge ends.
     package var stoppedWorkers: [String] { core.stoppedOnRequest }
 
     /// Returns when nothing is on its way.

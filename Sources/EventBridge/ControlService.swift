@@ -36,7 +36,7 @@ final class ControlService: @unchecked Sendable {
 
     /// Subscribes to the commands; called before any client can attach.
     func open() {
-        // Before the first subscription: a report has to find the time.
+        // This comes before the first subscription, because a report needs the time.
         lock.withLock { openedAt = MonotonicClock.now() }
         let publisher = core.publisher
         let made = [

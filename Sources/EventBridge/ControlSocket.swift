@@ -101,7 +101,7 @@ public struct ControlSocket: Sendable, Hashable {
     var link: LinkLimits {
         var limits = LinkLimits()
         limits.outboxBytes = outbox
-        // A handled event stays until all before it are handled. Beyond `outbox` lie handled events or one large event.
+        // A handled event stays until all before it are handled. Only such events, or one large event, exceed `outbox`.
         limits.outboxHardBytes = outbox * 2
         // The defaults of `WorkerLimits`; for clients they cannot be changed.
         limits.interestNames = 4_096

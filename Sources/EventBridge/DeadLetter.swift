@@ -26,7 +26,7 @@ public struct DeadLetter: Sendable, Hashable, Identifiable {
     /// How often the event was delivered to the process.
     public let attempts: Int
 
-    /// How many crashes of the process were blamed on the event.
+    /// How many crashes, hanging handlers and broken protocols of the process were blamed on the event.
     public let strikes: Int
 
     /// When the event was given up, in nanoseconds since 1970-01-01 00:00 UTC.
@@ -66,7 +66,7 @@ extension BridgeHost {
     /// on; its count of crashes begins anew. Once the event is accepted, the letter is gone.
     ///
     /// - Returns: Whether there was a letter of this number.
-    /// - Throws: `DeliveryError` if the event is not taken, as by a given-up worker; then the letter is kept.
+    /// - Throws: `DeliveryError` if the event is not taken, for example by a stopped worker; then the letter is kept.
     @discardableResult
     public func redeliver(_ id: DeadLetter.ID) throws -> Bool { try core.router.redeliver(id) != nil }
 

@@ -22,10 +22,10 @@ struct EndRecord {
     /// found.
     var isCrash: Bool { !hasSaidGoodbye && (fault != nil || !isEndedByHost) }
 
-    /// The reason for the end of the process, with the limit of its box that the process had reached.
+    /// The reason for the end of the process, with the limit of its box that the process had reached, if any.
     ///
     /// If the host has signalled the process, or a caller has sent the very signal that killed it, that is reason
-    /// enough, and this names no such limit.
+    /// enough, and no limit is named.
     func explanation(of reason: ExitReason, in box: WorkerBox?, _ usage: ResourceUsage?) -> ExitReason {
         guard let box, !isSignalled else { return reason }
         if case .signaled(let number, _) = reason, sent.contains(number) { return reason }

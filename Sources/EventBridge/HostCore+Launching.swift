@@ -89,8 +89,8 @@ extension HostCore {
         }
     }
 
-    /// The absolute paths that the boxes of all workers make writable, also of workers that run by an earlier
-    /// specification.
+    /// The absolute paths that the boxes of all workers make writable, including the boxes of processes that still run
+    /// by an earlier specification.
     private var writablePaths: [String] {
         let all = lock.withLock {
             workers.filter { !$0.isRemoved }.flatMap { [$0.specification] + $0.starts.all.map(\.specification) }
@@ -108,7 +108,7 @@ extension HostCore {
                 reason: failure.reason
             )
         case .success(let worker):
-            // This comes first: in `childSpawned` the supervisor signals a child that was to stop during its spawn.
+            // This comes first: in `childSpawned` the supervisor signals a child whose stop was requested meanwhile.
             guard incarnation.spawned(worker) else { return }
             if !worker.missingFromBox.isEmpty {
                 reports.publish(

@@ -10,7 +10,7 @@ extension HostCore {
     /// How long an automatic stop waits for events on their way: as long as a requested stop does by default.
     static let drainingTime = Duration.seconds(5)
 
-    /// Returns when one check finds, for each worker that takes events, that none is on its way or in a handler.
+    /// Returns when one check of all workers that take events finds no event on its way or in a handler.
     func waitUntilIdle() async {
         while true {
             let peers = peers

@@ -193,7 +193,7 @@ final class HostCore: @unchecked Sendable {
     // MARK: - Requests
 
     /// Gives the present workers what an earlier host owed them, as the publisher's journal says; called before
-    /// ``startRouting()``, so that no newer event overtakes.
+    /// ``startRouting()``, so that newer events come later.
     func takeUpOwed() {
         var recovery = HostRecovery(by: router, for: peers)
         guard recovery.restore(publisher.recording.takeOwed()) else { return }
@@ -350,7 +350,7 @@ final class HostCore: @unchecked Sendable {
     func abandon() {
         router.stop()
         statusBoard.finish()
-        // The end of a process that is killed here may ask for the next start, which must not come.
+        // The end of a process that is killed below may ask for the next start, which must not come.
         let starts = lock.withLock {
             stopping = .abandoned
             return workers.flatMap(\.starts.all)

@@ -143,7 +143,7 @@ extension HostSession {
 
     /// Checks several times within the frames' deadline whether the guest goes on with a frame that it has begun.
     ///
-    /// Each byte of the frame is a sign of life, so the watch over the silence does not find such a guest.
+    /// ``watchSilence()`` does not find a guest that sends a frame too slowly, because each byte is a sign of life.
     func watchFrames() {
         guard let deadline = frameDeadline else { return }
         look(ProgressWatch(deadline: deadline, from: .onMonotonicClock), deadline)

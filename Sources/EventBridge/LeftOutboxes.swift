@@ -5,7 +5,7 @@ import DomainEvents
 import EventRouting
 import Supervision
 
-/// Takes up what workers had published before they were killed together with their host: reads their outboxes from the
+/// Recovers what workers had published before they were killed together with their host: reads their outboxes from the
 /// files beside the journal, before any worker of this host is started.
 ///
 /// A file that cannot be recovered gets another name, and no host looks at it again. Its events would come too late:
@@ -38,7 +38,7 @@ struct LeftOutboxes {
 
     /// Reads the registers of all hosts that have ended; nil if they have left none.
     ///
-    /// An error changes nothing: it may pass, and a later call then finds all that is there.
+    /// An error changes nothing. Its cause may pass, and a later call then finds all registers.
     ///
     /// - Parameter path: the directory, which need not exist.
     init?(
@@ -60,7 +60,7 @@ struct LeftOutboxes {
             do throws(SystemError) {
                 lock = try directory.openLock(name, makes: false)
             } catch {
-                // Its host has just ended, and has removed it.
+                // The register's host has just ended, and has removed the register.
                 if error.isMissingFile { continue }
                 throw error
             }
@@ -107,7 +107,7 @@ struct LeftOutboxes {
     }
 
     private func recoverAll() {
-        // The locks are held until the end, and no longer: the caller may keep this value.
+        // The locks end with the recovery, and not with this value, which the caller may keep.
         defer { for register in registers { register.lock.unlock() } }
         for register in registers {
             if host.isEnding { return }
@@ -163,7 +163,7 @@ struct LeftOutboxes {
         try directory.rename(name, to: name + OutboxRegister.setAside)
     }
 
-    /// Recovers one outbox; a missing file is none.
+    /// Recovers one outbox; if its file is missing, there is nothing to recover.
     ///
     /// - Returns: Why the outbox, or its end, could not be recovered; nil if it was.
     private func recover(
@@ -248,7 +248,7 @@ struct LeftOutboxes {
                 }
             },
             newestRecord: { events in
-                // The search may take long, and its result is not used any more.
+                // The search may take long, and a host that is ending does not use its result.
                 if host.isEnding { throw Problem(description: "the host is ending") }
                 return try host.publisher.recording.lastRecorded(of: events, after: outbox.position)
             }
@@ -263,8 +263,8 @@ extension HostCore {
     /// Called before anything is started. Not inlined: the optimizer of Swift 6.3.1 crashes where an async function
     /// lists a directory.
     ///
-    /// - Throws: ``BridgeError`` if what is there cannot be read. The caller must start no worker then: the error may
-    ///   pass, and the events would come behind those of the worker's next start.
+    /// - Throws: ``BridgeError`` if the files cannot be read. The caller must start no worker then: a later call may
+    ///   read the events, and they would come behind those of the worker's next start.
     @inline(never)
     func findLeftOutboxes() throws(BridgeError) -> LeftOutboxes? {
         guard let path = publisher.recording.outboxDirectory else { return nil }

@@ -10,7 +10,7 @@ public struct WorkerReady: DomainEvent, SelfReport {
     public let worker: String
     /// The worker's process.
     public let pid: Int32
-    /// How often the worker has been started; 1 the first time.
+    /// The number of this start: 1 for the first; a failed replacement uses up a number, too.
     public let start: Int
 }
 

@@ -1,13 +1,13 @@
 /// The lines of several workers whose numbers are above a given one, in the order of their numbers.
 ///
-/// Workers may print while the logs are read, one after the other. Then a line may go to a log that was already read,
-/// and the next line to a log that was not. A client that got the second line would ask for what is behind it, and so
-/// never see the first. So lines whose numbers were given out later than the first log was read are left out; the
+/// The logs are read one after the other, and workers may print meanwhile. Then a line may go to a log that was already
+/// read, and the next line to a log that was not. A client that got only the second line would ask for the lines after
+/// it, and never see the first. So lines whose numbers were given out after the reading began are left out; the
 /// client's next question finds them.
 struct MergedOutput {
-    /// Each with its log's place among the logs.
+    /// The lines, each with its log's place among the logs.
     let lines: [(log: Int, line: OutputLog.Line)]
-    /// Whether a log has forgotten a line behind the number.
+    /// Whether a log has forgotten a line with a number above the given one.
     let hasForgotten: Bool
 
     /// - Parameters:

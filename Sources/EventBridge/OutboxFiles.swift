@@ -65,8 +65,9 @@ final class OutboxFiles: @unchecked Sendable {
         (self.publisher, self.router, self.say) = (publisher, router, say)
     }
 
-    /// Makes the file for the outbox of a worker's start; nil without a journal, or if the file cannot be made: then
-    /// what the worker has published and the host has not recorded is gone if both are killed.
+    /// Makes the file for the outbox of a worker's start; nil without a journal, or if the file cannot be made.
+    ///
+    /// Without a file, what the worker has published and the host has not recorded is gone if both are killed.
     func make(for worker: String, _ incarnation: UInt64, _ limits: LinkLimits) -> MemoryFile? {
         guard let path = publisher.recording.outboxDirectory, !lock.withLock({ hasEnded }) else { return nil }
         do throws(SystemError) {

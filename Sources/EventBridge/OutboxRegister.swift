@@ -9,7 +9,7 @@ struct OutboxRegister {
     struct Outbox: Hashable {
         let worker: String
         let incarnation: UInt64
-        /// The journal's last position when the outbox was made: no event of the outbox lies there or before.
+        /// The journal's last position when the outbox was made: each recorded event of the outbox has a later one.
         let position: UInt64
     }
 

@@ -9,7 +9,7 @@ final class OutputNumbers: Sendable {
     /// The number that was given out last; the lines with smaller numbers are in their logs.
     var last: UInt64 { given.load(ordering: .acquiring) }
 
-    /// Called by one thread, which adds the line to its log before it takes the next number.
+    /// Gives out a number; called by one thread, which adds the line to its log before it takes the next number.
     func next() -> UInt64 { given.wrappingAdd(1, ordering: .releasing).newValue }
 }
 

@@ -20,7 +20,7 @@ struct OutputTail {
 
     /// The lines, with breaks between them; nil if there are none.
     ///
-    /// They are decoded only on request, when the start has ended, and not for each line of a flood.
+    /// They are decoded only on request, when the start has ended: in a flood, decoding each line would cost too much.
     var text: String? {
         lines.isEmpty ? nil : lines.map { String(decoding: $0, as: UTF8.self) }.joined(separator: "\n")
     }

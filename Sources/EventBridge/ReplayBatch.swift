@@ -24,7 +24,7 @@ struct ReplayBatch: Sendable {
     let index: Int
     /// The identity of the command, which names the process that gave it; nil if that is not known.
     let requester: EventID?
-    /// Whether the requester's replay to the worker goes on behind these events.
+    /// Whether the requester's replay to the worker goes on after these events.
     let hasMore: Bool
 
     init(_ command: EventsReplayRequested, to peer: Peer, at index: Int, for requester: EventID?) throws(Mistake) {

@@ -7,8 +7,8 @@ import Locks
 /// Sends to a worker again the events that a client has read in a journal.
 ///
 /// The service carries out one command at a time for each worker, and a command has few events. So a live event waits
-/// behind one such batch at most, and few events wait for room in an outbox. A task carries out the command. A client
-/// whose replay goes on behind a command holds the worker, so that the events of two replays do not mix.
+/// behind one command's events at most, and few events wait for room in an outbox. A task carries out the command. If a
+/// client's replay goes on after a command, the client holds the worker, so that the events of two replays do not mix.
 final class ReplayService: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let core: HostCore
@@ -51,7 +51,7 @@ final class ReplayService: @unchecked Sendable {
         // A client that has gone holds nothing.
         let isFree = holder.map { $0.source == batch.requester?.source || !core.router.isPresent($0) } ?? true
         return lock.withLock {
-            // Between the two looks another client may have begun.
+            // While the lock was free, another client may have begun.
             guard isFree, holders[worker] == holder, busy.insert(worker).inserted else { return false }
             holders[worker] = batch.hasMore ? batch.requester : nil
             return true

@@ -268,7 +268,7 @@ extension WorkerBox {
 
     /// Adds the limit of this box that a process had reached to the reason for its end, if the reason names no limit.
     func explanation(of reason: ExitReason, _ usage: ResourceUsage?) -> ExitReason {
-        // A program that names its configuration as the reason needs no other one.
+        // If the program itself has blamed its configuration, no limit is the reason.
         guard let usage, reason.exceededLimit == nil, !reason.isNormal, !reason.isWrongConfiguration else {
             return reason
         }

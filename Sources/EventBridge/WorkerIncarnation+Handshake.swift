@@ -103,7 +103,7 @@ extension WorkerIncarnation {
         return wasReady
     }
 
-    /// Sends events to this process again, which was idle and yet stays for now.
+    /// Sends events to this process again: it was idle, but stays for now.
     func letEventsLeave() { link.letEventsLeave() }
 
     /// Takes the place of the previous process, which has ended, and gets the events kept for the worker.

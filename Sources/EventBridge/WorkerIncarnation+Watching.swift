@@ -20,7 +20,7 @@ extension WorkerIncarnation {
         poller.schedule(at: watch.nextLook.nanoseconds) { [weak self] in
             guard let self, !link.hasEnded else { return }
             var watch = watch
-            // Read before `isQuiet`: the last check, under the link's lock, then sees what has moved in between.
+            // Read before `isQuiet`: `keepEventsIfIdle` then notices, under the link's lock, what has moved in between.
             let activity = link.activity
             let isIdle = watch.looked(at: .onMonotonicClock, activity: link.isQuiet ? activity : nil)
             guard isIdle, link.keepEventsIfIdle(since: activity) else { return look(watch) }

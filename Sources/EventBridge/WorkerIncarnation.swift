@@ -169,7 +169,7 @@ final class WorkerIncarnation: HostSession, @unchecked Sendable {
     /// - Returns: The process that the signal went to; nil if there is none any more.
     func signal(_ signal: SignalNumber) -> Int32? {
         let process = lock.withLock {
-            // Noted before: the process may be gone as soon as it has the signal.
+            // Noted before the signal is sent: the process may be gone as soon as it has the signal.
             if started?.process != nil { end.signalWasSent(byRequest: signal) }
             return started?.process
         }
@@ -227,7 +227,7 @@ final class WorkerIncarnation: HostSession, @unchecked Sendable {
         supervisor?.childViolated(index: index, start: number, reason: reason)
     }
 
-    /// Notes a breach of the protocol; called with the lock held, and again for the same breach without effect.
+    /// Notes a breach of the protocol; called with the lock held, perhaps more than once for the same breach.
     private func breachWasFound(_ text: String) -> ExitReason {
         let reason = ExitReason.protocolViolation(text)
         _ = end.faultWasFound(EndRecord.Fault(reason: reason))

@@ -42,8 +42,8 @@ public struct WorkerLimits: Sendable, Hashable {
     /// that waits behind others still has all of its time. The host checks four times within the deadline: a worker
     /// gets all of it, and at most about a half more, unless the host's checks come late.
     ///
-    /// The shared outbox tells the host what the worker is handling. A worker that speaks the protocol by other means
-    /// and does not use the shared memory has no deadline.
+    /// The shared outbox tells the host what the worker is handling. A worker with a protocol implementation of its own
+    /// that does not use the shared memory has no deadline.
     public var handlerDeadline: Duration?
 
     /// How much of what the worker prints is passed on, in bytes a second; 1 MiB by default.

@@ -17,10 +17,10 @@ import Supervision
 ///
 /// The members are workers of their own, named `render.1` to `render.4`: each is started, watched and restarted by
 /// itself, and has its own entry in ``BridgeHost/statistics`` and ``BridgeHost/status``. Each event that the
-/// specification subscribes to goes to exactly one member, unless it is for every member. If a member publishes an
-/// event that is for one member, no other member gets it. Events with equal keys go to the same member, in order, even
-/// if they have different types, and also across its restarts. The key and the number of members alone decide which
-/// member that is, so it is the same in every run.
+/// specification subscribes to goes to exactly one member, unless it is for every member. If a member itself publishes
+/// an event that is for one member, no other member gets it. Events with equal keys go to the same member, in order,
+/// even if they have different types, and even if the member restarts in between. The key and the number of members
+/// alone decide which member that is, so it is the same in every run.
 public struct WorkerPool: Sendable, Hashable {
     /// How many workers run.
     public var members: Int

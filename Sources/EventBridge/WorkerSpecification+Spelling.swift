@@ -2,7 +2,7 @@ import DomainEvents
 
 /// Compares specifications by the bytes of their texts, as the operating system and the wire protocol do.
 extension WorkerSpecification {
-    /// Whether both specifications say the same in the same bytes; equal ones may differ in the bytes of their texts.
+    /// Whether both specifications are equal even in the bytes of their texts: equal Swift strings may differ in bytes.
     ///
     /// This does not compare the keys of pools, which cannot change while the bridge runs.
     func isSpelled(like other: WorkerSpecification) -> Bool {
