@@ -3,7 +3,7 @@
 /// The machine is pure: it takes what has happened, with the time, and returns the actions to perform.
 struct AttachmentStateMachine: Sendable {
     enum Phase: Sendable, Hashable {
-        /// The first attempt: the caller is told how it ends.
+        /// The first attempt, whose outcome the caller of `connect` gets.
         case connecting
         case attached
         /// The link has ended at `since`; the client tries again.

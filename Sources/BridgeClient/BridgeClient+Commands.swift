@@ -3,10 +3,10 @@ import DomainEvents
 
 /// What a client can ask of the host itself, such as its status, or to start, stop, restart and signal workers.
 ///
-/// A host answers attached clients and its own process, and no other process. Each command is done once or not at all.
-/// If the link ends after a command has left, the client sends the command again over the next link, and the host
-/// carries it out only if it is a query. A caller that gets `linkEnded` can ask for the status to learn whether the
-/// command was done. A host that is starting or stopping refuses commands about workers.
+/// A host answers attached clients and its own process, and no other process. Each command is done once or not at all:
+/// if the link ends after a command has left, the client sends the command again over the next link, and the host
+/// carries out this repetition only if it is a query. A caller that gets `linkEnded` can ask for the status to learn
+/// whether the command was done. A host that is starting or stopping refuses commands about workers.
 extension BridgeClient {
     /// The status of the host and its workers.
     ///
@@ -26,7 +26,7 @@ extension BridgeClient {
     ///   - worker: the name of a worker, of one of a pool's members, or of a pool, which stands for all its members.
     ///   - limit: how long this waits until the worker is ready; the command is not taken back after that.
     /// - Throws: ``BridgeClientError``: `refused`, with the reason, if there is no such worker, or if it was given up
-    ///   or stopped before it was ready. `CancellationError` if the task is cancelled, which takes nothing back.
+    ///   or stopped before it was ready. `CancellationError` if the task is cancelled; the command still stands.
     public func restart(_ worker: String, within limit: Duration = .seconds(600)) async throws {
         try await command(WorkerRestartRequested(worker: worker), within: limit)
     }
@@ -39,7 +39,7 @@ extension BridgeClient {
     ///   - limit: how long this waits until the worker is ready; the command is not taken back after that.
     /// - Returns: A sentence if the worker ran already; nil if it was started.
     /// - Throws: ``BridgeClientError``: `refused`, with the reason, if there is no such worker, or if it was given up
-    ///   or stopped before it was ready. `CancellationError` if the task is cancelled, which takes nothing back.
+    ///   or stopped before it was ready. `CancellationError` if the task is cancelled; the command still stands.
     @discardableResult
     public func start(_ worker: String, within limit: Duration = .seconds(600)) async throws -> String? {
         try await command(WorkerStartRequested(worker: worker), within: limit)
@@ -54,7 +54,7 @@ extension BridgeClient {
     ///   - limit: how long this waits for the answer.
     /// - Returns: A sentence that says to which process the signal went.
     /// - Throws: ``BridgeClientError``: `refused`, with the reason, if there is no such worker or signal, or if the
-    ///   worker is down. `CancellationError` if the task is cancelled, which takes nothing back.
+    ///   worker is down. `CancellationError` if the task is cancelled; the command still stands.
     @discardableResult
     public func signal(
         _ worker: String,
@@ -71,7 +71,7 @@ extension BridgeClient {
     ///   - worker: the name of a worker, of one of a pool's members, or of a pool, which stands for all its members.
     ///   - limit: how long this waits until the worker is down; the command is not taken back after that.
     /// - Throws: ``BridgeClientError``: `refused`, with the reason, if there is no such worker, or if another request
-    ///   has started it again during the wait. `CancellationError` if the task is cancelled, which takes nothing back.
+    ///   has started it again during the wait. `CancellationError` if the task is cancelled; the command still stands.
     public func stop(_ worker: String, within limit: Duration = .seconds(600)) async throws {
         try await command(WorkerStopRequested(worker: worker), within: limit)
     }
@@ -82,7 +82,7 @@ extension BridgeClient {
     /// client is no longer attached, and attaches again when another host comes, unless the client is closed.
     /// - Parameter limit: how long this waits in all; the command is not taken back after that.
     /// - Throws: ``BridgeClientError``: `refused` if the program does not subscribe. `CancellationError` if the task is
-    ///   cancelled, which takes nothing back.
+    ///   cancelled; the command still stands.
     public func stopHost(within limit: Duration = .seconds(600)) async throws {
         enum Step {
             case taken
@@ -129,7 +129,7 @@ extension BridgeClient {
     /// - Parameter limit: how long this waits for the answer; the command is not taken back after that.
     /// - Returns: What was done; a configuration that was not taken is no error.
     /// - Throws: ``BridgeClientError``: `refused` if the program does not subscribe. `CancellationError` if the task is
-    ///   cancelled, which takes nothing back.
+    ///   cancelled; the command still stands.
     public func reload(within limit: Duration = .seconds(600)) async throws -> ReloadOutcome {
         try await ask(ConfigurationReloadRequested(), awaiting: ConfigurationReloaded.self, within: limit).outcome
     }

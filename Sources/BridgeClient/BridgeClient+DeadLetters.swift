@@ -46,10 +46,10 @@ extension BridgeClient {
     /// crashes over it too often, the event is a dead letter again, under a new number.
     /// - Parameters:
     ///   - letter: the number of the letter.
-    ///   - limit: how long this waits for the answer; the command is not taken back after that. Handlers of the host
-    ///     may have to return before the answer.
+    ///   - limit: how long this waits for the answer; the command is not taken back after that. If the event is for the
+    ///     host, the answer comes when the host's handlers have returned.
     /// - Returns: The outcome; a letter that does not exist, or whose event was not taken, is no error.
-    /// - Throws: ``BridgeClientError``; `CancellationError` if the task is cancelled, which takes nothing back.
+    /// - Throws: ``BridgeClientError``; `CancellationError` if the task is cancelled (the command still stands).
     public func redeliverDeadLetter(
         _ letter: UInt64,
         within limit: Duration = .seconds(30)
@@ -64,7 +64,7 @@ extension BridgeClient {
     ///   - letter: the number of the letter.
     ///   - limit: how long this waits for the answer; the command is not taken back after that.
     /// - Returns: The outcome; a letter that does not exist is no error.
-    /// - Throws: ``BridgeClientError``; `CancellationError` if the task is cancelled, which takes nothing back.
+    /// - Throws: ``BridgeClientError``; `CancellationError` if the task is cancelled (the command still stands).
     public func discardDeadLetter(
         _ letter: UInt64,
         within limit: Duration = .seconds(10)

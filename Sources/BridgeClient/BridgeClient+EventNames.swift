@@ -6,10 +6,10 @@ extension BridgeClient {
     private static let mostNames = 65_536
 
     /// The names of the events that the host and its peers want or publish, each with the processes that want or
-    /// publish it, in the order of bytes.
+    /// publish it, in the order of their bytes.
     ///
-    /// The list has each name that a specification lists, or that a process has asked for and that is no command or
-    /// answer. The host answers in pieces: a name that comes or goes between two answers may be in the list or not.
+    /// The list has each name in a specification, and each name that a process has asked for, except those of commands
+    /// and answers. The host answers in pieces: a name that comes or goes between two answers may be listed or not.
     /// - Parameter limit: how long this waits for each answer.
     /// - Throws: ``BridgeClientError``, also if the host lists names out of order; `CancellationError` if the task is
     ///   cancelled.

@@ -13,9 +13,9 @@ package import EventRouting
 /// await client.close()
 /// ```
 ///
-/// An event that is published here reaches all subscribers to it in the host, its workers and its other clients, and
-/// the other way round. Order, causes, `send`, `deliver` and `request` are the same as in the host. Each client has its
-/// own interest and its own outbox in the host.
+/// An event that this process publishes reaches all subscribers to it in the host, its workers and its other clients,
+/// and the other way round. Order, causes, `send`, `deliver` and `request` are the same as in the host. Each client has
+/// its own interest and its own outbox in the host.
 ///
 /// No supervisor watches a client, and nothing waits for it: a client that reads too slowly gets gaps, and a client
 /// that goes away is forgotten. When the host goes away, the client tries to attach again, with pauses of 5 s at most.
@@ -54,7 +54,7 @@ public final class BridgeClient: Sendable {
 
     /// - Parameters:
     ///   - wantsEverything: whether the client asks for all events except reports of the bridge about itself.
-    ///   - watchedNames: further events that the client asks for, reports among them, even without a subscriber here.
+    ///   - watchedNames: names of further events, or reports, that the client asks for even without a subscriber.
     ///   - way: connects to the host; nil for the socket at `path`.
     ///   - tap: sees every event that passes; nil if no caller watches.
     ///   - gapTap: called for events that did not come, at the place where they would have come.
@@ -103,7 +103,7 @@ public final class BridgeClient: Sendable {
     /// The names of all events that the host has asked for by name, for itself and its other peers, in order.
     package var namesWantedByHost: [String] { core.namesWantedByHost }
 
-    /// The identity by which other processes know an event that was published here; nil without a link to the host.
+    /// The identity by which other processes know an event of this process; nil without a link to the host.
     package func idElsewhere(of id: EventID) -> EventID? { core.idElsewhere(of: id) }
 
     /// Publishes an event of a type that this process does not know, from its encoded form, and waits as

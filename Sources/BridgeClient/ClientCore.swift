@@ -97,7 +97,7 @@ final class ClientCore: GuestSession.Owner, @unchecked Sendable {
     /// The session with a host that has said which events it wants; nil if there is none.
     private var attached: GuestSession? { lock.withLock { attachedNow } }
 
-    /// The caller holds the lock.
+    /// The same as ``attached``; read with the lock held.
     private var attachedNow: GuestSession? { current.flatMap { $0.isAttached ? $0 : nil } }
 
     var name: String? { attached?.welcome?.name }
