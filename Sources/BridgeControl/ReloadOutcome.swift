@@ -2,7 +2,7 @@
 public struct ReloadOutcome: Sendable, Hashable, Codable {
     /// The kinds of outcomes.
     public enum Kind: String, Sendable, Hashable, Codable {
-        /// The configuration was taken, and the workers conform to it, except where a sentence says otherwise.
+        /// The configuration was taken; the workers conform to it, except as ``ReloadOutcome/sentences`` says.
         case taken
         /// The configuration has mistakes, or changes what cannot change; the former configuration stays in force.
         case mistaken

@@ -14,10 +14,10 @@ public struct EventsReplayRequested: DomainEvent, SelfReport, Hashable {
     public let worker: String
     /// The events, in the order in which the worker gets them; none of them twice.
     public let events: [ReplayedEvent]
-    /// Whether the sender's replay to the worker goes on behind these events; nil for no.
+    /// Whether the sender's replay to the worker goes on after these events; nil for no.
     ///
     /// If it does, the host takes no replay to this worker from other senders. That ends when the sender gives a
-    /// command without this, when the host refuses the sender's command, or when the sender goes away.
+    /// command in which this is not true, when the host refuses the sender's command, or when the sender goes away.
     public let hasMore: Bool?
 
     /// Makes the command.
