@@ -3,8 +3,8 @@ import BridgePlatform
 /// The values that the supervisor has put into a worker's environment: the descriptors of link, outbox and shelf, and
 /// the worker's name and cookie.
 ///
-/// The worker reads these variables once, before its session begins, and erases them, so that a program which the
-/// worker starts later does not take them for its own.
+/// The worker reads these variables once, before its session begins, and erases them. Otherwise a program that the
+/// worker starts later would take them for its own.
 struct InheritedLink: ~Copyable {
     enum Variable {
         static let descriptor = "EVENT_BRIDGE_FD"

@@ -8,7 +8,7 @@ struct ProcessSession: Sendable {
     private let session: WorkerSession
     private let stream: UnixStream
 
-    /// How long a worker may outlive its link, in nanoseconds: time for a running handler, below the promised second.
+    /// How long a worker may outlive its link, in nanoseconds: time for a running handler, but below the promised 1 s.
     private static let exitGrace: UInt64 = 800_000_000
 
     /// SIGKILL, on every system.
@@ -24,7 +24,7 @@ struct ProcessSession: Sendable {
             CurrentProcess.exitImmediately(0)
         }
         let watched = try FileDescriptor.duplicate(inherited.socket.rawValue)
-        // Called for each change only: the hang-up lasts, and would otherwise be reported again at every turn.
+        // Edge-triggered, because the hang-up lasts, and the poller would otherwise report it again in every turn.
         _ = try poller.register(watched.release(), interest: [.peerHangUp, .edgeTriggered]) { _ in
             poller.schedule(after: Self.exitGrace) { CurrentProcess.exitImmediately(0) }
         }

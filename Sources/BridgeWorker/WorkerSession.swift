@@ -14,14 +14,14 @@ package final class WorkerSession: GuestSession.Owner, @unchecked Sendable {
     /// The session of the worker that the current task belongs to.
     @TaskLocal package static var current: WorkerSession?
 
-    /// How a worker's link came to its end.
+    /// How a worker's link ended.
     package enum End: Sendable {
         /// The link has ended after the host had asked the worker to finish.
         case drained
         case failed(WorkerError)
     }
 
-    /// How the handshake came to its end.
+    /// How the handshake ended.
     ///
     /// This is no `Result`, and the continuation no checked one: to lay out the session with them, the runtime would
     /// look for two conformances in all images, which takes a fifth of a millisecond of a worker's start.
