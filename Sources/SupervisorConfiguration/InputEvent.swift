@@ -2,7 +2,7 @@ import CBOR
 package import DomainEvents
 import JSONText
 
-/// An event to publish, as a line of the input or the arguments of a command describe it.
+/// An event to publish, read from a line of the input or from the arguments of a command.
 package struct InputEvent: Sendable, Hashable {
     /// Attributes of a printed event that do not matter for publishing.
     private static let ignored = [

@@ -22,7 +22,7 @@ package struct KeptEvents: Sendable, Hashable {
     /// The names of the events.
     package var events: [String]
     package var durability = Durability.process
-    /// The longest time from an event to the start of its synchronization, if no caller waits for the synchronization.
+    /// With `machine`, the longest time until an event's synchronization with the disk begins if no caller waits.
     package var within: Duration = .milliseconds(10)
     /// How many bytes the files may take; nil for no limit.
     package var bytes: Int?

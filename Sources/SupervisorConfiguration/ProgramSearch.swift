@@ -22,7 +22,7 @@ package struct ProgramSearch {
         self.missing = missing
     }
 
-    /// Makes a search for programs of this configuration file, with this process's directory and `PATH`.
+    /// Makes a search for the programs of this file, with the directory of this process's program, and its `PATH`.
     package init(configuration file: String, missing: ConfigurationMistakes?) {
         let slash = file.lastIndex(of: "/")
         let written = slash.map { $0 == file.startIndex ? "/" : String(file[..<$0]) } ?? "."

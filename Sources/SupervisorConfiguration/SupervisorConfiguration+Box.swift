@@ -80,7 +80,9 @@ extension SupervisorConfiguration {
 }
 
 extension SupervisorConfiguration.Worker {
-    /// Limits on a worker's resources, and what it may access; for a nil limit, the supervisor's original one holds.
+    /// Limits on a worker's resources, and what the worker may access.
+    ///
+    /// If a limit is nil, the worker has the limit that the supervisor had at its own start.
     package struct Box: Sendable, Hashable {
         /// Paths, absolute if the configuration was parsed with a `ProgramSearch`, otherwise as written.
         package struct Files: Sendable, Hashable {

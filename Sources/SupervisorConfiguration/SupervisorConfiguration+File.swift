@@ -24,7 +24,7 @@ extension SupervisorConfiguration {
         do throws(SystemFileError) {
             let opened = try SystemFile.open(reading: file)
             var bytes: [UInt8] = []
-            // Counted while reading, because the size that the kernel states is no limit for pipes and devices.
+            // This loop counts the bytes itself: the size that the kernel states is no limit for pipes and devices.
             while bytes.count <= greatestFileSize {
                 guard opened.comes(withinMilliseconds: patience) else {
                     let time = Duration.milliseconds(Int64(patience))

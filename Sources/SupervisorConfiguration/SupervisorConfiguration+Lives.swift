@@ -53,7 +53,7 @@ extension SupervisorConfiguration {
         }
     }
 
-    /// Reads a Boolean, or an object with the time after which an idle worker is stopped.
+    /// Reads the key `onDemand`: a Boolean, or an object with the time after which an idle worker is stopped.
     private static func readDemand(of worker: inout Worker, from object: ConfigurationObject) {
         guard let value = object.optional("onDemand") else { return }
         if case .bool(let isOnDemand) = value.node.value {

@@ -15,8 +15,8 @@ extension SupervisorConfiguration {
     /// The least frame limit, in bytes; a lower limit would refuse the link's own control messages.
     private static let leastFrame = 64 << 10
 
-    /// The greatest size of a frame, an outbox or the dead letters, in bytes: well below 0x7B000000, at which the
-    /// length of a frame would begin with the byte of `{`, like a line of JSON.
+    /// The greatest size of a frame, an outbox or the dead letters, in bytes: well below 0x7B000000, a frame length
+    /// that begins with the byte of `{`, like a line of JSON.
     private static let greatestSize = 1 << 30
 
     /// The restart types by their names in systemd and container runtimes.
@@ -54,7 +54,7 @@ extension SupervisorConfiguration {
             "$schema",
         ]
         guard let object = value.object(keys: keys) else { return nil }
-        // Editors find the schema by this key; the supervisor does not use it.
+        // Editors find the schema by this key; the supervisor ignores the key.
         _ = object.optional("$schema")?.string(example: "configuration.schema.json")
         let shutdown: AutomaticShutdownSetting = object.optional("automaticShutdown")?.choice() ?? .never
         let list = object.required("workers", expected: "an array with at least one worker")
@@ -186,7 +186,7 @@ extension SupervisorConfiguration {
     /// Whether event ids or printed events use this name for something other than a worker.
     private static func isTaken(_ name: String) -> Bool { name == "input" || isClientName(name) }
 
-    /// Whether a name has the form that a host gives to attached clients; no configured worker has such a name.
+    /// Whether a host could give this name to an attached client; no configured worker has such a name.
     package static func isClientName(_ name: String) -> Bool {
         let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
         let parts = name.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
@@ -288,13 +288,13 @@ extension SupervisorConfiguration {
 }
 
 extension ConfigurationValue {
-    /// A non-empty string without NUL, at which the kernel would cut the string off.
+    /// Reads a non-empty string without NUL: the kernel would cut a string off at its first NUL.
     func systemString(example: String) -> String? {
         guard let text = nonEmptyString(example: example) else { return nil }
         return withoutNUL(text)
     }
 
-    /// Strings without NUL; they may be empty.
+    /// Reads strings without NUL; they may be empty.
     func systemStrings(example: String) -> [String]? {
         elements(of: "strings such as [\"\(example)\"]")?.compactMap { element in
             element.string(example: example).flatMap(element.withoutNUL)

@@ -2,8 +2,8 @@ package import DomainEvents
 
 /// The content of a configuration file: the workers, and how they are supervised.
 ///
-/// A plain value with the defaults filled in. It uses no types of `EventBridge` and `Supervision`, which carry the
-/// settings out.
+/// This is a plain value with the defaults filled in. It uses no types of `EventBridge` and `Supervision`, the modules
+/// that apply the settings.
 package struct SupervisorConfiguration: Sendable, Hashable {
     /// Which workers are restarted with a worker that ended.
     package enum Strategy: String, Sendable, Hashable, CaseIterable {
@@ -24,7 +24,7 @@ package struct SupervisorConfiguration: Sendable, Hashable {
         package enum WhenFull: String, Sendable, Hashable, CaseIterable {
             /// A worker that could not handle an event gets no more events until there is room.
             case stop
-            /// The oldest letters are evicted until the new one has room, or none of them is left.
+            /// The oldest letters are evicted until the new letter has room, or no old letter is left.
             case evictOldest = "evict-oldest"
         }
 
@@ -81,7 +81,7 @@ extension SupervisorConfiguration {
 
         /// Limits on the worker's use of the bridge.
         package struct Limits: Sendable, Hashable {
-            /// `send` begins to wait when the worker has not acknowledged events of this many bytes, sent to it or not.
+            /// `send` begins to wait at this many bytes of events that the worker has not acknowledged, sent or not.
             package var outbox = 4 << 20
             /// What becomes of events for which there is no room, by event name.
             package var overflow: [String: OverflowPolicy] = [:]
@@ -118,7 +118,7 @@ extension SupervisorConfiguration {
         }
 
         package var name: String
-        /// The program's path from a `ProgramSearch`, even if missing; as written if the file was parsed without one.
+        /// The program's path from a `ProgramSearch`, even if nothing is there; as written if parsed without a search.
         package var executable: String
         package var arguments: [String] = []
         /// Variables that are added to the small clean environment that every worker gets.
@@ -134,7 +134,7 @@ extension SupervisorConfiguration {
         package var restart = Restart.permanent
         /// Whether the worker's end may end all workers.
         package var isSignificant = false
-        /// Whether the strategy leaves the worker out; no file can say so.
+        /// Whether the restart strategy leaves the worker out; a configuration file cannot set this.
         package var standsAlone = false
         /// How long an on-demand worker may have nothing to do before it is stopped; nil if it is not on demand.
         package var idleTime: Duration?
