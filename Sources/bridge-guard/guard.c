@@ -1,6 +1,6 @@
-// The guard: one process for all workers of a bridge. Linux kills a worker when the bridge has gone. It does not kill
-// the worker's children: the guard knows them by their process group and mark. Each worker tells the guard of its
-// group before its program begins. The guard outlives the bridge by a moment, in which it kills the groups.
+// The guard: one process for all workers of a bridge. When the bridge has ended, Linux kills the workers, but not the
+// processes that they have started. The guard lives a moment longer and kills those: it knows them by their mark, and
+// by their process group, whose number each worker's process sends to the guard before the worker's program begins.
 
 #define _GNU_SOURCE
 
@@ -27,12 +27,12 @@ static struct group *groups;
 static size_t group_count;
 static size_t group_room;
 
-/// Signals a group; signal 0 only checks for it. Returns false if the group is empty, or its number may be another's.
+/// Signals a group; signal 0 only looks for it. Returns false if it is empty, or if another group may have its number.
 static bool signal_group(struct group group, int signal) {
     if (group.handle >= 0) {
         if (cbp_process_signal_group(group.handle, signal) == 0) return true;
         if (errno != EINVAL) return errno != ESRCH;
-        // An older kernel signals by number. The number stays the group's until the parent has waited for the leader.
+        // An older kernel needs the group's number. No other group gets it before the parent has waited for the leader.
         if (cbp_process_signal(group.handle, group.leader, 0) != 0) return false;
     }
     return kill(-group.leader, signal) == 0 || errno != ESRCH;
@@ -53,7 +53,7 @@ static void forget_empty_groups(void) {
 static void remember(struct group group) {
     if (group_count == group_room) {
         forget_empty_groups();
-        // Afterwards the table is at most half full, so that a check of all groups is rare.
+        // The table grows if it is still at least half full, so that checks of all groups are rare.
         if (group_count * 2 >= group_room) {
             size_t room = group_room == 0 ? 32 : group_room * 2;
             struct group *larger = realloc(groups, room * sizeof *groups);
@@ -118,8 +118,8 @@ static int open_parent(pid_t parent) {
 #endif
 }
 
-/// How many milliseconds pass between two checks of groups that are known by their number alone. An empty group has to
-/// be forgotten before the system gives its number to another group.
+/// How many milliseconds pass between two checks of groups that are known by their number alone; -1 if there are none.
+/// An empty group has to be forgotten before the system gives its number to another group.
 static int pause_between_looks(void) {
     for (size_t index = 0; index < group_count; index++) {
         if (groups[index].handle < 0) return 1000;
@@ -152,12 +152,12 @@ int guard(const struct order *order) {
         limit.rlim_cur = limit.rlim_max;
         setrlimit(RLIMIT_NOFILE, &limit);
     }
-    // The guard must not keep its directory busy.
+    // The guard must not keep its working directory busy.
     if (chdir("/") != 0) return 1;
     wait_for_end(order->parent, order->connection);
     take_notices(order->connection);
     for (size_t index = 0; index < group_count; index++) signal_group(groups[index], SIGKILL);
-    // A bridge that ended in good order has killed the marked processes itself; a second time does no harm.
+    // A bridge that ended in good order has killed the marked processes itself; to look again does no harm.
     if (order->mark != NULL) kill_marked(order->mark);
     return 0;
 }

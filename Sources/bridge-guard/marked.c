@@ -39,8 +39,8 @@ static int kill_once(const char *mark) {
 }
 
 void kill_marked(const char *mark) {
-    // A round may still see processes that the round before has killed. It also finds processes that began during that
-    // round.
+    // A round may still see processes that the previous round has killed. It also finds processes that began during
+    // the previous round.
     for (int round = 0; round < most_rounds && kill_once(mark) > 0; round++) usleep(2000);
 }
 
