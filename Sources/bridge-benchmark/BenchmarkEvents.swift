@@ -77,7 +77,7 @@ struct BenchmarkResident: DomainEvent {
     let bytes: Int
 }
 
-/// The request to a worker to stop itself, as SIGSTOP does.
+/// The request to a worker to stop itself by SIGSTOP.
 struct BenchmarkStopped: DomainEvent {}
 
 /// An event for a worker that has stopped or is slow, or for the older segments of a journal.

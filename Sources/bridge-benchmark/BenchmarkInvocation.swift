@@ -5,8 +5,8 @@ enum BenchmarkInvocation {
     case help
     /// One workload, a `BenchmarkWork`; its measurements are printed as JSON lines.
     case work(BenchmarkWork, count: Int64)
-    /// All works or chosen ones, each in a process of its own. A table of medians is printed; with `--json`, each
-    /// measurement is also written to a file, or is printed instead of the table.
+    /// All works or chosen ones, each in a process of its own; prints a table of medians. With `--json FILE`, each
+    /// measurement is also written to the file; with `--json` alone, the measurements are printed instead of the table.
     case suite(SuiteOptions)
     case stopped(StoppedOptions)
     /// The worker's half of a work. Users do not type this request: this program starts its own workers with it.

@@ -8,7 +8,7 @@ struct BenchmarkWork: Sendable {
     let summary: String
     /// The default number of what the work counts, such as events, trips or starts.
     let count: Int64
-    /// A small number that shows that the work can be done.
+    /// A small count, just enough to show that the work can be done.
     let quickCount: Int64
     let run: @Sendable (_ count: Int64) async throws -> Void
 

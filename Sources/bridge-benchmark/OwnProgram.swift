@@ -43,7 +43,7 @@ struct OwnProgram: Sendable {
     func finish() async -> (output: String, status: ExitStatus) {
         await withCheckedContinuation { continuation in
             DispatchQueue.global().async {
-                // Output that cannot be read is left out, as the exit status says more.
+                // Output that cannot be read is left out, because the exit status says more.
                 let output = (try? text()) ?? ""
                 continuation.resume(returning: (output, waitForExit()))
             }

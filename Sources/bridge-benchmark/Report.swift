@@ -125,7 +125,7 @@ enum Report {
         )
     }
 
-    /// Prints how much longer a thread takes beside another than alone, and the same for threads that share nothing.
+    /// Prints the ratio of two threads' time to one thread's, and the same for control threads that share nothing.
     static func ratios(_ variant: String, _ sorted: [Double], controls: [Double], nanosecondsPerDelivery: Double) {
         line(
             "W5-\(variant)",

@@ -7,8 +7,9 @@ enum FloodWork {
     struct Outcome {
         let count: Int64
         let nanoseconds: UInt64
-        /// The host's processor time in the second before the flood, 0 if not measured; and its memory after the flood.
+        /// The host's processor time in the second before the flood; 0 if it was not measured.
         var idleNanoseconds: UInt64 = 0
+        /// The host's memory after the flood.
         var residentBytes = 0
     }
 
@@ -17,7 +18,7 @@ enum FloodWork {
         Report.flood(plan.name, plan.form, outcome.count, nanoseconds: outcome.nanoseconds)
     }
 
-    /// Does the same work after an idle second, and prints what an event costs.
+    /// Does the work of ``run(_:count:)`` after an idle second, and prints what an event costs.
     static func runForCost(_ plan: FloodPlan, count: Int64) async throws {
         let outcome = try await measure(plan, count: count, idlesFirst: true)
         Report.cost(

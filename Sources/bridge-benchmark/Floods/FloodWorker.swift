@@ -15,7 +15,7 @@ enum FloodWorker {
         ]
     }
 
-    /// Sends outside the handler, as a handler cannot wait for room.
+    /// Sends outside the handler, because a handler cannot wait for room.
     private static func begin<Event: TitledEvent>(
         _ part: FloodPart,
         _ event: Event.Type,

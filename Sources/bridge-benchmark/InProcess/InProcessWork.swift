@@ -139,8 +139,8 @@ enum InProcessWork {
         return (Double(together) / Double(alone), together)
     }
 
-    /// Does four atomic exchanges for each event, as publishing does where the system has no `membarrier`, on memory
-    /// that no other thread uses.
+    /// Does four atomic exchanges for each event on memory that no other thread uses; publishing does as many where the
+    /// system has no `membarrier`.
     private static func exchange(_ posts: Int64) {
         let own = allocateAlone(Atomic<UInt64>.self)
         own.initialize(to: Atomic(0))
@@ -225,8 +225,7 @@ enum InProcessWork {
         let begin = MonotonicClock.now()
         let producer = Task.detached {
             for id in 0..<elsewhere {
-                // `send` waits for the consumer. Only some events go through it, because its own cost is not measured
-                // here.
+                // `send` waits for the consumer. Only some events go through it, so that its own cost hardly counts.
                 let event = BenchmarkEvent(id: id, title: Title.of(id))
                 if id.isMultiple(of: 1_000) { try await publisher.send(event) } else { publisher.publish(event) }
             }

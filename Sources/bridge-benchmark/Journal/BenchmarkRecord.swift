@@ -46,7 +46,7 @@ struct BenchmarkLaidOutRecord: FilledEvent, LaidOutEvent {
 
 /// What all of these events have in common.
 private enum Filler {
-    /// The identifier of event 0; from here on, an identifier takes nine bytes in CBOR.
+    /// The identifier of event 0; this identifier and all higher ones take nine bytes in CBOR.
     static let firstID: Int64 = 1 << 32
     static let text = String(repeating: "x", count: 236)
 }

@@ -3,7 +3,7 @@ import DomainEvents
 import FoundationEssentials
 import Journal
 
-/// Opens a large journal, and for comparison a journal that has only an equal last segment.
+/// Opens a large journal and, for comparison, a journal whose only segment is like the large journal's last one.
 ///
 /// The difference is what the older segments cost. The journal was written a moment ago, so the system has its files in
 /// memory as far as there is room.

@@ -1,5 +1,5 @@
 extension Collection where Element == Double {
-    /// The value in the middle, or between the two in the middle; nil if there is none.
+    /// The middle value, or the mean of the two middle values; nil if there are no values.
     var median: Double? {
         let sorted = sorted()
         guard !sorted.isEmpty else { return nil }

@@ -8,7 +8,7 @@ final class SupervisionReports: @unchecked Sendable {
     // Sendable: `lock` guards everything mutable but `subscriptions`, which only `init` sets.
 
     enum Outcome: Sendable, Hashable {
-        /// When the process before had exited, and when the start was ready.
+        /// When the previous process had exited, and when the start was ready.
         case ready(exited: UInt64, ready: UInt64)
         /// The worker was given up, for this reason: no start will be ready.
         case gaveUp(String)
