@@ -21,7 +21,7 @@ struct BridgeRun {
     private let reloads = ReloadRequests()
     /// A stream without elements, whose end lets reloads begin.
     ///
-    /// It ends at the first report about a worker's state, and at the latest at the end of the start.
+    /// It ends at the first report about a worker's state, or when ``comeUp()`` returns, whichever is first.
     private let begun = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
 
     init(
@@ -65,10 +65,10 @@ struct BridgeRun {
         }
         let reloading = Task { await answerReloads(service) }
         let ending = await endings.stream.first { _ in true }
-        // Set before the sentence is printed, so that a request that follows the sentence finds that the end has begun.
+        // These steps precede the printing of the sentence: a reload that is requested after it must not begin.
         isEnding.set()
         reloading.cancel()
-        // Refused before the shutdown begins: no reload will answer them, and a shutdown may take minutes.
+        // The requests that wait are refused before the shutdown, which may take minutes: no reload answers them.
         for requester in reloads.close() { refuse(requester, ReloadRequests.Refusal.runIsEnding.sentence) }
         if let sentence = ending?.sentence { diagnostics.say(sentence) }
         service?.beganStopping()
@@ -97,7 +97,7 @@ struct BridgeRun {
             try await bridge.start()
         } catch let error as BridgeError where error.code == .control || error.code == .system {
             outcome.bridgeDidNotStart()
-            // Set before the ending is announced, as a bridge that did not start must not be reported as ready.
+            // Set before the ending is announced, because a bridge that did not start must not be reported as ready.
             isEnding.set()
             endings.continuation.yield(.notStarted(error.description))
             return
@@ -174,10 +174,10 @@ struct BridgeRun {
     }
 
     private func endIfNoWorkerIsLeft() {
-        // During a reload the run goes on, as the old workers may end before the new ones begin. It also goes on while
-        // a requested reload has not begun, as that reload may bring workers. After each reload this method is called
-        // again. It also goes on if a command has stopped a worker, as another command may start that worker again. The
-        // dashboard never counts.
+        // During a reload the run goes on, because the old workers may end before the new ones begin. It also goes on
+        // while a requested reload has not begun, because that reload may bring workers; after each reload this method
+        // is called again. The run also goes on if a command has stopped a worker, because another command may start
+        // that worker again. The dashboard never counts.
         guard !reloads.isUnderWay, bridge.stoppedWorkers.allSatisfy(options.isOnlooker) else { return }
         guard outcome.noWorkerIsLeft(of: bridge.status.filter { !options.isOnlooker($0.name) }) else { return }
         endings.continuation.yield(.noWorkerLeft)
@@ -185,7 +185,7 @@ struct BridgeRun {
 
     /// Reads the configuration again when that is requested, and answers the requests that came as events.
     private func answerReloads(_ service: ServiceManager?) async {
-        // Waits for the first report about a worker's state, or for the end of the start: then the bridge runs.
+        // Waits for the first report about a worker's state, or until ``comeUp()`` has returned: then the bridge runs.
         for await _ in begun.stream {}
         await reloads.forEach(
             { requesters in

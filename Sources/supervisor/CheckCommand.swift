@@ -57,8 +57,8 @@ struct CheckCommand {
         }
     }
 
-    /// A note if the control socket's directory is open to other users, as a host refuses such a directory; this is a
-    /// note and no mistake, because the supervisor may run as another user than this process.
+    /// A note if the control socket's directory is open to other users, because a host refuses such a directory; it is
+    /// only a note, because the supervisor may run as another user than this process.
     private static func open(_ control: String?) -> [String] {
         guard let control, let slash = control.lastIndex(of: "/") else { return [] }
         let directory = String(control[..<slash])
@@ -82,7 +82,7 @@ struct CheckCommand {
         }
     }
 
-    /// Notes about parts of boxes that this system lacks: no mistakes, as the configuration may be for another system.
+    /// Notes about parts of boxes that this system lacks; the configuration may be meant for a system that has them.
     private static func lacks(of configuration: SupervisorConfiguration) -> [String] {
         configuration.workerSpecifications.flatMap { worker -> [String] in
             guard let box = worker.box else { return [] }

@@ -28,10 +28,10 @@ struct ConfigurationReload: Sendable {
             diagnostics.say(ReloadText.notTaken, .warning)
             return ReloadOutcome(error.kind, saying: error.sentences)
         } catch let error as BridgeError where error.code == .wrongState {
-            // The bridge has begun to end, so the outcome is not reported, and the workers do not go on.
+            // The bridge has begun to end: nothing is printed, and ``ReloadText/notTaken`` would not be true.
             return ReloadOutcome(.refused, saying: [ReloadRequests.Refusal.runIsEnding.sentence])
         } catch {
-            // A client has the name of a new worker.
+            // `load()` has found no mistake, so what remains is a client that has the name of a new worker.
             let reasons = String(describing: error).split(separator: "\n").map(String.init)
             let sentences = reasons.prefix(ReloadOutcome.mostSentences - 1) + [ReloadText.notTaken]
             for sentence in sentences { diagnostics.say(sentence, .warning) }

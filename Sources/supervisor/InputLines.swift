@@ -6,8 +6,8 @@ import Locks
 final class InputLines: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
-    /// The least number of lines that are kept: as many as the events that fit into an outbox with the default hard
-    /// limit of 64 MiB, in which each event counts as at least 256 bytes.
+    /// The least number of lines that are kept: an outbox with the default hard limit of 64 MiB holds fewer events,
+    /// because each event counts there as more than 256 bytes.
     static let kept = 1 << 18
 
     private let kept: Int
@@ -24,7 +24,7 @@ final class InputLines: @unchecked Sendable {
         lock.withLock {
             entries.append((id.number, line))
             guard entries.count > 2 * kept else { return }
-            // Copied to free the memory of the removed entries; this happens seldom, so it costs little.
+            // Copying the rest frees the memory of the removed entries; this happens seldom, so it costs little.
             entries = Array(entries.suffix(kept))[...]
         }
     }

@@ -40,7 +40,7 @@ final class InputReader: Sendable {
     /// Starts the reading thread, which may wait for the file and for the workers.
     ///
     /// The thread calls `ended` at the end of the file or after a failed read. If ``stop()`` or a wrong line has ended
-    /// the reading before that, the thread does not call it.
+    /// the reading before that, the thread does not call `ended`.
     func start(ended: @escaping @Sendable () -> Void) throws(SystemError) {
         try PlatformThread.start(name: "input") { [self] in
             if readAll() { ended() }
@@ -52,8 +52,7 @@ final class InputReader: Sendable {
     /// The reading thread may still be waiting for the file or for room when this call returns.
     func stop() async { await turns.end() }
 
-    /// - Returns: True at the end of the file or after a failed read; false if ``stop()`` or a wrong line has ended the
-    ///   reading before.
+    /// - Returns: True if reading came to the file's end or failed; false if ``stop()`` or a wrong line ended it.
     private func readAll() -> Bool {
         var reader = LineReader { [file] () throws(SystemFileError) in try file.read(upTo: 64 << 10) }
         var number = 0

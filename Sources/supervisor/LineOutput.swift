@@ -94,7 +94,7 @@ final class LineOutput: @unchecked Sendable {
     /// Whether the output has a reader; false once a write has failed for any reason except a full disk.
     var hasReader: Bool { lock.withLock { end == nil } }
 
-    /// Why a line could not be written the first time; nil if each one could, or only because the reader has gone.
+    /// The first failure of a write, other than that the reader has gone; nil if there was none.
     var failure: SystemFileError? { lock.withLock { firstFailure } }
 
     /// Waits until everything is written, writing has ended because of a failure, or ``abandon()`` is called.

@@ -13,7 +13,7 @@ final class ReloadRequests: @unchecked Sendable {
         case tooManyWait
         case runIsEnding
 
-        /// The reason, as the sender of the event is told.
+        /// The reason, as the sender of the event gets it.
         var sentence: String {
             switch self {
             case .tooManyWait:
@@ -69,7 +69,7 @@ final class ReloadRequests: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - body: gets the events that wait for an answer.
-    ///   - afterwards: called when the reload no longer starts or stops workers; a later one may be wanted by then.
+    ///   - afterwards: called when a reload no longer starts or stops workers; another may be wanted by then.
     func forEach(_ body: ([EventContext]) async -> Void, afterwards: () -> Void) async {
         for await _ in requests.stream {
             // After the end has begun, no reload begins. The previous reload may have answered the requests that

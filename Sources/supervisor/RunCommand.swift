@@ -173,8 +173,7 @@ struct RunCommand {
         return ControlSocket(options.configuration[...slash] + path)
     }
 
-    /// The socket that the service manager has passed, or else the stated one; if there are both, they have to be the
-    /// same.
+    /// The socket that the service manager has passed, or else the stated one; if there are both, they must be equal.
     private func controlSocket(
         _ configuration: SupervisorConfiguration,
         _ passed: ControlSocket?

@@ -6,7 +6,7 @@ enum RunEnding: Sendable, Hashable {
     case idle
     /// With `--strict`: a line of the input is wrong.
     case badInput
-    /// No worker runs or will be started again.
+    /// No worker runs, and none will be started again.
     case noWorkerLeft
     /// The bridge starts no worker, because it lacks something that it needs; the text says what.
     case notStarted(String)

@@ -15,13 +15,13 @@ final class RunOutcome: @unchecked Sendable {
     private var hasUnprintedEvents = false
     private var readyWorkers: Set<String> = []
 
-    /// With `--strict`: a line of the input is wrong.
+    /// Notes that a line of the input is wrong; called only with `--strict`.
     func inputWasBad() { lock.withLock { hasBadInput = true } }
 
-    /// The control socket cannot be made, or what a killed supervisor has left cannot be read.
+    /// Notes that the control socket cannot be made, or that what a killed supervisor has left cannot be read.
     func bridgeDidNotStart() { lock.withLock { hasNotStarted = true } }
 
-    /// Standard output took no more events, although its reader has not gone.
+    /// Notes that standard output took no more events, although its reader has not gone.
     func eventsWereNotPrinted() { lock.withLock { hasUnprintedEvents = true } }
 
     func inputBecameUnreadable() { lock.withLock { hasUnreadableInput = true } }
@@ -33,7 +33,7 @@ final class RunOutcome: @unchecked Sendable {
         }
     }
 
-    /// The run has said that the worker was given up.
+    /// Notes that the run has said that the worker was given up.
     func workerWasGivenUp(_ name: String) {
         lock.withLock {
             hasWorkerGivenUp = true
@@ -46,8 +46,8 @@ final class RunOutcome: @unchecked Sendable {
 
     /// Whether every worker is at rest, and the run has said why each given-up worker was given up.
     ///
-    /// The state alone is not enough, because it changes before the reports about the worker are handled: a worker's
-    /// state may say that it was given up while the report that it was ready is still unhandled.
+    /// The state alone is not enough, because it changes before the reports about the worker are handled: a worker may
+    /// have been given up while the report of its readiness is still unhandled.
     func noWorkerIsLeft(of workers: [ChildStatus]) -> Bool {
         let told = lock.withLock { toldGivenUp }
         return workers.allSatisfy { worker in

@@ -175,7 +175,7 @@ struct WorkerReporter: Sendable {
 
     private func ending(_ event: BridgeEnding) {
         diagnostics.say("stopping all workers: the significant worker \"\(event.worker)\" has ended")
-        // Called here, too: if the worker was the last one, the report of its end came before this report.
+        // No other report may follow: if the worker was the last one, the report of its end came before this one.
         statesChanged()
     }
 
@@ -239,8 +239,8 @@ struct WorkerReporter: Sendable {
     /// The line of the input from which this run has published the event; nil for any other event.
     private func inputLine(of id: String, _ source: EventSource) -> Int? {
         guard let number = id.split(separator: "-").last.flatMap({ UInt64($0) }),
-            // An earlier run's event, which a journal brings again, and another machine's event have another
-            // incarnation. A worker's event has another origin.
+            // The id has another incarnation if the event comes from an earlier run (a journal brings it again) or from
+            // another machine, and another origin if it is a worker's event.
             id == EventID(source: source, number: number).description
         else { return nil }
         return lines.line(of: number)

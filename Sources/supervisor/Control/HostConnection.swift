@@ -47,7 +47,7 @@ enum HostConnection {
     ///
     /// - Parameters:
     ///   - control: the control socket's path as the command line has it.
-    ///   - ask: asks the supervisor. A ``RunFailure`` from it is thrown on; another error is thrown as a `RunFailure`.
+    ///   - ask: asks the supervisor. A ``RunFailure`` that it throws is rethrown; other errors become a `RunFailure`.
     static func ask<Answer: Sendable>(
         _ control: String?,
         as name: Subcommand.Name,

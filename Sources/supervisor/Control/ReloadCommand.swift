@@ -5,7 +5,7 @@ import DomainEvents
 
 /// The options of `supervisor reload`.
 struct ReloadOptions: Sendable, Hashable {
-    /// The usual time limit, which is long, as each worker that is stopped or started may take a while.
+    /// The usual time limit; it is long, because each worker that is stopped or started may take a while.
     static let usualTime = "10m"
 
     /// The control socket's path on the command line; nil if it was not given.

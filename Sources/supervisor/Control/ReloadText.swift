@@ -24,7 +24,7 @@ enum ReloadText {
         switch outcome.kind {
         case .taken: return sentences.isEmpty ? nil : ofSupervisor(sentences)
         case .mistaken, .unreadable: return (sentences + [ofSupervisor([notTaken])]).joined(separator: "\n")
-        // The sentences say the whole: the workers need not go on, and what became of the configuration may be unknown.
+        // Without `notTaken`: the workers need not go on, and what became of the configuration may be unknown.
         case .refused: return ofSupervisor(sentences.isEmpty ? ["the configuration was not taken"] : sentences)
         }
     }

@@ -18,7 +18,7 @@ struct StopCommand {
     func run() async throws(RunFailure) -> String? {
         let path = ControlPath.find(control)
         let client = try await HostConnection.attach(to: path, as: .stop, publisher: EventPublisher())
-        // Asked for while the link shows that the process lives, so that no other process has its number.
+        // This comes while the link shows that the process lives, so that no other process can have its number.
         let process = await process(of: client, at: path)
         var failure: RunFailure?
         do {
@@ -33,9 +33,9 @@ struct StopCommand {
         return nil
     }
 
-    /// The process of the supervisor; nil if its end cannot be seen from here.
+    /// The supervisor's process; nil if this program cannot wait for its end.
     private func process(of client: BridgeClient, at path: String) async -> OtherProcess? {
-        // A service manager may have made the socket, and a supervisor in a container has another number here.
+        // The numbers differ if a service manager has made the socket, or if the supervisor runs in a container.
         guard let number = try? await client.status().pid,
             let socket = try? UnixSocket.connectWithoutWaiting(to: path),
             let peer = try? UnixSocket.peerCredentials(of: socket.rawValue), peer.processIdentifier == number

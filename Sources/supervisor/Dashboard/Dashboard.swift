@@ -15,7 +15,7 @@ struct Dashboard: Sendable {
 
     static let expectedPort = "a port from 0 to \(UInt16.max)"
 
-    /// The variable with the token for the page's commands; it is in the supervisor's own environment.
+    /// The variable of the supervisor's environment that has the token for the page's commands.
     private static let tokenVariable = "DASHBOARD_TOKEN"
 
     private static let program = "dashboard-worker/worker.py"

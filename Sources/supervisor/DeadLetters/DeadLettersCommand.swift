@@ -6,14 +6,14 @@ import DomainEvents
 /// `supervisor dead-letters`: lists, shows, redelivers and discards the dead letters of a running supervisor.
 struct DeadLettersCommand {
     let options: DeadLettersOptions
-    /// How long the answer about a letter is waited for; handlers of the host may have to return first.
+    /// How long to wait for the answer about a letter; handlers of the host may have to return first.
     var limit = Duration.seconds(30)
 
     /// Carries out the action, and prints each letter's outcome as soon as it is known.
     ///
     /// If the action fails for one letter, or is not answered in time, it is still carried out for the others.
     ///
-    /// - Parameter printing: prints lines.
+    /// - Parameter printing: prints lines, and returns the status of doing so.
     /// - Returns: The status of the first failure, of an action or of printing a line; success if nothing has failed.
     func run(printing: (String) -> ProgramStatus) async throws(RunFailure) -> ProgramStatus {
         try await HostConnection.ask(options.control, as: .deadLetters) { try await answer($0, printing) }

@@ -29,7 +29,7 @@ struct EventGraph: Sendable, Hashable {
     init(_ configuration: SupervisorConfiguration) {
         let workers = configuration.workers
         nodes = [Node(name: "supervisor", remarks: [])] + workers.map(Node.init)
-        // Not looked for again for each event: a configuration may have many thousands of names.
+        // The publishers are collected once, because a configuration may have many thousands of names.
         var publishers: [EventName: [Int]] = [:]
         for (index, worker) in workers.enumerated() {
             for event in EventName.set(worker.publishes ?? []) { publishers[event, default: []].append(index) }

@@ -2,7 +2,7 @@ import CBOR
 import JSONText
 import Journal
 
-/// Which events of a journal a command is about: those that `journal show` shows, and `journal replay` replays.
+/// The events of a journal that `supervisor journal show` shows, or that `supervisor journal replay` replays.
 struct JournalSelection: Sendable, Hashable {
     static let options = ["--after", "--limit", "--event", "--from", "--since", "--until"]
 
@@ -29,7 +29,7 @@ struct JournalSelection: Sendable, Hashable {
         query.until = try Self.time("--until", of: given)
     }
 
-    /// The time after an option, in nanoseconds since 1970-01-01 00:00 UTC.
+    /// The time that was given with an option, in nanoseconds since 1970-01-01 00:00 UTC.
     private static func time(_ option: String, of given: SubcommandArguments) throws(UsageError) -> UInt64? {
         guard let text = given.values[option] else { return nil }
         guard let time = RFC3339.Time(text), let seconds = UInt64(exactly: time.seconds) else {

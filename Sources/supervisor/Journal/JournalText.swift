@@ -13,7 +13,7 @@ enum JournalText {
         let positions: Range<UInt64>
         let segments: Int
         let gaps: [JournalGap]
-        /// Whether events may be missing at the end, and their number is unknown.
+        /// Whether an unknown number of events may be missing at the end.
         let lacksEnd: Bool
     }
 
@@ -60,7 +60,7 @@ enum JournalText {
 
     // MARK: - Events and gaps
 
-    /// One line: an event as `12  2026-11-26T06:00:00Z  canvas → CanvasSaved  {"bytes":1024}`.
+    /// One line; for an event, text such as `12  2026-11-26T06:00:00Z  canvas → CanvasSaved  {"bytes":1024}`.
     static func line(_ step: JournalStep<JournalRecord>, isJSON: Bool) -> String {
         switch step {
         case .event(let record): isJSON ? json(record) : text(record)

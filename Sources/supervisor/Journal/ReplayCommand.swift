@@ -6,8 +6,8 @@ import Journal
 
 /// `supervisor journal replay`: has a running supervisor send the events of a journal to one worker again.
 ///
-/// The files are read here, and the supervisor gets a few events at a time: the next ones when the worker has settled
-/// those before. So ending this process ends the replay.
+/// This process reads the files, and sends the supervisor a few events at a time: the next ones when the worker has
+/// settled the previous ones. So ending this process ends the replay.
 struct ReplayCommand {
     let selection: JournalSelection
     let target: ReplayTarget
@@ -29,7 +29,7 @@ struct ReplayCommand {
         }
     }
 
-    /// Checks that the supervisor has the worker.
+    /// Checks that the supervisor has a worker of this name, and that the name is not that of a pool.
     private func check(_ client: BridgeClient) async throws {
         let report = try await client.status()
         if report.workers.contains(where: { $0.name == target.worker }) { return }
@@ -69,7 +69,7 @@ struct ReplayCommand {
         return try await run.send(printing, hasMore: false)
     }
 
-    /// The events on their way to the worker, and what has become of those before.
+    /// The events that are sent next, or are being sent, and what has become of the earlier ones.
     private struct ReplayRun {
         let client: BridgeClient
         let target: ReplayTarget

@@ -4,12 +4,12 @@ import JSONText
 enum ReplayPace: Sendable, Hashable {
     static let expected = "how many times as fast as the events were published, such as 1x, 10x or 0.5x"
 
-    /// Without pauses: the next events go as soon as the worker has settled those before.
+    /// Without pauses: the next events go as soon as the worker has settled the previous ones.
     case asFastAsPossible
-    /// With the pauses between the events as they were, divided by this number, which is finite and above 0.
+    /// With the original pauses between the events, divided by this number, which is finite and above 0.
     case asItWas(times: Double)
 
-    /// - Returns: nil unless the text is a number from 0.001 to 1,000,000, followed by `x`.
+    /// Reads a number from 0.001 to 1,000,000 that is followed by `x`; nil for any other text.
     init?(_ text: String) {
         guard text.last == "x", let times = Double(text.dropLast()), (0.001...1_000_000).contains(times) else {
             return nil

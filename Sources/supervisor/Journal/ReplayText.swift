@@ -5,7 +5,7 @@ import Journal
 
 /// The printed form of a replay's outcome, and of the events that the worker has refused.
 enum ReplayText {
-    /// One line, as `12  BoxShelved host-5f3a-7 was refused: not today`.
+    /// One line, such as `12  BoxShelved host-5f3a-7 was refused: not today`.
     static func refused(_ record: JournalRecord, _ reason: String?, isJSON: Bool) -> String {
         if isJSON {
             var line = JSONLine()

@@ -8,8 +8,8 @@ struct RunningJournal {
 
     /// Opens the journal, and records the named events from now on.
     ///
-    /// - Parameter directory: the configuration's directory, as a path that this process can open.
-    /// - Throws: ``JournalError``; ``DeliveryError`` if a name is one of the supervisor's own reports.
+    /// - Parameter directory: the journal's directory, as a path that this process can open.
+    /// - Throws: ``JournalError``; ``DeliveryError`` if a name is invalid, or belongs to a type.
     init(_ settings: KeptEvents, at directory: String, of publisher: EventPublisher) throws {
         let durability: JournalDurability =
             switch settings.durability {

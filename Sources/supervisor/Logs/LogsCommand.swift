@@ -14,7 +14,7 @@ struct LogsCommand {
         let subscriptions = options.follows ? signs.subscribe(to: publisher) : []
         let poller = try Poller(name: "logs")
         defer { poller.stop() }
-        // There is nothing to finish, as the supervisor keeps nothing for this client.
+        // There is nothing to finish, because the supervisor keeps nothing for this client.
         let signals =
             try options.follows
             ? SignalSource.install(StopRequests.signals, on: poller) { _ in
@@ -61,7 +61,7 @@ struct LogsCommand {
             let answer = try await client.output(of: options.worker, after: last)
             last = answer.lines.last?.number ?? last
             if let lines = text.lines(answer) {
-                // Only the reader of a pipe is watched: that of a socket is known to be gone when a line finds it so.
+                // The poller watches only a pipe's reader. If a socket's reader has gone, only a failed write shows it.
                 let outcome = try await printed(lines, by: printing)
                 guard outcome == .printed else { return outcome.status }
             }

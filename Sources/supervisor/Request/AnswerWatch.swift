@@ -54,7 +54,7 @@ final class AnswerWatch: @unchecked Sendable {
         let context = event.context
         let isAnswer = lock.withLock {
             guard let request, !isOver, context.id != request else { return false }
-            // Of an event of another machine, only the root may be known.
+            // An event from another machine may have a root, but no cause.
             if context.cause == nil, context.root == context.id { noted.uncaused += 1 }
             isOver = context.root == request
             return isOver

@@ -1,8 +1,8 @@
 import BridgePlatform
 
-/// Marks a line on standard error with its level for systemd's journal, such as `<4>` before the line: sd-daemon(3).
+/// Whether systemd's journal reads standard error, and the levels that lines then begin with: sd-daemon(3).
 enum JournalStream {
-    /// The levels of syslog(3) that are used here.
+    /// The levels of syslog(3) that this program uses; a line of the level `warning` begins with `<4>`.
     enum Level: Int, Sendable {
         case error = 3
         case warning = 4

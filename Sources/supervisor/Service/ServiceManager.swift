@@ -58,7 +58,7 @@ final class ServiceManager: @unchecked Sendable {
         // The watchdog was meant for another process, such as a shell that has started this one.
         if let pid = environment("WATCHDOG_PID"), Int32(pid) != process { return nil }
         let (nanoseconds, isTooLong) = microseconds.multipliedReportingOverflow(by: 500)
-        // A sign that is due after the end of the clock is none.
+        // If the interval is longer than the clock can count, no sign is ever due.
         return isTooLong || nanoseconds > UInt64.max / 2 ? nil : nanoseconds
     }
 
@@ -129,7 +129,7 @@ final class ServiceManager: @unchecked Sendable {
                 isSign = true
                 nextSign = MonotonicClock.now() + watchdogInterval
             }
-            // The bridge is asked each time, as its answer shows that it lives.
+            // The thread asks the bridge each time, because an answer shows that the bridge lives.
             let (note, isLastTry) = lock.withLock { (self.note, isEnded) }
             let state = TerminalText.harmless((note.map { "\($0); " } ?? "") + look())
             if state != told { lines.append(Self.status(state, after: lines)) }
@@ -147,7 +147,7 @@ final class ServiceManager: @unchecked Sendable {
                 }
             }
             lock.withLock {
-                // Once the end has begun, no message is tried twice, as the end waits for the manager meanwhile.
+                // Once ``finish()`` has begun, no message is tried twice, because that call waits meanwhile.
                 if hasMessage, nextTry == nil || isLastTry { messages.removeNext() }
                 isTelling = false
                 changed.broadcast()
@@ -171,12 +171,12 @@ final class ServiceManager: @unchecked Sendable {
 
     /// Waits for the next message, a new state, or one of the deadlines.
     ///
-    /// - Returns: At most one message, as the manager ignores the order within one notification; nil at the end. The
-    ///   message stays the next one until it is removed.
+    /// - Returns: At most one message, because the manager ignores the order within one notification; nil at the end.
+    ///   The message stays the next one until it is removed.
     private func waitForNews(until nextSign: UInt64?, _ nextTry: UInt64?) -> [String]? {
         let deadline = [nextSign, nextTry].compactMap(\.self).min()
         return lock.withLock {
-            // After a failure the message that waits is no news.
+            // After a failure, the message that was not sent does not end the wait.
             while !hasNews, !isEnded, nextTry != nil || messages.next == nil {
                 guard let deadline else {
                     changed.wait()

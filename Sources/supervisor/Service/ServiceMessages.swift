@@ -1,4 +1,4 @@
-/// What a service manager has still to be told, besides the state and the signs of life: messages in their order.
+/// The messages that a service manager has still to get, in order; the state and the signs of life are not among them.
 ///
 /// To a manager, a bridge reloads only once it is ready, and while it stops it is neither ready nor reloading. So no
 /// other message comes after `STOPPING=1`, and no `RELOADING=1` before the first `READY=1`.

@@ -19,8 +19,8 @@ extension WorkerReport {
     /// Whether the worker needs the user's attention.
     ///
     /// A worker needs attention if it is neither ready nor dormant, or if the host has ever started it again without a
-    /// request and its process is younger than ten minutes. It also does if it has refused an event since the start of
-    /// the host, or if an event was given up because the worker crashed over it.
+    /// request and its process is younger than ten minutes. It also needs attention if, since the host's start, it has
+    /// refused an event, or an event was given up because the worker crashed over it.
     var isBad: Bool {
         let isUp = state == "ready" || state == "dormant"
         let wasRestarted = restarts > 0 && uptimeMilliseconds ?? .max < Self.recentMilliseconds

@@ -21,10 +21,10 @@ final class StatusScreen: Sendable {
     private let output: LineOutput
     /// For sentences on standard error; nil on a terminal, where they are part of the screen.
     ///
-    /// It has a thread of its own: standard error may stall, and the caller must still see that the end is asked for.
+    /// It has a thread of its own: standard error may stall, and the caller must still notice a request to end.
     private let diagnostics: Diagnostics?
 
-    /// The most bytes that wait for the reader: some screens of text, as older reports are of no use.
+    /// The most bytes that wait for the reader: some screens of text, because older reports are of no use.
     private static let capacity = 64 << 10
 
     /// - Parameter isOnlyBad: whether workers that need no attention are left out.

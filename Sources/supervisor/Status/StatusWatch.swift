@@ -61,8 +61,8 @@ final class StatusWatch: @unchecked Sendable {
 
     /// Shows reports until a signal asks for the end, the output cannot be written, or the link is lost for good.
     ///
-    /// A full disk also ends the watch. A later report does not replace one that was not shown, and the exit status
-    /// must tell the caller.
+    /// A full disk also ends the watch: a report that was not written is missing from the output, and the exit status
+    /// must say so.
     private func show(_ client: BridgeClient) async -> RunFailure? {
         var before: BridgeReport?
         var last: BridgeReport?
@@ -129,7 +129,7 @@ final class StatusWatch: @unchecked Sendable {
             case 1:
                 isEnding.set()
                 wakes.continuation.yield()
-            // The second signal: this process no longer waits even for a stalled terminal.
+            // After the second signal, this process waits for no output, not even for a stalled terminal.
             case 2: screen.abandon()
             // No message is printed: if both outputs lead to one pipe, the message could be stuck as well.
             default: CurrentProcess.exitImmediately(ProgramStatus.success.rawValue)

@@ -21,7 +21,7 @@ struct EventPrinter: Sendable {
     @Sendable
     func print(_ gap: Gap) { print(PrintedGap(gap)) }
 
-    /// Prints the gap without waiting for the reader: gaps are few, as each stands for many events.
+    /// Prints the gap without waiting for the reader: gaps are few, because each stands for many events.
     func print(_ gap: PrintedGap) {
         guard filter.shows(gap, host: Self.host) else { return }
         events.write(formatter.line(gap), whenFull: .take)

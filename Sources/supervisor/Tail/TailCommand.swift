@@ -21,7 +21,7 @@ struct TailOptions: Sendable, Hashable {
 struct TailCommand {
     let options: TailOptions
 
-    /// How many bytes of lines may wait for the reader here.
+    /// How many bytes of lines may wait in this process for the reader.
     private static let capacity = 256 << 10
 
     /// How long the reader has at the end to read what was printed, in nanoseconds.
@@ -64,7 +64,7 @@ struct TailCommand {
             gapTap: printer.print
         )
         isAttached.set()
-        // Not registered earlier: the body is called again and again until the loop below gets the ending.
+        // This call comes only now, because its body is called again and again until the loop below gets the ending.
         let reader = SystemFile.standardOutput.whenReaderGoes(on: poller) { endings.continuation.yield(.success) }
         var status = ProgramStatus.success
         for await ending in endings.stream {
@@ -80,8 +80,7 @@ struct TailCommand {
         diagnostics.output.flush()
         deadline.cancelWithoutWaiting()
         withExtendedLifetime((signals, subscriptions)) {}
-        // The count of lines that were left out does not decide: at the end, a slow reader misses lines, and that is no
-        // failure.
+        // That lines were left out is no failure: at the end, a slow reader misses some.
         return status == .success && events.failure != nil ? .output : status
     }
 

@@ -19,7 +19,7 @@ struct TraceCommand {
     private static let lastMoment: UInt64 = 500_000_000
 
     func run() async throws -> ProgramStatus {
-        // The output is opened first, as a recording that cannot be written is of no use.
+        // The output is opened first, because a recording that cannot be written is of no use.
         let output = try TraceOutput(options.output)
         let poller = try Poller(name: "trace")
         defer { poller.stop() }

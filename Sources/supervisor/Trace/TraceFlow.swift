@@ -29,7 +29,7 @@ struct TraceFlow: Hashable {
             switch span.stage {
             // A publisher that has to wait for room publishes the event again; the first time is the beginning.
             case .publish: if published[span.id] == nil { published[span.id] = index }
-            // A later attempt of the handling replaces an earlier one here.
+            // A later attempt of the handling replaces an earlier one.
             case .handling: handled[Place(process: process, id: span.id)] = index
             case .outbox, .wire, .passing: continue
             }
