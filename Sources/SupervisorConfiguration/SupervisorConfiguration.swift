@@ -12,7 +12,7 @@ package struct SupervisorConfiguration: Sendable, Hashable {
         case restForOne = "rest-for-one"
     }
 
-    /// How many restarts within how much time the supervisor allows before it gives a worker up.
+    /// How many restarts the supervisor allows within a time before it gives a worker up.
     package struct Intensity: Sendable, Hashable {
         package var restarts = 5
         package var within: Duration = .seconds(10)
@@ -29,7 +29,7 @@ package struct SupervisorConfiguration: Sendable, Hashable {
         }
 
         package var letters = 1_000
-        /// The limit on the letters' bytes; an event that a worker could not handle is kept even beyond it.
+        /// The limit on the letters' bytes; an event that a worker could not handle is kept even beyond the limit.
         package var bytes = 16 << 20
         package var whenFull = WhenFull.stop
     }
@@ -43,14 +43,14 @@ package struct SupervisorConfiguration: Sendable, Hashable {
     package var journal: KeptEvents?
     /// The control socket's path as written, relative to the configuration's directory unless absolute; nil for none.
     package var control: String?
-    /// The workers, never empty, in the order of the file: a new supervisor starts them in this order.
+    /// The workers, at least one, in the order of the file, in which a new supervisor starts them.
     package var workers: [Worker]
 }
 
 extension SupervisorConfiguration {
     /// One worker process.
     package struct Worker: Sendable, Hashable {
-        /// After which ends the worker is started again, unless the end was requested or the worker is given up.
+        /// The ends after which the worker is started again, unless the end was requested or the worker is given up.
         package enum Restart: String, Sendable, Hashable, CaseIterable {
             /// After every end.
             case permanent
@@ -144,11 +144,11 @@ extension SupervisorConfiguration {
         package var heartbeat = HeartbeatSetting()
         package var shutdown = Shutdown()
         package var limits = Limits()
-        /// How many members the worker has, and which of them gets an event; nil for a single worker that gets all.
+        /// How many members the worker has, and which member gets an event; nil for a worker without members.
         package var pool: Pool?
         /// Whether the worker may attach to the control socket.
         package var allowsControl = false
-        /// The limits on the worker's resources, and what it may access; nil for the supervisor's own.
+        /// The limits on the worker's resources, and what the worker may access; nil for a worker without a box.
         package var box: Box?
     }
 }

@@ -10,7 +10,7 @@ struct BenchmarkBridge {
     private(set) var slowLink: SlowLink?
     private var journal: EventJournal?
 
-    /// Adds a worker that does its half of the work that the arguments name.
+    /// Adds a worker that does its half of a work; the arguments name the work.
     mutating func add(
         _ name: String = "benchmark",
         _ arguments: [String],

@@ -6,7 +6,7 @@ struct BenchmarkWork: Sendable {
     var options: [String] = []
     /// The line of `help`.
     let summary: String
-    /// The default number of what the work counts, such as events, trips or starts.
+    /// The default count of events, trips, starts or whatever else the work counts.
     let count: Int64
     /// A small count, just enough to show that the work can be done.
     let quickCount: Int64

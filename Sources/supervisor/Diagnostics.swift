@@ -24,7 +24,7 @@ struct Diagnostics: Sendable {
     /// Prints a sentence about what clients do, or what workers print; without room it is left out and counted.
     ///
     /// There may be any number of such sentences. The calling thread also hands out the reports about workers, so it
-    /// must not wait: meanwhile reports would be dropped for lack of room.
+    /// must not wait: reports that came while it waited might be dropped for lack of room.
     func sayIfRoom(_ sentence: String, _ level: JournalStream.Level = .notice) {
         write("supervisor: \(TerminalText.harmless(sentence))", level, whenFull: .leaveOut)
     }

@@ -31,7 +31,7 @@ enum FanOutWork {
             remaining = workers
         }
 
-        /// The time from the first event that arrived in any worker to the last one.
+        /// The time from the first arrival of an event in any worker to the last arrival.
         var nanoseconds: UInt64 { lock.withLock { last - first } }
 
         func add(_ report: BenchmarkReceived) {
