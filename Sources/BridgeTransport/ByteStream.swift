@@ -21,14 +21,14 @@ package protocol ByteStream: AnyObject, Sendable {
     /// Writes as much of the pieces as fits at once; one caller at a time.
     func write(_ pieces: [UnsafeRawBufferPointer]) -> IOOutcome
 
-    /// Calls `body` once, later and on the poller's thread, when writing may go on or the stream has ended; not if the
-    /// poller is stopped before that.
+    /// Calls `body` once, after this call and on the poller's thread, when writing may go on or the stream has ended;
+    /// does not call it if the poller is stopped before that.
     func whenWritable(_ body: @escaping @Sendable () -> Void)
 
     /// Says that nothing more will be written; the other side reads to the end.
     func finishWriting()
 
-    /// Takes nothing more in: what has arrived can still be read, and then comes the end.
+    /// Lets nothing more arrive: what has arrived can still be read, and after that the stream ends.
     func finishReading()
 
     /// Ends the stream both ways: a blocked read returns.

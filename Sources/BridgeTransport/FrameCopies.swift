@@ -5,7 +5,7 @@ import Locks
 /// Takes events from memory that a peer shares: each is copied once, and handled from the copy.
 ///
 /// Whatever the peer does to the memory, the copy stays as it is. If the memory's size is sealed, the copy is made
-/// through a mapping, which is cheaper than a read, in which the kernel goes page by page.
+/// through a mapping. That is cheaper than a read, for which the kernel goes page by page.
 final class FrameCopies: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
     private let memory: MemoryFile
@@ -16,8 +16,7 @@ final class FrameCopies: @unchecked Sendable {
     private var spares: [UnsafeMutableRawBufferPointer] = []
     private var spareBytes = 0
 
-    /// How many bytes of spare memory an idle link keeps at most: copies come one after the other, and fresh memory is
-    /// expensive.
+    /// How many bytes of spare memory are kept at most, for later copies: fresh memory is expensive.
     private static let keptBytes = 4 << 20
 
     /// The length of a copy's memory is a multiple of this, so that a later copy often fits in an earlier one's place.
@@ -33,7 +32,7 @@ final class FrameCopies: @unchecked Sendable {
         for spare in spares { spare.deallocate() }
     }
 
-    /// A copy of the frame that was placed; `limit` is how many bytes its body may have.
+    /// A copy of the frame at this place; `limit` is how many bytes the frame's body may have.
     func take(_ placed: PlacedFrame, limit: Int) throws(LinkViolation) -> FrameCopy {
         let range = try placed.range(in: memory.byteCount, limit: limit)
         let copy = FrameCopy(take(range.count), count: range.count, home: self)
@@ -81,7 +80,7 @@ final class FrameCopies: @unchecked Sendable {
     }
 }
 
-/// This process's own copy of an event's frame; its memory is used again when nothing holds the copy any more.
+/// This process's own copy of an event's frame; its memory may be used again when nothing holds the copy any more.
 final class FrameCopy: @unchecked Sendable {
     // Sendable: the thread that makes the copy writes it; after that, the copy is only read.
     private let buffer: UnsafeMutableRawBufferPointer

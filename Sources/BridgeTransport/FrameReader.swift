@@ -3,14 +3,14 @@ import DomainEvents
 
 /// The bytes that a link has read and not acted upon yet; only the thread that reads uses them.
 final class FrameReader: @unchecked Sendable {
-    // Sendable: one thread at a time uses it, and it passes to the next thread under the lock of the link's strand. So
-    // the exclusivity check gains nothing, and each event would pay for it three times.
+    // Sendable: one thread at a time uses the reader, and hands it to the next one under the lock of the link's strand.
+    // So the exclusivity check gains nothing, and each event would pay for the check three times.
     @exclusivity(unchecked) var buffer = ReceiveBuffer()
     @exclusivity(unchecked) var decoder: FrameDecoder
     /// Whether anything has been read.
     var hasBegun = false
-    /// How many bytes at the front of ``buffer`` are in hand or done with: the frame in hand, with those before it in
-    /// its run (``takeRun()``).
+    /// How many bytes at the front of ``buffer`` are in hand or done with: the frame in hand, and the frames before it
+    /// in its run (``takeRun()``).
     @exclusivity(unchecked) private var length = 0
     /// When the unfinished frame last made progress, and how many of its bytes were there at that time.
     private var progress = (bytes: 0, at: UInt64(0))
@@ -18,7 +18,7 @@ final class FrameReader: @unchecked Sendable {
     /// The fewest bytes that are progress: a peer that sends one byte a second counts as a peer that sends nothing.
     private static let leastProgress = 4 << 10
 
-    /// Holds the frame that a slow thread has in hand.
+    /// The memory of the frame that the thread in slow handlers has in hand: see ``leaveFrame()``.
     @exclusivity(unchecked) private var left: ReceiveBuffer?
 
     init(limit: Int) {
@@ -46,13 +46,13 @@ final class FrameReader: @unchecked Sendable {
 
     // MARK: - Runs
 
-    /// The events of this source, a third process, may come in runs from now on.
+    /// Lets the events of this source, a third process, come in runs from now on.
     func takeRuns(of source: EventSource) { _ = sources.spelled(source) }
 
     /// Takes the plain events (`EventHead.isPlain`) of one source and one name at the front of the buffer as a run;
     /// none of them is in hand yet.
     ///
-    /// - Returns: The events; empty if there is another frame in front, or no whole one.
+    /// - Returns: The events; empty if the frame in front is not that of a plain event, or is not whole.
     func takeRun() -> UnsafeBufferPointer<ArrivedEvent> {
         let room = UnsafeMutableBufferPointer(rebasing: events[..<most])
         (count, runName, runSource) = EventFrame.decodeRun(
@@ -65,7 +65,7 @@ final class FrameReader: @unchecked Sendable {
         return UnsafeBufferPointer(rebasing: events[..<count])
     }
 
-    /// The run has only its first `count` events.
+    /// Cuts the run to its first `count` events.
     func shorten(to count: Int) {
         most = count < self.count ? max(count, 1) : min(most * 2, events.count)
         self.count = count
@@ -80,7 +80,7 @@ final class FrameReader: @unchecked Sendable {
     /// The size in bytes of the frames of those events that are not in hand yet.
     var restBytes: Int { events[count - 1].end - inHand.end }
 
-    /// Takes the run's next event in hand, and returns where it lies until the next run; nil if there is none.
+    /// Takes the run's next event in hand, and returns its place, valid until the next run; nil if no event is left.
     func takeNext() -> UnsafePointer<ArrivedEvent>? {
         guard taken < count, let first = events.baseAddress else { return nil }
         let event = UnsafePointer(first + taken)
@@ -89,7 +89,7 @@ final class FrameReader: @unchecked Sendable {
         return event
     }
 
-    /// The run's events that are not in hand yet are done with.
+    /// Leaves out the run's events that are not in hand yet: they count as done with.
     func skipRest() { while takeNext() != nil {} }
 
     @inline(__always)
@@ -128,10 +128,9 @@ final class FrameReader: @unchecked Sendable {
         return progress.at
     }
 
-    /// The calling thread reads on while another thread still has the frame in hand: that other thread keeps the
-    /// frame's memory.
+    /// Leaves the frame in hand, with its memory, to the thread that still handles it; the calling thread reads on.
     ///
-    /// This frees the frame left before: two threads take turns, so it was the calling thread's, and is done with.
+    /// Frees the frame left before: two threads take turns, so the calling thread had that frame, and is done with it.
     func leaveFrame() {
         // What lies behind the frame in hand is the beginning of another one.
         progress = (0, 0)
@@ -146,7 +145,7 @@ final class FrameReader: @unchecked Sendable {
         length = 0
     }
 
-    /// The frame in hand, or the run, is not needed any more.
+    /// Removes the frame in hand, or the run, from the buffer.
     func finishFrame() {
         buffer.consume(length)
         (length, count, taken, runSource) = (0, 0, 0, nil)

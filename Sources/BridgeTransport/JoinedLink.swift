@@ -10,7 +10,7 @@ package struct JoinedLink: BitwiseCopyable {
     /// How many links an event may go to at once: another thread may have to wait until all of them have the event.
     package static let most = 32
 
-    /// How many bytes are copied to all outboxes together while their locks are held.
+    /// How many bytes may be copied to all outboxes together while the locks are held.
     package static let mostBytes = 256 << 10
 
     /// Retains the link until ``release()``.
@@ -27,7 +27,7 @@ package struct JoinedLink: BitwiseCopyable {
     ///
     /// - Parameters:
     ///   - number: this process's number for the name.
-    ///   - ifThereIsRoom: whether no link takes the event if publishers have to wait for one of them.
+    ///   - ifThereIsRoom: whether no link takes the event if publishers have to wait for room at one of them.
     ///   - links: at most ``most``, each of another peer; the call changes their order.
     /// - Returns: Whether the links took the event.
     package static func send(
@@ -48,8 +48,8 @@ package struct JoinedLink: BitwiseCopyable {
             return false
         }
         let now = context.nanosecondsSinceEpoch
-        // A thread that writes to many links in turn comes back to the first one long after its last write there. So
-        // the first link alone could count as idle even in a flood: if one is busy, all count as busy.
+        // A thread that writes to many links in turn comes back to the first one long after its last write to it. So
+        // the first link could count as idle even in a flood. If one link is busy, therefore, all count as busy.
         let isGathered = links.contains { joined in joined.link._withUnsafeGuaranteedRef { $0.isBusy(at: now) } }
         for index in links.indices {
             links[index].link._withUnsafeGuaranteedRef { link in
@@ -73,7 +73,7 @@ package struct JoinedLink: BitwiseCopyable {
         return true
     }
 
-    /// Brings links into the order in which a thread takes their locks; nearly always they have that order already.
+    /// Brings the links into the order in which a thread takes their locks; they nearly always have it already.
     private static func sort(_ links: UnsafeMutableBufferPointer<JoinedLink>) {
         for index in links.indices.dropFirst() {
             var place = index
@@ -88,7 +88,7 @@ package struct JoinedLink: BitwiseCopyable {
 }
 
 extension Link {
-    /// Whether an event would be taken at once; false also for an outbox in shared memory, which may be at its end.
+    /// Whether an event would be taken at once; false also for an outbox in shared memory, which may have no room left.
     ///
     /// With the lock held.
     fileprivate func takes(_ payload: UnsafeRawBufferPointer, name: String, ifThereIsRoom: Bool) -> Bool {

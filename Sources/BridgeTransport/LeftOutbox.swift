@@ -6,7 +6,7 @@ import Locks
 /// The outbox of a worker that was killed together with its host, in a file that has outlived both.
 ///
 /// Its bytes are as untrusted as those of a dead worker's outbox in memory, and are read in the same way. The former
-/// host's stream is gone, so nothing here says which events that host had received.
+/// host's stream is gone, and the outbox does not say which events that host had received.
 package struct LeftOutbox: Sendable {
     private let memory: MemoryFile
     fileprivate let state: OutboxState
@@ -14,7 +14,7 @@ package struct LeftOutbox: Sendable {
     /// Reads the head page; nil if nothing was published into the memory, if no chunk is in use any more, or if the
     /// worker kept its outbox elsewhere.
     ///
-    /// - Throws: Why the page cannot be read. What a page says is not checked here.
+    /// - Throws: Why the page cannot be read. What the page says is checked only by ``forEach(_:_:)``.
     package init?(_ memory: MemoryFile) throws(SystemError) {
         var page = [UInt64](repeating: 0, count: OutboxLayout.headBytes / 8)
         let count = try page.withUnsafeMutableBytes { bytes in
@@ -25,7 +25,7 @@ package struct LeftOutbox: Sendable {
         (self.memory, self.state) = (memory, state)
     }
 
-    /// Whether the worker had seen everything settled that it had published: then no event here is to be recovered.
+    /// Whether the worker had seen all its events settled: then no event of this outbox is to be recovered.
     package var isSettled: Bool { state.isSettled }
 
     /// The event up to which the worker had seen all events settled; 0 if it does not say.
@@ -33,7 +33,7 @@ package struct LeftOutbox: Sendable {
     /// ``forEach(_:_:)`` refuses a number that cannot be true.
     fileprivate var settled: UInt64 { state.settled.clamped(to: .max) }
 
-    /// Visits what lies there, oldest first: what the worker had not seen settled, and perhaps some records before.
+    /// Visits the records, oldest first: those that the worker had not seen settled, and perhaps some before them.
     fileprivate func forEach(
         _ limits: LinkLimits,
         _ body: (UInt64, OutboxRecovery.Record) throws -> Void
@@ -46,25 +46,25 @@ package struct LeftOutbox: Sendable {
                 try body(sequence, record)
             }
         } catch let damage as OutboxDamage {
-            // A worker with an empty outbox writes its next frame over the oldest one. If it was killed just then, all
-            // that it had accepted was settled.
+            // A worker with an empty outbox writes its next frame over the oldest one. If it was killed during that
+            // write, all that it had accepted was settled, so nothing is damaged.
             guard isFirst, state.isTorn, state.settled <= state.accepted else { throw damage }
         }
     }
 }
 
 extension Link {
-    /// Brings to the sink the events of a left outbox that its host had not recorded, in their order.
+    /// Brings to the sink those events of a left outbox that the former host had not recorded, in their order.
     ///
     /// The link was made for this, with the former host as its own source, and is never started. A host records the
-    /// events of a link in the order of their sequences. So all events up to the last one with a record were received,
-    /// and an event after that one was not recorded, and had no effect as a rule. But the former host may have handled
-    /// an event without recording it, so each event comes with an attempt of 2 or more. Events that the worker had seen
+    /// events of a link in the order of their sequences. So the former host had received all events up to the last one
+    /// that it recorded. The events after that one had no effect as a rule. But the former host may have handled an
+    /// event without recording it, so each event comes with an attempt of 2 or more. Events that the worker had seen
     /// settled do not come.
     ///
     /// - Parameters:
     ///   - peer: the worker's former start.
-    ///   - recordedName: returns the name that a frame spells or gives by number; nil if its events are not recorded.
+    ///   - recordedName: returns the name that a frame spells or gives by number; nil if events of it are not recorded.
     ///     Such events are left out: nothing says whether they had an effect. An error ends the recovery in front of
     ///     the event.
     ///   - newestRecord: finds which of the events, given in their order, was recorded last; called only if an event
@@ -128,8 +128,8 @@ extension Link {
         }
         lock.withLock {
             sinks.events = nil
-            // This comes last: once a link was read to its end, the sink waits for room at the workers, which are not
-            // started yet. From now on nothing is queued for the peer, which is gone, and the link's timer runs out.
+            // This comes last: for a link that was read to its end, the sink would wait for room at the workers, which
+            // are not started yet. From now on nothing is queued for the peer that is gone, and the link's timer ends.
             ending.streamWasReadToEnd()
         }
         return found

@@ -21,7 +21,7 @@ final class LinesStream: ByteStream, @unchecked Sendable {
     private var found: StreamFinding?
     /// Whether nothing is acknowledged any more; what has arrived is then handed on without waiting for room.
     private var isOver = false
-    /// Whether the host does not take the worker.
+    /// Whether the host has rejected the worker.
     private var isRejected = false
 
     // The thread that reads.
@@ -31,7 +31,7 @@ final class LinesStream: ByteStream, @unchecked Sendable {
     private var framesRead = 0
     /// How many of the frames' bytes are the hello, until the host has judged it; nil before and after that.
     private var helloBytes: Int?
-    /// Whether what the worker writes is dropped: it was rejected.
+    /// Whether what the worker writes is dropped, because the worker was rejected.
     private var isDropping = false
     /// An event for which there is no room yet.
     private var waiting: LineMessage?
@@ -101,10 +101,10 @@ final class LinesStream: ByteStream, @unchecked Sendable {
         return .transferred(count)
     }
 
-    /// The link reads on, so it has acted upon the hello.
+    /// Called when the link reads on after the hello, and so has acted upon it.
     ///
-    /// What the worker has written after its hello counts only if the host has accepted the worker. A rejected worker
-    /// may have written it before it could read the reject, so it is dropped, and is no breach of the protocol.
+    /// What the worker has written after its hello counts only if the host has accepted the worker. Otherwise it is
+    /// dropped, and is no breach of the protocol: the worker may have written it before it could read the reject.
     private func helloWasJudged() {
         helloBytes = nil
         isDropping = lock.withLock { isRejected }
@@ -212,7 +212,7 @@ final class LinesStream: ByteStream, @unchecked Sendable {
         }
     }
 
-    /// Writes the lines that are left; nil if all of them are written.
+    /// Writes the lines that are left; returns nil if all of them are written.
     private func sendLines() -> IOOutcome? {
         while linesSent < linesToSend.count {
             let outcome = linesToSend.withUnsafeBytes { bytes in
@@ -235,7 +235,7 @@ final class LinesStream: ByteStream, @unchecked Sendable {
 
     // MARK: - The end
 
-    /// The host does not take the worker; what follows the hello is dropped.
+    /// The host has rejected the worker: what follows the hello is dropped.
     func peerWasRejected() { lock.withLock { isRejected = true } }
 
     func finishWriting() {

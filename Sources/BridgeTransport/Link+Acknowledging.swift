@@ -18,7 +18,7 @@ extension Link {
         act(on: urgency)
     }
 
-    /// Refuses an event, which settles it; tells the sender why as long as this side can still write to it.
+    /// Refuses and so settles an event; tells the sender why, if this side can still write to the sender.
     package func refuse(_ sequence: UInt64, _ reason: Refusal.Reason, text: String) {
         let (urgency, brokenStream) = lock.withLock { () -> (ReceiveWindow.Urgency, (any ByteStream)?) in
             if ending.isWritable, !ending.takesMessages {
@@ -27,7 +27,7 @@ extension Link {
                 return (.none, nil)
             }
             let refusal = Refusal(sequence: sequence, reason: reason.rawValue, text: text.shortened())
-            // After the stream's end, or this side's goodbye, no writer would take the refusal out again.
+            // After the stream's end, or this side's goodbye, no writer would take the refusal out of the batch.
             let isTold = ending.takesMessages && !farewell.hasLeft
             let broken = isTold ? limit(batch.queue(.refuse(refusal))) : nil
             return (noted(sequence, receiving.refused(sequence, isQuietAwaited: waiters.isQuietAwaited)), broken)
@@ -37,7 +37,7 @@ extension Link {
         pump()
     }
 
-    /// With the lock held, notes on the shared page that no handler has the event any more; returns ``watched(_:)``.
+    /// With the lock held, notes on the shared page that no handler has the event; returns what ``watched(_:)`` says.
     func noted(_ sequence: UInt64, _ urgency: ReceiveWindow.Urgency) -> ReceiveWindow.Urgency {
         sharedHead?.closed(sequence)
         return watched(urgency)
@@ -118,8 +118,8 @@ extension Link {
             )
         }
         let woken = lock.withLock {
-            // For some events, such as dead letters, the sink itself gives the journal a note. Then no second note
-            // follows here: it could come after an operator has put the letter's event back, and the journal would take
+            // For some events, such as dead letters, the sink itself gives the journal a note. This side then gives no
+            // second note: it could come after an operator has put the letter's event back, and the journal would take
             // the event for settled, though it is owed again.
             sending.refusalWasTold(settled: isNoted == true ? nil : owed)
             noteSettled()
@@ -142,8 +142,8 @@ extension Link {
     ///
     /// A journal hears of an acknowledged event only when the sink has got all that the event's handlers have
     /// published. Called without the lock by the thread whose turn it is to read, when the sink has got all that has
-    /// arrived. A call by another thread could come between an event's arrival and its record in the journal. A kill
-    /// just then would lose that event, and the note would keep its cause from being delivered again.
+    /// arrived. A call by another thread could come between an event's arrival and its record in the journal. If this
+    /// process were killed just then, that event would be lost, and its cause, noted as settled, would not come again.
     @inline(__always)
     func tellJournal() {
         if mustTellJournal.load(ordering: .relaxed) { tellSettled() }
@@ -209,8 +209,7 @@ extension Link {
 
     /// Starts the timer of ``LinkWatch``, which fires on the poller's thread.
     func startWatch() {
-        // The reference is strong for a moment: a weak reference to an object makes every counted reference to it more
-        // expensive.
+        // The reference is strong: a weak reference to an object makes all counted references to it more expensive.
         poller.schedule(after: Self.watchDelay) { self.look() }
     }
 
@@ -218,8 +217,8 @@ extension Link {
         let now = strand.blockingNow
         let (isSlow, starts) = lock.withLock {
             // The reading thread stores 0 in `lastRead` before it notes, under this lock, that an event has arrived. So
-            // as long as that thread acts on a noted event, this finds 0. If this finds another value, the next line
-            // sees all that the thread has stored as handled. So the timer may end, though the thread says no more.
+            // this load finds 0 as long as that thread acts on a noted event. If it finds another value, the next line
+            // sees all that the thread has stored as handled, and the timer may end, though the thread says no more.
             let isBusy = !ending.isReadToEnd && times.lastRead.load(ordering: .acquiring) == 0
             receiving.acknowledgementIsDue()
             return watch.look(at: now, isBusy: isBusy)

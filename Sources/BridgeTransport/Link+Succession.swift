@@ -49,12 +49,12 @@ extension Link {
         return first.withLock { second.withLock(body) }
     }
 
-    /// Whether any event of this link, or of an earlier link whose events it took on, is one of which a journal has to
-    /// hear, has become a dead letter, or still may become one.
+    /// Whether a journal has to hear of any event, or any event has become a dead letter or may still become one; the
+    /// events of this link count, and those of earlier links whose unsettled events it took on.
     package var hasOwed: Bool { lock.withLock { sending.outbox.untold.isUsed } }
 
-    /// Notes that events which the peer has had, over this link or an earlier one, may come again: from now on the peer
-    /// is not told which events it may forget.
+    /// Notes that events which the peer has had, over this link or an earlier one, may come again: from now on this
+    /// side does not tell the peer which events it may forget.
     package func willOwe() { lock.withLock { sending.willOwe() } }
 
     /// Notes that an event which the peer has refused may come again, until ``refusalIsDecided()``.
@@ -62,7 +62,7 @@ extension Link {
 
     package func refusalIsDecided() { lock.withLock { sending.refusalIsDecided() } }
 
-    /// Takes an event that an earlier host has left; only before the link is started.
+    /// Takes an event that an earlier host has left; call this only before the link is started.
     ///
     /// - Parameter strikes: the reasons of the event's strikes; empty for none.
     package func restore(
@@ -95,15 +95,15 @@ extension Link {
 
     /// The events that the peer had begun and not finished when the link ended.
     ///
-    /// Without a recovered outbox: all events that had left for the peer and are not settled. If no event left because
-    /// one was larger than the peer takes, that event.
+    /// Without a recovered outbox, these are all events that had left for the peer and are not settled. But if an event
+    /// that is larger than the peer takes kept all events from leaving, it is that event alone.
     package var unfinished: [EventID] {
         lock.withLock { peerMemory.found?.suspects.map(\.id) ?? sending.unfinished }
     }
 
-    /// The previous incarnation has crashed with these events open; the events lie in this outbox now.
+    /// Notes that the previous incarnation has crashed with these events open; the events lie in this outbox now.
     ///
-    /// Only before the link is started.
+    /// Call this only before the link is started.
     package func predecessorCrashed(suspects: [EventID], because reason: String) -> Probation.Finding {
         lock.withLock { sending.receiverCrashed(suspects: suspects, because: reason) }
     }
@@ -116,7 +116,7 @@ extension Link {
 
     // MARK: - What a living peer is doing
 
-    /// The events in the peer's handlers, by their sequences.
+    /// Which events the peer's handlers have, by their sequences.
     package struct PeerWork: Sendable, Hashable {
         /// The event whose inline handlers run; nil if none run.
         package let inline: UInt64?
@@ -175,8 +175,8 @@ extension Link {
             }
         } catch {
             found.damage = String(describing: error)
-            // The recovery finds no more records than the peer counted, so this subtraction cannot fail. The count
-            // itself may be wrong: below what had come before, or above what the memory has room for.
+            // The recovery finds no more records than the peer counted, so the subtraction of `gaps` cannot fail. The
+            // count itself may be wrong: below what had come before, or above what the memory has room for.
             let room = UInt64(memory.byteCount / Self.leastEventFrame)
             if let accepted = state.accepted.within(received...(received + room)), accepted > received {
                 found.missing = accepted - received - UInt64(found.events) - gaps
@@ -192,7 +192,7 @@ extension Link {
 
     /// Hands on one recovered record; the window does not matter any more, because no credit can reach the peer.
     ///
-    /// - Returns: What became of the event; nil for a gap. The peer that would wait to hear of the event is gone.
+    /// - Returns: What became of the event; nil for a gap. The peer is not told: it is gone.
     private func recover(_ sequence: UInt64, _ record: OutboxRecovery.Record) throws -> EventDisposition? {
         let (settled, sink) = try lock.withLock { () throws(LinkViolation) in
             guard parties.peer != nil else { throw LinkViolation("there are events in it from before the handshake") }

@@ -24,13 +24,13 @@ extension Link {
     /// With the lock held.
     var hasRoomNow: Bool { sending.keptBytes < limits.outboxBytes && !waiters.areSendersWaiting && !isBackedUp }
 
-    /// How many bytes the outbox holds, as counted against the limit, and how many events that are not settled.
+    /// How many bytes the outbox holds, as counted against the limit, and how many unsettled events.
     ///
     /// Gaps in the outbox, and handled events that stay until those before them are handled, count among the bytes
     /// only.
     package var outboxDepth: (bytes: Int, events: Int) { lock.withLock { (sending.keptBytes, unsettledEvents) } }
 
-    /// Whether publishers have to wait, for the outbox or for the peer; how many events are not settled.
+    /// Whether publishers have to wait, for the outbox or for the peer; and how many events are not settled.
     package var load: (isFull: Bool, events: Int) {
         lock.withLock { (sending.keptBytes >= limits.outboxBytes || isBackedUp, unsettledEvents) }
     }
@@ -41,8 +41,8 @@ extension Link {
     /// Whether the peer has acknowledged everything, and everything that came from it is handled.
     package var isQuiet: Bool { lock.withLock { isQuietNow } }
 
-    /// Whether a payload of so many bytes does not fit below the hard limit, and nothing leaves to make room: the link
-    /// is paused.
+    /// Whether a payload of so many bytes does not fit below the hard limit, and the link is paused, so that no event
+    /// leaves to make room.
     package func isStuck(for bytes: Int) -> Bool {
         lock.withLock { sending.gate.isPaused && isQuietNow && sending.keptBytes > limits.outboxHardBytes - bytes }
     }
@@ -93,7 +93,7 @@ extension Link {
         try Task.checkCancellation()
     }
 
-    /// Whether so much waits for the peer's handlers that other processes have to keep their events for it.
+    /// Whether so much waits for the peer's handlers that other processes have to keep their events for the peer.
     package var isCrowded: Bool { lock.withLock { !ending.hasEnded && sending.isCrowded } }
 
     /// Calls `body` once, when the link is no longer crowded or has ended.
@@ -139,7 +139,7 @@ extension Link {
             if ending.hasEnded || isQuietNow { return true }
             waiters.waitForQuiet(body)
             receiving.acknowledgementIsDue()
-            // If the reading thread misses this, because it is just done with its events, the timer comes 2 ms later.
+            // If the reading thread is just done with its events, and misses the flag, the timer acts 2 ms later.
             strand.mustSettle.store(true, ordering: .relaxed)
             return false
         }
@@ -173,7 +173,7 @@ extension Link {
     /// With the lock held.
     private var isDemandedNow: Bool { !sending.isEmpty && !sending.gate.isPaused }
 
-    /// Starts the peer if its start waits for an event that may leave, and the outbox holds one.
+    /// Starts the peer if its start waits for an event that may leave, and the outbox now holds one.
     func demandArose() {
         let waiter = lock.withLock { isDemandedNow ? waiters.takeDemand() : nil }
         waiter?()

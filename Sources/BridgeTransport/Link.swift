@@ -179,10 +179,10 @@ package final class Link: @unchecked Sendable {
     /// Whether the stream was read to its end: no acknowledgement comes any more.
     package var wasReadToEnd: Bool { lock.withLock { ending.isReadToEnd } }
 
-    /// Whether the peer can read nothing more that this side says, though what it has sent may still be read.
+    /// Whether the peer can read nothing more that this side says; this side may still read what the peer has sent.
     package var isPeerDeaf: Bool { lock.withLock { ending.isPeerDeaf } }
 
-    /// Whether this side has closed the link: what the peer's memory holds may not have been read.
+    /// Whether this side has closed the link: what lies in the peer's memory may then be unread.
     package var wasClosedHere: Bool { lock.withLock { ending.isClosedHere } }
 
     package var hasEnded: Bool { lock.withLock { ending.hasEnded } }

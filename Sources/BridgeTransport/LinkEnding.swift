@@ -2,8 +2,8 @@ package import BridgeProtocol
 
 /// Which steps towards its end a link has taken.
 ///
-/// This side may close the link, the peer's process may end, and the stream comes to its end, in any order. After that,
-/// what the peer has left in memory may be read. Then the link has ended. No step is taken back.
+/// This side may close the link, the peer's process may end, and the stream ends, in any order. After that, this side
+/// may read what the peer has left in memory. Then the link has ended. No step is taken back.
 package struct LinkEnding: Sendable, Hashable {
     /// How the link has ended; nil until it has ended.
     package private(set) var end: LinkEnd?
@@ -19,14 +19,14 @@ package struct LinkEnding: Sendable, Hashable {
 
     package mutating func closedHere() { isClosedHere = true }
 
-    /// The peer's process has ended, whichever process still holds its socket.
+    /// The peer's process has ended, even if another process still holds its socket.
     package mutating func peerWent() { isPeerGone = true }
 
-    /// The link is broken off, which the reading thread will report: the peer reads nothing, an event is too large for
-    /// the peer, or a thread in slow handlers has found a breach of the protocol.
+    /// The link is broken off, and the reading thread will report `text`: the peer reads nothing, an event is too large
+    /// for the peer, or a thread in slow handlers has found a breach of the protocol.
     package mutating func breakOff(_ text: String) { brokenOff = text }
 
-    /// The stream has come to its end: what is queued now is for the next incarnation.
+    /// The stream was read to its end: what is queued from now on is for the next incarnation.
     package mutating func streamWasReadToEnd() { isReadToEnd = true }
 
     /// Nothing more comes from the peer, and nothing leaves for it; the first end counts.

@@ -21,7 +21,7 @@ package enum EventDisposition {
 package protocol LinkEventSink: AnyObject, Sendable {
     /// Events arrived; one of them is in hand.
     ///
-    /// The sink may go on to the next event with ``EventRun/handledTakesNext()`` when one is handled.
+    /// When an event is handled, the sink may go on to the next one with ``EventRun/handledTakesNext()``.
     ///
     /// - Returns: What became of the event that is in hand at the end.
     func link(_ link: Link, received run: inout EventRun) throws -> EventDisposition
@@ -47,11 +47,11 @@ package protocol LinkEventSink: AnyObject, Sendable {
         refusal: Refusal
     ) -> Bool
 
-    /// The peer has settled these events of one source, of which a journal has to hear.
+    /// The peer has settled these events, all of one source; a journal has to hear of that.
     ///
     /// Whatever the peer's handlers have published for them was received before, unless it is lost.
     ///
-    /// - Parameter numbers: ranges in ascending order, as many as one note has room for.
+    /// - Parameter numbers: ranges in ascending order, at most as many as one note has room for.
     func link(_ link: Link, sawSettled numbers: [ClosedRange<UInt64>], of source: EventSource)
 
     /// These events have been written for a peer that acknowledges nothing, and a publisher waits to hear of them.
@@ -69,7 +69,7 @@ extension LinkEventSink {
 ///
 /// All calls come one after the other on the link's reading thread, without a lock held.
 package protocol LinkControlSink: AnyObject, Sendable {
-    /// A message arrived that concerns no event: no event, gap or receipt, and no acknowledgement or refusal.
+    /// A message arrived that is neither an event, gap or receipt nor an acknowledgement or refusal.
     func link(_ link: Link, received message: ControlMessage) throws
 
     /// The stream was read to its end. What the peer has left in memory may follow, once the peer's process is gone.

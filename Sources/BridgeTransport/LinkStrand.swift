@@ -85,7 +85,7 @@ package final class LinkStrand: InlineStrand, @unchecked Sendable {
     func eventArrived(_ sequence: UInt64) {
         arrived = sequence
         isTouched = false
-        // Behind slow handlers the event does not begin yet, so it must not be suspected.
+        // Behind slow handlers the event does not begin yet, so it must not become a suspect.
         if !isHandedOver.load(ordering: .acquiring) { touch() }
     }
 
@@ -236,7 +236,7 @@ package final class LinkStrand: InlineStrand, @unchecked Sendable {
         case none
     }
 
-    /// The handlers of this event take long: the reading has to go to another thread.
+    /// Asks for another thread to go on reading, because the handlers of this event take long.
     func relieve(_ sequence: UInt64) -> Relief {
         lock.withLock {
             guard !isClosed, !isHandedOver.load(ordering: .relaxed) else { return .none }

@@ -8,7 +8,7 @@ package struct LinkTally: Sendable, Hashable {
     package var accepted: UInt64 = 0
     /// Events that were sent, and acknowledged as handled.
     package var handled: UInt64 = 0
-    /// Events that were sent, and acknowledged though nothing there wanted them.
+    /// Events that were sent, and acknowledged though nothing at the peer wanted them.
     package var unwanted: UInt64 = 0
     /// Events that were sent to a peer that acknowledges nothing.
     package var unconfirmed: UInt64 = 0

@@ -34,7 +34,7 @@ struct LinkTrace {
         self.peer = peer
     }
 
-    /// Events in the outbox, or in the queue in front of it, have taken these steps.
+    /// Notes steps that events have taken in the outbox, or in the queue in front of it.
     mutating func note(_ steps: [SendState.Step], at now: UInt64) {
         for step in steps {
             switch step {
@@ -67,8 +67,8 @@ struct LinkTrace {
 
     /// The peer has handled events: their spans end now.
     ///
-    /// The acknowledgement may name an event that the peer itself has published. Then the link settles these events
-    /// only when that one has arrived, or lies in memory that outlives the peer.
+    /// The acknowledgement may name an event that the peer itself has published. The link then settles the handled
+    /// events later: when the named event has arrived, or lies in memory that outlives the peer.
     mutating func acknowledged(_ acknowledgement: CheckedAcknowledgement, at now: UInt64) {
         settle(oldest, acknowledgement.mark, at: now)
         for range in acknowledgement.ranges { settle(max(oldest, range.lowerBound), range.upperBound, at: now) }
@@ -92,7 +92,7 @@ struct LinkTrace {
         _ change: (inout Entry?) -> Void
     ) {
         guard first <= last, !entries.isEmpty else { return }
-        // A peer may name the same range again and again, and most of its events may not be timed.
+        // A peer may name the same long range again and again, and few of its events may be timed.
         if last - first < UInt64(entries.count) {
             for sequence in first...last { end(stage, sequence, at: now, change) }
         } else {

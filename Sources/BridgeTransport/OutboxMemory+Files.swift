@@ -13,7 +13,7 @@ extension MemoryFile: OutboxSource {
     /// the worker then keeps its outbox in its own memory.
     package static func forOutbox(_ limits: LinkLimits) -> MemoryFile? { try? make(byteCount: outboxBytes(limits)) }
 
-    /// How many bytes a file for the outbox of such a worker has.
+    /// How many bytes the file of ``forOutbox(_:)`` has.
     package static func outboxBytes(_ limits: LinkLimits) -> Int {
         // A worker's own outbox has the same limit in all workers, whatever the limit of the host's outbox for it.
         let hardLimit = LinkLimits().outboxHardBytes
@@ -33,12 +33,12 @@ extension MemoryFile: OutboxSource {
     /// kept until the worker ends.
     private static let shelfBytes = 8 << 20
 
-    /// A file for the large events of a host to one worker; nil if the system cannot make one that only the host writes
-    /// to: the events then go over the stream.
+    /// A file for a host's large events to one worker; nil if the system cannot make a file to which only the host can
+    /// write: the events then go over the stream.
     package static func forShelf() -> MemoryFile? { try? makeForReaders(byteCount: shelfBytes) }
 
     package func copy(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) -> Int {
-        // The read of a file on a disk may fail; then the reader finds nothing there.
+        // The read of a file on a disk may fail; the caller then finds no bytes.
         (try? read(at: offset, into: buffer)) ?? 0
     }
 }

@@ -20,7 +20,7 @@ struct PeerMemory {
     /// What was found in the outbox, once it has been read.
     private(set) var found: RecoveredOutbox?
 
-    /// The link has a stream.
+    /// Notes the memory that belongs to the link's stream.
     ///
     /// - Parameters:
     ///   - events: the memory in which the peer's large events lie.

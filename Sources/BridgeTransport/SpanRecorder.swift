@@ -6,8 +6,8 @@ public import Synchronization
 /// Records which part of its way an event was on, and when, while a subscriber or a peer wants to know.
 ///
 /// A thread that has an event in hand asks ``isOn`` first, which reads memory that changes only when recording begins
-/// or ends. Notes go into a buffer of bounded size; notes without room are counted. Any thread may use the recorder,
-/// which makes no call out.
+/// or ends. Notes go into a buffer of bounded size; notes that find no room are counted. Any thread may use the
+/// recorder, which calls no other code.
 @usableFromInline
 package final class SpanRecorder: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.

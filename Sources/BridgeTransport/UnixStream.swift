@@ -16,7 +16,7 @@ package final class UnixStream: ByteStream, @unchecked Sendable {
     /// Whether the stream ends if the peer passes descriptors.
     private let noticesDescriptors: Bool
 
-    /// How many writes there were, and how many there had been when the last read began.
+    /// How many writes have begun, and how many had begun when the last read began.
     private let writes = Atomic<UInt>(0)
     private let writesBeforeRead = Atomic<UInt>(0)
 
@@ -34,8 +34,8 @@ package final class UnixStream: ByteStream, @unchecked Sendable {
         self.poller = poller
     }
 
-    /// Takes ownership of a socket whose peer was not started by this process: descriptors that it passes end the
-    /// stream.
+    /// Takes ownership of a socket to a peer that this process has not started; the stream ends if the peer passes
+    /// descriptors.
     package init(untrusted socket: SharedDescriptor, poller: Poller) {
         memory = nil
         shelf = nil
@@ -92,7 +92,7 @@ package final class UnixStream: ByteStream, @unchecked Sendable {
             defer { waiting = nil }
             return (waiting, self.registration)
         }
-        // The same call just succeeded for the same descriptor; should it fail, one more wake-up finds nothing to do.
+        // The same call has just succeeded for this descriptor. If it fails, one more wake-up finds nothing to do.
         try? registration?.update([])
         body?()
     }
