@@ -1,7 +1,7 @@
 import BridgeTransport
 import Locks
 
-/// The peers whose events wait until another peer has room, or until the events that it published get through.
+/// The peers whose events wait until another peer has room, or until the events that this peer published get through.
 ///
 /// A peer's event stays unacknowledged while the events that its receiver publishes cannot leave the receiver. So a
 /// slow receiver at the end of a chain slows the peer at its beginning. Peers that publish for each other could all
@@ -16,10 +16,10 @@ final class BacklogWaits: Sendable {
 
     /// Calls `body` when `target` has room and the events that `target` published get through.
     ///
-    /// `sender` is the peer whose event waits. Without the wait for the backlog `body` is called if that wait would
-    /// close a circle.
+    /// `sender` is the peer whose event waits. If the wait for the events that `target` published would close a circle,
+    /// that wait is left out.
     func waitForRoom(_ sender: Peer, at target: Peer, _ body: @escaping @Sendable () -> Void) {
-        // It may be only backed up, or have room again.
+        // `target` may be only backed up, or have room again.
         guard target.isCrowded else { return wait(sender, for: target, body) }
         let pair = pair(sender, target)
         let speaksLines = sender.link.speaksLines

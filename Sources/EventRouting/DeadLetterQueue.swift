@@ -48,7 +48,7 @@ package struct DeadLetterBounds: Sendable, Hashable {
     }
 }
 
-/// The dead letters, in the order in which they came, which is that of their numbers, and the room that they take.
+/// The dead letters, in the order in which they came and were numbered, and the room that they take.
 struct DeadLetterQueue: Sendable {
     private(set) var letters: [DeadLetterRecord] = []
     private(set) var bytes = 0
@@ -58,7 +58,7 @@ struct DeadLetterQueue: Sendable {
         self.bounds = bounds
     }
 
-    /// Whether no further letter should come; the queue still takes a letter that cannot be avoided.
+    /// Whether no further letter should come; ``add(_:)`` still takes a letter that cannot be avoided.
     var isFull: Bool { !bounds.evictsOldest && (letters.count >= bounds.letters || bytes >= bounds.bytes) }
 
     /// Adds a letter, and returns the letters that were evicted to make room.

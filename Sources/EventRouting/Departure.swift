@@ -7,7 +7,7 @@ import Locks
 struct Departure: HeldEvent {
     private let name: String
     private let id: EventID
-    /// When the event came to be sent, on the wall clock.
+    /// When the sending of the event began, on the wall clock.
     let nanosecondsSinceEpoch: UInt64
     private let router: EventRouter
     /// The event's places in outboxes: each has room for the event, or holds the event until it is released.
@@ -20,17 +20,17 @@ struct Departure: HeldEvent {
     var losses: [Topic.Loss] = []
     /// The ledger of a publisher that waits, which gets the first loss as its error; nil if no publisher waits.
     ///
-    /// Every other loss is announced. A loss that becomes a dead letter is not announced, and not given to the ledger.
+    /// The other losses are announced. A loss that becomes a dead letter is neither announced nor given to the ledger.
     var receipts: ReceiptLedger?
     /// Whether one of the links was busy when it got the event; then all count as busy.
     ///
-    /// A thread that writes to many links in turn comes back to the first one long after its last write there. So the
-    /// first link alone could count as idle even in a flood.
+    /// A thread that writes to many links in turn comes back to the first one long after its last write to it. So the
+    /// first link could count as idle even in a flood.
     private var isGathered = false
 
     /// A place in an outbox.
     ///
-    /// Its methods use it where it lies: a copy would count a reference to the link.
+    /// Its methods change it in place: a copy would count a reference to the link.
     fileprivate struct Place {
         let room: Link.Reservation
         /// The event's sequence in the outbox, or its ticket in the queue before it; nil if the event is not there, or
@@ -66,9 +66,9 @@ struct Departure: HeldEvent {
     }
 
     /// - Parameters:
-    ///   - now: when the event came to be sent, on the wall clock.
+    ///   - now: when the sending of the event began, on the wall clock.
     ///   - targets: the peers that get the event, if all goes well, besides the attached peers.
-    ///   - isHeld: whether the event stays in the outboxes after the call that puts it there.
+    ///   - isHeld: whether the event is held in the outboxes beyond the call that puts it there.
     init(
         of name: String,
         _ context: EventContext,
@@ -159,7 +159,7 @@ struct Departure: HeldEvent {
         tellRest()
     }
 
-    /// Tells of the events that policies have taken out, and of the peers that have not taken the event.
+    /// Reports the events that policies have taken out, and the peers that have not taken the event.
     private func tellRest() {
         for (peer, event) in evicted { router.wasEvicted(event, at: peer) }
         // The report of a dead letter names the event, so the report comes after the event.

@@ -20,7 +20,7 @@ final class EventNames: @unchecked Sendable {
     private var byNumber: [Topic] = []
     /// The same topics by number, for the event path.
     private let numbers = TopicTable(capacity: EventRouter.maximumNames)
-    /// Told of each name and its number; nil if nothing keeps them.
+    /// Called with each name and its number; nil if nothing keeps them.
     private var keeper: (@Sendable (_ name: String, _ number: UInt64) -> Void)?
 
     init(control: ControlNames) {

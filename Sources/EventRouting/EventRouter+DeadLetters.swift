@@ -10,12 +10,12 @@ extension EventRouter {
 
     /// Judges the crash of a worker's incarnation; blames an event if there is exactly one to blame.
     ///
-    /// A crash over a report of the bridge counts against the worker. The crash is reported too: if it counted for
-    /// nothing, a worker that crashes over such reports would be restarted, and cause further reports, for ever.
+    /// A crash over a report of the bridge counts against the worker. The crash itself causes reports. If it counted
+    /// for nothing, a worker that crashes over such reports would be restarted, and cause further reports, for ever.
     ///
     /// Call this before the next incarnation is started.
     ///
-    /// - Parameter suspects: the events that may be to blame; nil if unknown: then all open events are suspects.
+    /// - Parameter suspects: the events that may be to blame; nil if unknown: then those of `Link.unfinished` may be.
     package func workerCrashed(
         _ peer: Peer,
         over link: Link,
@@ -40,8 +40,9 @@ extension EventRouter {
 
     /// Announces that a peer has refused an event, and keeps the event as a dead letter if this process keeps any.
     ///
-    /// An operator here that waits for the event is told instead. If a publisher here waits, the end of its wait
-    /// decides: a refusal of which it was told is neither announced nor kept. For an attached peer nothing is kept.
+    /// If an operator here waits for the event, only the operator is told. If a publisher here waits, this is decided
+    /// when its wait ends: a refusal that the publisher has heard of is neither announced nor kept. An event that an
+    /// attached peer refuses is never kept.
     ///
     /// - Parameter isOwed: whether a journal has to hear what becomes of the event.
     /// - Returns: Whether the journal hears of the event without the caller: from a dead letter, or when it is decided
@@ -55,7 +56,7 @@ extension EventRouter {
         refusal: Refusal
     ) -> Bool {
         let name = link.eventName(of: head)
-        // A refusal of a refusal would never end.
+        // If a refused `EventRefused` were announced, the announcements would never end.
         guard name != EventRefused.eventName else { return false }
         let context = link.sentContext(of: head)
         // A waiting operator is told the reason. If the operator has gone, the refusal is reported like any other.
@@ -72,7 +73,7 @@ extension EventRouter {
         }
         if head.wantsReceipt {
             let event = makeEvent()
-            // It may become a dead letter later, after the peer has acknowledged it.
+            // The event may become a dead letter later, after the peer has acknowledged it.
             if deadLetters != nil { peer.refusalIsHeld() }
             // A publisher that waits for the event is told at once: if the peer is killed now, the receipt that should
             // follow the refusal never comes. Whether a publisher still waits is known only if it is in this process.
@@ -88,7 +89,7 @@ extension EventRouter {
         return refusalIsUnheard(name, context, refusal, by: peer, event: makeEvent)
     }
 
-    /// Announces the refusal of an event of which no publisher or operator here has heard.
+    /// Announces a refusal of which no publisher or operator here has heard.
     ///
     /// - Returns: Whether the event has become a dead letter.
     private func refusalIsUnheard(
@@ -179,7 +180,7 @@ extension EventRouter {
         return hasRoom
     }
 
-    /// Makes the copy of an event that was published for a worker that takes no events.
+    /// Makes a copy of an event that was published for a worker that takes no events.
     ///
     /// - Returns: The event to keep, if the worker was given up and its specification subscribes to the event;
     ///   otherwise nil.

@@ -161,7 +161,7 @@ extension EventRouter {
     }
 
     /// Returns when every peer that gets the event has room or will never have room, or on cancellation; if any member
-    /// of a pool may get it, when one of them has.
+    /// of a pool may get the event, room at one member is enough.
     ///
     /// - Parameter payload: chooses the members of pools; nil to wait for all members.
     package func waitForRoom(name: String, payload: [UInt8]? = nil) async {

@@ -54,7 +54,7 @@ extension EventRouter: InterestObserver {
         over link: Link,
         replacesWishes: Bool = false
     ) throws {
-        // Nil for all names: `*` is among the changes, or the earlier wishes may have been any.
+        // Nil for all names: `*` is among the changes, or all earlier wishes are replaced, whatever they were.
         var changed: [Topic]? = replacesWishes ? nil : []
         let isPresent = try lock.withLock {
             guard let told = peer.interest.told(over: link) else { return false }
@@ -91,7 +91,7 @@ extension EventRouter: InterestObserver {
         if hadAny { updateTargets(changedBy: peer) }
     }
 
-    /// The names that the peer has not asked for; empty if it has asked for all of them.
+    /// Those of `names` that the peer has not asked for; empty if it has asked for all of them.
     package func missingInterest(of peer: Peer, in names: [String], over link: Link) -> [String] {
         lock.withLock {
             let asked = peer.interest.told(over: link)?.asked ?? []
@@ -156,7 +156,7 @@ extension EventRouter: InterestObserver {
         // The wishes are looked up once for all peers.
         let wishes = topics.map(wish(for:))
         for peer in peers {
-            // Only a link that was told the whole interest is told of changes.
+            // Changes go only to a link that has got the whole interest.
             for told in peer.interest.all {
                 guard !told.link.hasEnded, let interest = change(of: wishes, for: peer, told) else {
                     continue

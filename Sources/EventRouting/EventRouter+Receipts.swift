@@ -59,8 +59,8 @@ extension EventRouter {
 
     /// Gives a waiting publisher a receipt in the name of a peer, which sends none or sends its own later.
     ///
-    /// - Parameter whenDecided: given for a refusal; called if a publisher in this process waits, now or when its wait
-    ///   has ended.
+    /// - Parameter whenDecided: given for a refusal; called only if a publisher in this process waits: now, or when its
+    ///   wait has ended.
     /// - Returns: Whether a publisher in this process waited; false also if the publisher is in another process.
     @discardableResult
     func tell(

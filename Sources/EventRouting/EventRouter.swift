@@ -44,8 +44,9 @@ package final class EventRouter: @unchecked Sendable {
     /// Whether ``stop(refusing:)`` was called, after which a peer that leaves changes nothing; guarded by `lock`.
     var isStopped = false
     var peers: [Peer] = []
-    /// The names of removed peers that had recorded events, or events that have become dead letters: a worker's store
-    /// of handled ids may outlive its peer, and the next peer of this name must not let the store forget any id.
+    /// The names of removed peers that had recorded events, or events that have become dead letters.
+    ///
+    /// A worker's store of handled ids may outlive its peer; the next peer of this name must not let it forget any id.
     var formerlyOwed: Set<String> = []
     /// The names of self-reports that this process knows.
     ///
@@ -147,7 +148,7 @@ package final class EventRouter: @unchecked Sendable {
         if isFirst { start() }
     }
 
-    /// Ends the waits of callers for receipts: none will come any more.
+    /// Ends the waits of callers for receipts, because none will come any more.
     ///
     /// A worker's events still go to the link to its host. The link takes them as long as it reaches the host, and
     /// refuses them otherwise.
@@ -181,7 +182,7 @@ package final class EventRouter: @unchecked Sendable {
 
     // MARK: - What is owed
 
-    /// Whether this process answers for the events that it has taken: only a host does.
+    /// Whether this process is responsible for the events that it has taken: only a host is.
     var keepsCustody: Bool { deadLetters != nil }
 
     /// Notes that a peer has settled a recorded event, or will not get it.

@@ -58,7 +58,7 @@ package final class GuestSession: LinkControlSink, @unchecked Sendable {
         guard let stream = lock.withLock({ stream }) else { return }
         try link.start(over: stream, control: self)
         // The hello follows the start: if the start fails, the next session uses the same link, which must not hold a
-        // hello already. Until the hello is sent, the thread that reads the link finds nothing, as a host does not
+        // hello already. Until the hello is sent, the thread that reads the link finds nothing, because a host does not
         // speak first.
         link.send(
             .hello(

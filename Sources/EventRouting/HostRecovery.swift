@@ -3,13 +3,13 @@ import BridgeTransport
 package import DomainEvents
 import Locks
 
-/// Takes up what earlier hosts owed to workers, as the journal of the publisher has kept it.
+/// Restores what earlier hosts owed to workers, from what the publisher's journal has kept.
 package struct HostRecovery {
     private let router: EventRouter
     private let peers: [String: Peer]
     /// The members of each pool.
     private let members: [String: [Peer]]
-    /// The events that no receiver takes any more, until they are dead letters.
+    /// The events that no receiver takes any more; ``complete()`` makes dead letters of them.
     private var given: [GivenUp] = []
 
     private struct GivenUp {
@@ -28,7 +28,7 @@ package struct HostRecovery {
 
     /// Puts the events that earlier hosts owed into the outboxes, in the journal's order, and restores dead letters.
     ///
-    /// Call this before the router knows the workers, so that no newer event can overtake.
+    /// Call this before the router knows the workers, so that no newer event can overtake these.
     ///
     /// - Returns: Whether earlier hosts owed any event; if so, ``complete()`` has to follow.
     package mutating func restore(_ owed: [OwedEvent]) -> Bool {
@@ -146,7 +146,7 @@ package struct HostRecovery {
 }
 
 extension Peer {
-    /// The peer in a note of a journal.
+    /// The peer as a journal notes it.
     var noted: NotedReceiver { NotedReceiver(name: peerName, pool: pool?.name) }
 
     /// The receiver that an event of this name is owed to: the pool that shares the event, otherwise the peer.
@@ -160,7 +160,7 @@ extension Peer {
     /// After how many strikes an event becomes a dead letter; nil for never.
     fileprivate var strikeLimit: Int? { lock.withLock { ledger.strikeLimit } }
 
-    /// Why the peer does not take such an event, however much room there is; nil if the peer takes it.
+    /// Why the peer does not take an event of this name and payload, however much room there is; nil if it takes it.
     fileprivate func refusal(of name: String, _ payload: UnsafeRawBufferPointer) -> String? {
         do throws(DeliveryError) {
             if case .reserved(let room) = try reserve(for: payload, name: name, ifThereIsRoom: false) { room.cancel() }

@@ -15,9 +15,9 @@ extension Peer {
     ///
     /// Call this before the next incarnation is started.
     ///
-    /// - Returns: The verdict; `name`, the name of the event that has a new strike; `event`, which was taken out of the
-    ///   outbox and is not sent again; and `struck`, which has a new strike and stays in the outbox, if a journal has
-    ///   to hear of that. `name`, `event` and `struck` may be nil.
+    /// - Returns: The verdict, and three values about the event that has a new strike; each may be nil. `name` is its
+    ///   name. `event` is set if it was taken out of the outbox and is not sent again. `struck` is set if it stays in
+    ///   the outbox and a journal has to hear of the strike.
     func incarnationCrashed(
         _ ended: Link,
         because reason: String,
@@ -54,8 +54,8 @@ extension Peer {
 
     /// Notes, before an event that the peer got becomes a dead letter, that the peer must not forget the event.
     ///
-    /// The peer may have kept the event's effect before it failed. The links that follow take the note over with the
-    /// events of the present link.
+    /// The peer may have kept the event's effect before it failed. The note moves to the links that follow, together
+    /// with the events of the present link.
     func letterIsKept() {
         lock.withLock { current.willOwe() }
     }

@@ -3,7 +3,7 @@ package import BridgeTransport
 import DomainEvents
 import Locks
 
-/// How a peer changes from its present process to a successor that has come up beside it.
+/// How a peer changes from its present process to a successor that was started beside it.
 ///
 /// The successor has its own link from the beginning, but no event leaves over that link yet. When the present process
 /// has ended, the peer moves the events in its outbox to the successor's link, in the same way as from one incarnation

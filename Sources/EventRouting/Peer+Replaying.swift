@@ -44,7 +44,7 @@ extension Peer {
     private func whenQuiet(_ link: Link) async {
         await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
             link.whenQuiet { continuation.resume() }
-            // As in `linkWithRoom`.
+            // If the peer was closed just now, nothing else wakes this call.
             if closedReason != nil { link.wakeWaiters() }
         }
     }

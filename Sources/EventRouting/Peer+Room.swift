@@ -2,9 +2,9 @@ import BridgeTransport
 import DomainEvents
 import Locks
 
-/// Waits for room in the peer's outbox, and for the events that the peer publishes to get through.
+/// How callers wait for room in the peer's outbox, and until the events that the peer publishes get through.
 extension Peer {
-    /// Whether publishers of events of this name need not wait for the peer: there is room, or it takes none of them.
+    /// Whether publishers of events of this name need not wait for the peer: it has room, or takes no such events.
     func hasRoom(for name: String) -> Bool {
         let (link, takesNone) = lock.withLock { (current, closure != nil || hasLeftNow(name)) }
         return takesNone || link.hasRoom(for: name)
@@ -46,7 +46,7 @@ extension Peer {
             return
         }
         let closed = peers.filter { $0.closedReason != nil }
-        // If all are closed, the first says why.
+        // If all are closed, this throws the reason of the first.
         if closed.count == peers.count { return try await peers[0].waitForRoom(for: name) }
         let open = peers.filter { peer in !closed.contains { $0 === peer } }
         if open.contains(where: { $0.hasRoom(for: name) }) { return }
@@ -181,7 +181,7 @@ extension Peer {
         whenRoom(body)
     }
 
-    /// The recovery waits for this peer's room no more.
+    /// Called when the recovery no longer waits for this peer's room.
     func recoveryGoesOn(_ recovery: AnyObject) {
         lock.withLock { recoveriesWaiting.removeAll { $0.recovery == ObjectIdentifier(recovery) } }
     }

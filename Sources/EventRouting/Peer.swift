@@ -174,8 +174,8 @@ package final class Peer: @unchecked Sendable {
     /// Takes no more of the events in the peer's specification, not even from threads that already chose the peer.
     ///
     /// The caller changes the targets before this, so a thread that is turned away can work out the targets again.
-    /// If more names are left than before, the caller afterwards wakes the publishers that wait for room here, without
-    /// the router's lock.
+    /// If this adds to the names that the peer has left, the caller then wakes the publishers that wait for room here,
+    /// without the router's lock.
     ///
     /// - Parameter reports: the bridge's reports about itself, which ``EventName/everything`` does not include.
     func leave(but reports: Set<EventName>) {
@@ -203,7 +203,7 @@ package final class Peer: @unchecked Sendable {
         }
     }
 
-    /// Takes no more events for the peer until `reopen`: the peer was given up, stopped or removed.
+    /// Takes no more events for the peer until ``reopen()``: the peer was given up, stopped or removed.
     ///
     /// Events in the outbox are kept.
     ///

@@ -4,8 +4,9 @@ import DomainEvents
 import Locks
 import Synchronization
 
-/// Peers of one specification that share its events: each event goes to one member, always the same for the same key,
-/// unless its name's key is `everyMember`.
+/// Peers of one specification that share its events: each event goes to one member, always the same for the same key.
+///
+/// Only events of names whose key is `everyMember` go to all members.
 package final class PeerPool: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`, or atomic.
 
@@ -14,7 +15,7 @@ package final class PeerPool: @unchecked Sendable {
     package let count: Int
     /// The keys by event name; `*` stands for all other names.
     private let keys: [EventName: EventKey]
-    /// Where the search for the member with the fewest events begins.
+    /// Counts the searches for the least busy member; the count decides with which member a search begins.
     private let turns = Atomic<Int>(0)
 
     private let lock = Lock()
@@ -36,7 +37,7 @@ package final class PeerPool: @unchecked Sendable {
     struct Load: Comparable {
         /// Whether the member's outbox is full, or the events that the member publishes pile up.
         ///
-        /// The number of events need not show either: a few large events may fill the outbox.
+        /// The number of events need not show this: a few large events may fill the outbox.
         let isFull: Bool
         let events: Int
 
@@ -96,12 +97,12 @@ final class PooledTargets: Sendable {
 
     /// Makes the targets; nil if none of them share the events.
     ///
-    /// If only some members of a pool share the events, because a reload has failed or is under way, those of the other
-    /// members' keys go to no member.
+    /// If only some members of a pool share the events, because a reload has failed or is under way, the events with
+    /// the other members' keys go to no member.
     ///
     /// - Parameters:
     ///   - targets: the peers that want the events.
-    ///   - peers: all peers, ``targets`` among them, a pool's members in the order of their numbers.
+    ///   - peers: all peers, `targets` among them, a pool's members in the order of their numbers.
     init?(_ targets: [Peer], among peers: [Peer], name: String, isSelfReport: Bool, reports: ReportStrand) {
         var plain: [Peer] = []
         var sharing: [Peer] = []
@@ -179,13 +180,13 @@ final class PooledTargets: Sendable {
     /// The peers for whose room a publisher of an event of this process waits: room at one peer of each array is
     /// enough.
     ///
-    /// If the event has no key, any member may get it: a publisher that chose one member and waited for that one alone
-    /// would wait as long as its handlers take, though other members have room by then.
+    /// If the pool's key is `anyMember`, any member may get the event. A publisher that chose one member, and waited
+    /// for that one alone, would wait as long as its handlers take, though other members have room by then.
     func waited<E: DomainEvent>(for event: E, _ payload: UnsafeRawBufferPointer) -> [[Peer]] {
         waited { self.place($0, of: event, payload) }
     }
 
-    /// The same, found from the event's bytes.
+    /// The same peers, found from the event's bytes.
     func waited(for payload: UnsafeRawBufferPointer) -> [[Peer]] { waited { self.place($0, payload) } }
 
     private func waited(_ place: (EventKey) -> KeyPlace?) -> [[Peer]] {

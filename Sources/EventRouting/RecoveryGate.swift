@@ -4,9 +4,9 @@ import Locks
 
 /// While a receiver is overfull, delays the recovery of events that a dead worker left for this receiver.
 ///
-/// A window slows a living worker that publishes too much for another. The events that a dead worker left have no
-/// window: the thread that recovers them waits here. It does not wait in a shutdown, or for a receiver that is closed
-/// or paused. In three more cases it goes on, beyond the receiver's limit:
+/// A window slows a living worker that publishes too much for another. No window holds back the events that a dead
+/// worker left: the thread that recovers them waits at the gate. It does not wait in a shutdown, or for a receiver that
+/// is closed or paused. In three more cases it goes on, beyond the receiver's limit:
 ///
 /// - The wait would close a circle. If two workers died with events for each other, the recoveries from both would wait
 ///   for ever, because neither worker is started again before the recovery from it is over.
@@ -70,7 +70,7 @@ final class RecoveryGate: @unchecked Sendable {
         }
     }
 
-    /// The wait of one recovery: the peer that died, the peer that has to make room, and the recovery's turn.
+    /// The wait of one recovery: the peer whose process died, the peer that has to make room, and the recovery's turn.
     private struct Wait {
         let sender: Peer
         let target: Peer
@@ -79,7 +79,7 @@ final class RecoveryGate: @unchecked Sendable {
 
     /// Whether the turn of a waiting recovery has come; guarded by the gate's lock.
     ///
-    /// A turn refers to no peer: the peer that has to make room refers to the turn, so that would be a reference cycle.
+    /// A turn has no reference to a peer: the peer that has to make room refers to the turn, so there would be a cycle.
     private final class Turn: @unchecked Sendable {
         var hasCome = false
     }
@@ -103,8 +103,8 @@ final class RecoveryGate: @unchecked Sendable {
 extension Peer {
     /// Whether a living process of `requester` waits for an answer of this peer.
     ///
-    /// Once this was true, it stays true for the rest of the recovery. So the recovery does not search all waiting
-    /// events again for each event that it recovers.
+    /// Once true, this stays true for the rest of the recovery. So the recovery does not search all waiting events
+    /// again for each event that it recovers.
     fileprivate func isAsked(by requester: Peer) -> Bool {
         let (link, isKnown) = lock.withLock { (current, requesters.contains(ObjectIdentifier(requester))) }
         if isKnown { return true }

@@ -7,7 +7,7 @@ import Locks
 ///
 /// Reports are made where things happen: on the threads of links, on the poller's thread, or by the supervisor between
 /// two of its actions. None of these may wait for an inline handler of a report, which may never return. So the handler
-/// runs here, where it holds up only other reports.
+/// runs on the strand's thread, where it holds up only other reports.
 ///
 /// The first report that is wanted starts the thread. The thread ends when there was no report for a while.
 package final class ReportStrand: @unchecked Sendable {
@@ -15,7 +15,7 @@ package final class ReportStrand: @unchecked Sendable {
 
     /// The longest time that ``whenPassed(_:)`` and ``passed()`` wait for the handlers of reports, in nanoseconds.
     ///
-    /// A time in which the whole process stands still does not count; ``ReportWaits`` says how. A handler that never
+    /// A time in which the whole process stands still hardly counts; ``ReportWaits`` says how. A handler that never
     /// returns holds up all calls together once, and not each call anew.
     package static let waitLimit = UInt64(ReportWaits.looks) * lookInterval
 
@@ -169,7 +169,7 @@ package final class ReportStrand: @unchecked Sendable {
     }
 
     private func scheduleLook() {
-        // As long as a call waits, the strand's thread keeps the strand.
+        // The reference may be weak: as long as a call waits, the strand's thread holds a reference to the strand.
         poller.schedule(after: Self.lookInterval) { [weak self] in self?.look() }
     }
 

@@ -11,7 +11,7 @@ import Locks
 final class Settlement: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
 
-    /// What the sender's receipt says of the event.
+    /// What the receipt for the sender says of the event.
     struct Receipt {
         let id: EventID
         let process: String
@@ -87,7 +87,7 @@ final class Settlement: @unchecked Sendable {
 
     func refused(_ reason: Refusal.Reason, text: String) {
         lock.withLock { refusal = (reason, text) }
-        // The sender must learn of the refusal while a publisher there still waits for the receipt.
+        // The sender must learn of the refusal while a publisher in its process still waits for the receipt.
         finishPart()
         guard let receipt else { return }
         link.sendReceipt(

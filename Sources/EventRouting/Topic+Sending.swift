@@ -162,7 +162,7 @@ extension Topic {
     ///   - origin: the peer that sent the event; it does not get its own events back.
     ///   - attached: the attached peers that also get the event, as far as they keep up.
     ///   - receipts: the ledger of a publisher that waits, which gets the first loss as its error; nil if no publisher
-    ///     waits. All other losses are announced. A loss that becomes a dead letter is not announced, and not given to
+    ///     waits. The other losses are announced. A loss that becomes a dead letter is neither announced nor given to
     ///     the ledger.
     ///   - held: as in ``EventForwarder``.
     func send(
@@ -200,7 +200,7 @@ extension Topic {
         )
     }
 
-    /// Does the same with an event for which room may be kept.
+    /// Does what the method above does, with an event for which room may be kept.
     ///
     /// - Parameter departure: has the room that was kept at each target; has no places if no room was kept.
     private func send(
@@ -216,7 +216,7 @@ extension Topic {
         by router: EventRouter
     ) -> Sent {
         let isRecorded = held?.areRecorded == true && router.keepsCustody
-        // If one peer is the only receiver, no other receiver can see an effect of the event before the event.
+        // If one peer is the only receiver, no other receiver could see an effect of the event before the event.
         let isHeld = held != nil || targets.count + attached.count > 1
         let reserved = departure.count
         var sent = Sent()

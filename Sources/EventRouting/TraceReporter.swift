@@ -37,7 +37,7 @@ final class TraceReporter: @unchecked Sendable {
     /// Whether a subscriber or a peer wants the spans.
     var isOn: Bool { recorder.isOn }
 
-    /// The time now, if a subscriber or a peer wants the spans of this event; otherwise 0.
+    /// The time now, if a subscriber or a peer wants the spans of the topic's events; otherwise 0.
     func start(of topic: Topic) -> UInt64 { recorder.isOn && !topic.isTrace ? MonotonicClock.now() : 0 }
 
     /// Starts or stops noting spans; ``startTimer()`` has to follow.
@@ -110,7 +110,7 @@ final class TraceReporter: @unchecked Sendable {
         } while !rest.isEmpty
     }
 
-    /// Called when other processes know this process's events as events of this source.
+    /// Called when other processes know this process's events by this source.
     func othersKnow(_ source: EventSource) {
         lock.withLock { knownSource = source }
     }

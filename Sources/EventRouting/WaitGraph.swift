@@ -5,12 +5,12 @@
 ///
 /// - A *backlog wait* lasts until the events that the target published get through. A circle of such waits would last
 ///   for ever, so the wait that would close it is not begun.
-/// - A *crowd wait* lasts until the target has acknowledged enough of what lies in its outbox. Its handlers wait for no
-///   room, so it always does. The exception is a target that speaks lines: its acknowledgements lie behind its own
-///   events in one stream, and the host no longer reads this stream when too many of these events wait. So a crowd wait
-///   for a party that speaks lines can be a part of a circle, too. In such a circle the backlog waits of parties that
-///   speak lines are given up. That slows no party less than before: an unacknowledged event does not slow a party that
-///   speaks lines until the host stops reading, and then this circle would stand still.
+/// - A *crowd wait* lasts until the target has acknowledged enough of what lies in the outbox for it. Its handlers wait
+///   for no room, so that always happens. The exception is a target that speaks lines: its acknowledgements lie behind
+///   its own events in one stream, and the host no longer reads this stream when too many of these events wait. So a
+///   crowd wait for a party that speaks lines can be a part of a circle, too. In such a circle the backlog waits of
+///   parties that speak lines are given up. These parties publish no faster for it: an unacknowledged event slows a
+///   party that speaks lines only once the host stops reading, and then the circle would stand still.
 ///
 /// No wait is given up in a circle of crowd waits alone, between parties that all speak lines: nothing would bound what
 /// the host then keeps for them.
@@ -66,7 +66,7 @@ struct WaitGraph<Party: Hashable & Sendable, Body> {
         return Beginning(goOn: takeGivenUp(), watches: !isWatched)
     }
 
-    /// The target's backlog has got through, or is not waited for any more: returns what goes on.
+    /// Notes that the target's backlog has got through, or is not waited for any more; returns what goes on.
     mutating func backlogEnded(_ pair: Pair) -> [Body] {
         let ended = waits[pair]?.backlog ?? []
         waits[pair]?.backlog = []
@@ -100,7 +100,7 @@ struct WaitGraph<Party: Hashable & Sendable, Body> {
     /// Takes out the backlog waits of parties that speak lines and that are in a circle by now.
     private mutating func takeGivenUp() -> [Body] {
         var givenUp: [Body] = []
-        // Each is looked for anew: without the waits that were given up before it, the circle may be open.
+        // Each circle is looked for anew: without the waits that were given up just before, it may be open.
         for pair in linesPairs where leads(from: pair.target, to: pair.sender, overCrowds: true) {
             givenUp += waits[pair]?.backlog ?? []
             waits[pair]?.backlog = []
