@@ -1,6 +1,6 @@
-/// Decides how many connections may wait that have not said hello yet, and how long each may wait.
+/// Limits the number of connections that have not said hello yet, and the time that each of them may wait.
 ///
-/// Each connection has a deadline. If a new connection makes too many, an earlier one goes: the oldest that has sent
+/// Each connection has a deadline. If a new connection is one too many, an earlier one goes: the oldest that has sent
 /// nothing, or else the oldest of all. So a peer that says hello at once gets through, however many silent peers hold
 /// connections. Pure: inputs with their times come in, and the connections to cut off come out.
 package struct ArrivalStateMachine: Sendable {
@@ -58,7 +58,7 @@ package struct ArrivalStateMachine: Sendable {
         case .connected(let connection):
             failures = 0
             let (deadline, isBeyondTime) = now.addingReportingOverflow(timeout)
-            // The connection that has just come cannot be the one to go: it had no time to speak yet.
+            // The new connection cannot be the one to go: it has had no time to speak yet.
             let longest = waiting.firstIndex { !$0.hasSpoken } ?? waiting.startIndex
             waiting.append((connection, isBeyondTime ? .max : deadline, false))
             guard waiting.count > maximum else { return [] }
@@ -79,7 +79,7 @@ package struct ArrivalStateMachine: Sendable {
 
     /// Notes that accepting has failed, and returns for how many nanoseconds to accept nothing.
     ///
-    /// The pause doubles with each failure, up to one second. The next admitted connection makes it short again.
+    /// The pause doubles with each failure, up to one second. After the next admitted connection it is short again.
     package mutating func acceptingFailed() -> UInt64 {
         defer { failures += 1 }
         return min(50_000_000 << min(failures, 5), 1_000_000_000)

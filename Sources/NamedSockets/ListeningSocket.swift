@@ -14,10 +14,10 @@ package protocol ListeningSocket: AnyObject, Sendable {
 
     /// Makes the socket's file anew after it was removed; connected peers stay connected.
     ///
-    /// Throws if another file has taken its place, and may not be removed.
+    /// Throws if another file lies at the path by now, and may not be removed.
     func recreate() throws(NamedSocketError)
 
-    /// Removes the files that this process has made there, so that no process finds the socket any more.
+    /// Removes the files that this process has made for the socket, so that no process finds the socket any more.
     ///
     /// A socket that a service manager has passed stays: its file is the manager's.
     func remove()

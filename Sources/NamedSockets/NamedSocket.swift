@@ -1,7 +1,7 @@
 package import BridgePlatform
 import Locks
 
-/// A listening socket with a name in the file system, which belongs to this user and this process alone.
+/// A listening socket with a name in the file system; the name belongs to this user and this process alone.
 ///
 /// A lock file beside the socket decides which process has the name. So a killed process's socket file is replaced, and
 /// a living process's socket file is left alone. Nothing else that lies at the path is ever removed.
@@ -87,15 +87,15 @@ package final class NamedSocket: ListeningSocket, @unchecked Sendable {
 
     /// Makes the socket's file anew after it was removed; connected peers stay connected.
     ///
-    /// If another file has come there since, this leaves the file alone and throws, unless the file is a socket of this
-    /// user that no process serves. Afterwards ``socket`` is another socket.
+    /// If another file lies at the path by now, this leaves the file alone and throws, unless the file is a socket of
+    /// this user that no process serves. Afterwards ``socket`` is another socket.
     package func recreate() throws(NamedSocketError) {
         let (directory, claim) = lock.withLock { (self.directory, self.claim) }
         let there = try SocketDirectory.open(directoryPath, for: user, makes: true, socket: path)
         let isSameDirectory = there.identity == directory.identity
         let named = try attempt(path) { () throws(SystemError) in try there.directory.status(of: claim.name) }
-        // The lock's file may be gone, with the directory or alone. Without the lock, a second process would think that
-        // the path is free.
+        // The lock's file may be gone, too, alone or with the directory. Without that file, a second process would
+        // think that the path is free.
         let isClaimed = isSameDirectory && named?.identity == claim.identity
         let newClaim =
             isClaimed ? claim : try SocketLock.take(for: name, in: there.directory, path: path, user: user)
@@ -157,7 +157,7 @@ package final class NamedSocket: ListeningSocket, @unchecked Sendable {
     ) throws(NamedSocketError) -> Bound {
         try clear(path, name, in: there, user: user)
         // The socket is bound by its path, because neither Linux nor Darwin can bind relative to an opened directory.
-        // That is safe: no other user can swap a directory that the walk has judged.
+        // That is safe: no other user can swap a directory on the path, as `SocketDirectory.open` has made sure.
         let socket = try attempt(path) { () throws(SystemError) in
             SharedDescriptor(try UnixSocket.bind(to: path))
         }

@@ -12,8 +12,8 @@ package final class PassedSocket: ListeningSocket {
     /// Takes the one socket that a service manager has passed, and removes from the environment the variables
     /// that announce the socket.
     ///
-    /// Call this at the beginning of `main`: it changes the environment, and it closes a single descriptor that it
-    /// refuses. A second call finds nothing to take.
+    /// Call this at the beginning of `main`: it changes the environment. It also closes the passed descriptor if there
+    /// is only one, and that one is not fit. A second call finds nothing to take.
     /// - Returns: The socket; nil if no manager has passed anything.
     package static func take(user: UInt32 = CurrentProcess.user) throws(PassedSocketError) -> PassedSocket? {
         defer { PassedDescriptors.forget() }
@@ -27,7 +27,7 @@ package final class PassedSocket: ListeningSocket {
         return try take(from: passed, user: user)
     }
 
-    /// Takes the one descriptor that was passed; several stay open, but this process passes them to no other program.
+    /// Takes the one descriptor that was passed; throws if there are several, which stay open but are not inherited.
     package static func take(
         from passed: PassedDescriptors,
         user: UInt32 = CurrentProcess.user
@@ -110,7 +110,7 @@ package enum PassedSocketError: Error, Equatable, Sendable, CustomStringConverti
 }
 
 extension UnixSocket.Kind {
-    /// As a predicate.
+    /// What the descriptor is, as the predicate of a sentence about it.
     fileprivate var phrase: String {
         switch self {
         case .listening(_?): "listens at a path"

@@ -3,9 +3,9 @@ import BridgePlatform
 /// The directory of a named socket: it belongs to one user alone, and no other user can put another directory in its
 /// place.
 ///
-/// Each directory on the way is opened from the directory above it and judged when it is open. Its owner, and any user
-/// that may write in it, could swap what is below. So each directory must belong to this user or to the superuser, and
-/// may be writable to others only if it is sticky, as `/tmp` is.
+/// Each directory on the path is opened from the directory above it, and judged when it is open. The owner of a
+/// directory above, and any user that may write in it, could swap what is in it. So each of those must belong to this
+/// user or to the superuser, and may be writable to others only if it is sticky, as `/tmp` is.
 struct SocketDirectory: Sendable {
     let directory: OpenDirectory
     let identity: FileStatus.Identity
@@ -13,7 +13,7 @@ struct SocketDirectory: Sendable {
     /// Opens the directory at `path`, which is absolute.
     ///
     /// - Parameters:
-    ///   - makes: whether a missing directory is made, if the directory above it is there.
+    ///   - makes: whether the last directory of the path is made if it is missing.
     ///   - socket: the path of the socket, for messages.
     static func open(
         _ path: String,
@@ -30,7 +30,7 @@ struct SocketDirectory: Sendable {
     }
 }
 
-/// One way from the top down to a socket's directory.
+/// One walk from the root directory down to a socket's directory.
 private struct Walk {
     private struct Step {
         let name: String
@@ -48,7 +48,7 @@ private struct Walk {
     private var links = 0
     private(set) var found: SocketDirectory?
 
-    /// How many symbolic links are followed: as many as Linux follows.
+    /// How many symbolic links are followed at most: as many as Linux follows.
     private static let maximumLinks = 40
     private static let superuser: UInt32 = 0
 

@@ -4,9 +4,9 @@ import Locks
 
 /// Lets processes of this user connect to a socket with a name, and limits what each of them can cost the others.
 ///
-/// A process of another user is sent away before a byte is read. A silent connection takes a descriptor and no thread,
-/// for a bounded time, and the number of silent connections is bounded. When descriptors run out, accepting pauses. The
-/// listener makes the socket's file anew if it is gone.
+/// A process of another user is sent away before a byte is read. A silent connection takes a descriptor but no thread.
+/// The time that it may stay is limited, and so is the number of such connections. When descriptors run out, accepting
+/// pauses. If the socket's file is gone, the listener makes it anew.
 ///
 /// It calls `report` and `arrived` on the poller's thread, without a lock held.
 package final class SocketListener: Entrance, @unchecked Sendable {
@@ -14,7 +14,7 @@ package final class SocketListener: Entrance, @unchecked Sendable {
     // it anew.
 
     package struct Limits: Sendable {
-        /// How many connections may be there at once that have not said hello yet.
+        /// How many connections that have not said hello yet may be there at once.
         package var unintroduced = 32
         /// For how many nanoseconds a connection may stay without saying hello.
         package var timeout: UInt64 = 5_000_000_000
@@ -41,8 +41,8 @@ package final class SocketListener: Entrance, @unchecked Sendable {
     private var isStopped = false
     /// A spare descriptor for the time when descriptors run out.
     ///
-    /// The listener then gives it up for a moment, accepts a waiting connection under its number, and closes that
-    /// connection, which would otherwise wait without an answer.
+    /// The listener then closes the spare, accepts a waiting connection with the number that is now free, and closes
+    /// the connection, whose peer would otherwise wait without an answer. After that it takes another spare.
     private var reserve: SharedDescriptor?
     private var unreported: [SocketReport.Matter: Int] = [:]
     private var isReportSet = false
@@ -67,7 +67,7 @@ package final class SocketListener: Entrance, @unchecked Sendable {
 
     /// How many connections are accepted before other work on the poller's thread has its turn.
     ///
-    /// The number is so small that the listener hears what earlier connections say before they have to make room.
+    /// The number is small, so that the listener hears what earlier connections say before they have to make room.
     private static let batch = 8
 
     /// - Parameters:
@@ -200,7 +200,7 @@ package final class SocketListener: Entrance, @unchecked Sendable {
 
     /// Notes what has become of a connection.
     ///
-    /// One whose hello was accepted, or that has ended, does not count against the limits any more.
+    /// A connection whose hello was accepted, or that has ended, does not count against the limits any more.
     package func settle(_ input: ArrivalStateMachine.Input) {
         let settled: Connection? = lock.withLock {
             _ = machine.handle(input, at: MonotonicClock.now())
@@ -257,7 +257,7 @@ package final class SocketListener: Entrance, @unchecked Sendable {
         // Accepts one waiting connection and closes it: its peer then knows, and may try again.
         if error.isShortage { _ = try? UnixSocket.accept(from: listening.rawValue) }
         takeReserve()
-        // Otherwise the poller would find the same connections waiting over and over.
+        // Without the pause the poller would report the same waiting connections over and over.
         try? registration?.update([])
         poller.schedule(after: pause) { [weak self] in
             self?.takeReserve()
@@ -289,7 +289,7 @@ package final class SocketListener: Entrance, @unchecked Sendable {
         case .unknown: return
         case .nothing, .foreign: break
         }
-        // Peers may still wait at the old socket.
+        // Peers may still wait to be accepted at the old socket.
         acceptSome(from: socket.socket)
         do {
             try socket.recreate()

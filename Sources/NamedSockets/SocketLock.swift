@@ -14,8 +14,8 @@ struct SocketLock: Sendable {
         user: UInt32
     ) throws(NamedSocketError) -> SocketLock {
         let lockName = name + ".lock"
-        // Tries again if the lock's holder has removed the file during these steps: a holder does that when it gives
-        // the socket up. Each repetition needs another holder that has just done so, so the loop ends.
+        // The steps are repeated if the lock's holder has removed the file meanwhile: a holder does that when it gives
+        // the socket up. Each repetition takes another holder that does so at just that time, so the loop ends.
         while true {
             if let status = try attempt(path, { () throws(SystemError) in try directory.status(of: lockName) }) {
                 try judge(status, lockName, path, user)
@@ -33,7 +33,7 @@ struct SocketLock: Sendable {
         }
     }
 
-    /// Writes this process's number into the lock file, so that a process that finds it locked can name the holder.
+    /// Writes this process's number into the lock file: a process that finds the file locked can then name the holder.
     ///
     /// On a full disk the lock holds without the number.
     private static func sign(_ file: LockFile) throws(SystemError) {
