@@ -5,8 +5,9 @@ import Glibc
 import Darwin
 #endif
 
-/// A thread waits for the baton until another thread hands it over; no simulation controls this wait, because
-/// simulations are built on the baton.
+/// Lets a thread wait until another thread hands it the baton.
+///
+/// Simulations are built on batons, so no simulation controls the wait.
 ///
 /// `@unchecked Sendable` is sound: `isHere` is touched under the mutex only.
 package final class Baton: @unchecked Sendable {

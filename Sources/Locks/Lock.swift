@@ -12,12 +12,11 @@ public import Darwin
 
 /// The one lock between threads in `Sources`: a plain, non-recursive mutex with an address of its own.
 ///
-/// It is a `pthread_mutex_t`, which the thread sanitizer understands; on Linux the sanitizer does not see
-/// `Synchronization.Mutex`. The mutex stands alone on its cache lines, so that two neighbouring locks do not slow each
-/// other.
+/// It is a `pthread_mutex_t`, which the thread sanitizer sees, unlike `Synchronization.Mutex` on Linux. The mutex has
+/// its cache lines for itself, so that two neighbouring locks do not slow each other.
 ///
-/// `@unchecked Sendable` is sound: the only stored property is a pointer that never changes. After `init` only
-/// thread-safe `pthread_*` calls touch the memory behind it. It is freed when no reference to the lock object is left.
+/// `@unchecked Sendable` is sound: no stored property ever changes. After `init` only thread-safe `pthread_*` calls
+/// touch the memory of the mutex, which is freed when no reference to the lock object is left.
 @usableFromInline
 package final class Lock: @unchecked Sendable {
     @usableFromInline

@@ -10,10 +10,10 @@ package protocol SimulatedThread: AnyObject, Sendable {
     /// Takes the lock.
     func lock(_ lock: Lock)
 
-    /// Called when the lock was taken at the first try.
+    /// Called after `Lock.tryLock()` has taken the lock.
     func hasLocked(_ lock: Lock)
 
-    /// Called when the lock was given back.
+    /// Called after the lock was given back.
     func hasUnlocked(_ lock: Lock)
 
     /// Waits until the condition is signalled or the simulation's clock has reached the deadline.
@@ -103,9 +103,9 @@ package enum Simulation {
 
     /// Runs `body`; in a simulation, no other thread runs until `body` has returned.
     ///
-    /// This is for code that a task's cancellation calls: Swift's runtime holds a lock of its own during that call. If
-    /// the cancelled task ran meanwhile, it would wait for that lock, of which the simulation knows nothing, while this
-    /// thread waits for its turn.
+    /// This is for code that a task's cancellation calls: Swift's runtime holds a lock of its own during that call, and
+    /// the simulation does not know that lock. If the cancelled task ran meanwhile, it would wait for the lock while
+    /// this thread waits for its turn.
     package static func undivided(_ body: () -> Void) {
         if let thread { thread.undivided(body) } else { body() }
     }

@@ -18,7 +18,7 @@ package final class ThreadSpecific<Value: AnyObject>: Sendable {
     package init() {
         var key = pthread_key_t()
         let result = pthread_key_create(&key) { pointer in
-            // The C libraries disagree on whether this pointer may be nil; none of them calls this with nil.
+            // Only some C libraries declare the pointer as one that may be nil; none of them passes nil.
             let stored: UnsafeMutableRawPointer? = pointer
             if let stored { Unmanaged<AnyObject>.fromOpaque(stored).release() }
         }
@@ -47,7 +47,7 @@ package final class ThreadSpecific<Value: AnyObject>: Sendable {
         }
     }
 
-    /// This thread's object without counting a reference: valid as long as the slot is not changed on this thread.
+    /// This thread's object, without counting a reference; valid until this thread changes the slot.
     @inlinable
     package var unmanagedValue: Unmanaged<Value>? {
         pthread_getspecific(key).map { Unmanaged.fromOpaque($0) }

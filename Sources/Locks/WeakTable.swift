@@ -1,4 +1,4 @@
-/// A table of objects, each with a value; the key is the object's identity, or that of what the object stands for.
+/// A table of objects, each with a value; the key is an identity: the object's own, or that of what it stands for.
 ///
 /// The table keeps no object alive; a dead object's entry stays until ``removeDead()``. A lock usually guards the
 /// table, and no deinit may run while that lock is held. But to see whether an object lives, the table has to take a
