@@ -7,7 +7,7 @@
 
 static bool has_heavy_fences = false;
 
-// Registers the process while it loads and has one thread: with a second one the call would wait for milliseconds.
+// Registers the process while it loads and has one thread: with a second thread the call would take milliseconds.
 __attribute__((constructor)) static void register_heavy_fences(void) {
     has_heavy_fences = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
 }
@@ -16,7 +16,7 @@ bool cl_has_heavy_fences(void) { return has_heavy_fences; }
 
 bool cl_heavy_fence(void) {
     if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0) { return true; }
-    // The call fails if memory was short. It also fails once the process was saved and restored: that takes away the
+    // The call fails if memory was short. It also fails after the process was saved and restored, which ends the
     // registration.
     return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0
         && syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
