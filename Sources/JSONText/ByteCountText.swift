@@ -1,6 +1,6 @@
 /// Sizes in bytes as people write them: a number and a unit.
 package enum ByteCountText {
-    /// Binary units first, the largest first, because ``text(_:)`` takes the first unit that leaves a whole number.
+    /// The binary units are at the front, the largest first: ``text(_:)`` takes the first that leaves a whole number.
     private static let units: [(name: String, bytes: UInt64)] = [
         ("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10),
         ("TB", 1_000_000_000_000), ("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1000), ("KB", 1000), ("B", 1),
@@ -29,7 +29,7 @@ package enum ByteCountText {
         return .bytes(bytes)
     }
 
-    /// The size in the largest binary unit that leaves a whole number.
+    /// The size in the largest binary unit that leaves a whole number, or in bytes if none does.
     package static func text(_ bytes: Int) -> String {
         let unit = units.prefix(4).first { bytes != 0 && bytes.magnitude.isMultiple(of: UInt($0.bytes)) }
         guard let unit else { return "\(bytes)B" }

@@ -1,4 +1,4 @@
-/// An object of a configuration whose keys are known: gives out their values, and reports missing and unknown keys.
+/// A configuration's object with a known set of keys: it returns their values, and reports missing and unknown keys.
 package struct ConfigurationObject {
     private let value: ConfigurationValue
     private let values: [String: ConfigurationValue]

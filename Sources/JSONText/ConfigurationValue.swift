@@ -1,4 +1,4 @@
-/// A value of a configuration with its path, read as what it is expected to be.
+/// A value of a configuration, with its path; each method reads the value as one type.
 ///
 /// A method that finds a mistake reports it and returns nil, and the caller goes on with the next value.
 package struct ConfigurationValue {
@@ -42,7 +42,7 @@ package struct ConfigurationValue {
         return bool
     }
 
-    /// - Parameter other: what else may stand here, for the message; the caller has checked for that before.
+    /// - Parameter other: what else is possible, for the message; the caller has checked for that before.
     package func integer(in range: ClosedRange<Int>, or other: String? = nil) -> Int? {
         let expected = "an integer from \(range.lowerBound) to \(range.upperBound)\(other.map { " or \($0)" } ?? "")"
         switch node.value {
@@ -113,7 +113,7 @@ package struct ConfigurationValue {
 
     /// The members of an object with any keys, in order; keys that equal an earlier key are reported and left out.
     ///
-    /// Two spellings of a text in Unicode are equal in Swift, and would be one key of a dictionary.
+    /// Swift takes two Unicode spellings of a text as equal, so such keys would be one key of a dictionary.
     package func members(of what: String) -> [(key: String, value: ConfigurationValue)]? {
         guard case .object(let members) = node.value else {
             reportType(expected: "an object of \(what)")

@@ -29,7 +29,7 @@ package enum DateText {
         )
     }
 
-    /// The time with at most six decimals; never nil, as 64 bits of nanoseconds end in the year 2554.
+    /// The time with at most six decimals; never nil, because 64 bits of nanoseconds end in the year 2554.
     package static func rfc3339(nanosecondsSinceEpoch nanoseconds: UInt64) -> String? {
         let microseconds = Int(nanoseconds % 1_000_000_000 / 1_000)
         return rfc3339(seconds: Int64(nanoseconds / 1_000_000_000), nanoseconds: microseconds * 1_000)
@@ -37,7 +37,7 @@ package enum DateText {
 
     /// The time with no, three, six or nine decimals: the fewest that are exact.
     ///
-    /// - Parameter hasAllDecimals: whether to write nine in any case, so that ``RFC3339`` reads nanoseconds.
+    /// - Parameter hasAllDecimals: whether to write nine decimals in any case, so that ``RFC3339`` reads nanoseconds.
     package static func rfc3339(seconds: Int64, nanoseconds: Int, hasAllDecimals: Bool = false) -> String? {
         guard representable.contains(seconds), (0..<1_000_000_000).contains(nanoseconds) else { return nil }
         let day = Int((Double(seconds) / Double(secondsPerDay)).rounded(.down))

@@ -2,8 +2,8 @@ import CBOR
 
 /// The decimal digits of a CBOR integer, small or big, and numbers made of such digits and a power of ten.
 struct DecimalText {
-    /// Big integers of more bytes than this behind the leading zeros are not turned into digits: the work grows with
-    /// the square of the length.
+    /// A big integer with more bytes than this, leading zeros not counted, is not turned into digits: the work grows
+    /// with the square of the length.
     private static let longestInteger = 64
 
     /// Up to this many decimal places are written out; a number with more places gets an exponent.
@@ -41,7 +41,7 @@ struct DecimalText {
     /// This integer times a power of ten.
     func text(exponent: Int64) -> String {
         if exponent == 0 {
-            // A number that may exceed 64 bits gets a point, as readers such as `JSONReader` may refuse the integer.
+            // A number that may exceed 64 bits gets a point: readers such as `JSONReader` may refuse the integer.
             let fits = digits.utf8.count < 20
             return fits ? integerText : integerText + ".0"
         }
@@ -54,7 +54,7 @@ struct DecimalText {
         return "\(sign)\(padded.dropLast(places)).\(padded.suffix(places))"
     }
 
-    /// The digits of a big-endian number, or of that number plus one, as CBOR counts negative numbers; nil if too long.
+    /// The digits of a big-endian number n, or of n + 1, which CBOR's negative integers need; nil if n is too long.
     private static func digits(_ bytes: [UInt8], addingOne: Bool) -> String? {
         let significant = bytes.drop { $0 == 0 }
         guard significant.count <= longestInteger else { return nil }

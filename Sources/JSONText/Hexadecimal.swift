@@ -9,7 +9,7 @@ enum Hexadecimal {
         }
     }
 
-    /// The number in upper case, with leading zeros up to the number of digits.
+    /// The number in upper case, with leading zeros up to `digits` digits.
     static func text(_ value: UInt32, digits: Int = 2) -> String {
         let text = String(value, radix: 16, uppercase: true)
         return String(repeating: "0", count: max(0, digits - text.utf8.count)) + text

@@ -22,7 +22,7 @@ package enum JSONEscaping {
                 case 0x20, 0x21, 0x23...0x5B, 0x5D...0x7E, 0xA0...:
                     continue
                 case 0x80...0x9F:
-                    // The second byte of U+0080 to U+009F follows 0xC2; anything else here is part of another scalar.
+                    // After 0xC2 the byte makes one of U+0080 to U+009F; otherwise it is part of another scalar.
                     guard index > 0, bytes[index - 1] == 0xC2 else { continue }
                     output += bytes[runStart..<index - 1]
                     appendEscape(of: byte, to: &output)

@@ -1,9 +1,9 @@
 /// Reads numbers: integers exactly, everything with a fraction or an exponent as a correctly rounded double.
 extension JSONParser {
-    /// The length up to which `json` numbers with a fraction or an exponent go to the standard library as they are.
+    /// Up to this length, messages quote a number, and the standard library reads a `json` floating-point number.
     private static let shortNumber = 64
 
-    /// Reads the number that begins here; refuses `-Infinity` and the like, which JSON5 allows.
+    /// Reads the number at the current place; refuses `-Infinity` and the like, which JSON5 allows.
     mutating func readNumber() throws(JSONError) -> JSONNode.Value {
         let start = position
         let isNegative = current == UInt8(ascii: "-")

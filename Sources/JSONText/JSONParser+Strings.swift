@@ -122,7 +122,7 @@ extension JSONParser {
         )
     }
 
-    /// Reads what follows `\u`: four digits and, if they are the first half of a pair, the second half.
+    /// Reads what follows `\u`: four digits and, if they are the first half of a surrogate pair, the second half.
     private mutating func readUnicodeEscape(from start: Int) throws(JSONError) -> Unicode.Scalar {
         let first = try readHexadecimal(digits: 4, from: start)
         if let scalar = Unicode.Scalar(first) {

@@ -1,4 +1,4 @@
-/// The state of one reading: the bytes, the place in them, and the grammar's structure (values, arrays, objects).
+/// The state of one reading (the bytes, and the place in them), and the reading of values, arrays and objects.
 struct JSONParser {
     let bytes: [UInt8]
     let dialect: JSONReader.Dialect
@@ -31,7 +31,7 @@ struct JSONParser {
             throw error(.tooManyValues, "found one more value than a text may hold here")
         }
         valuesLeft -= 1
-        // Taken before the children are read, so that the locator walks forward only.
+        // This comes before the reading of the children, so that the locator only walks forward.
         let location = locator.location(at: start)
         let value: JSONNode.Value
         switch first {

@@ -19,14 +19,14 @@ package import CBOR
 /// | keys that are not text | their JSON if it is a string, else a string that contains their JSON |
 /// | arrays, maps and tagged values as keys inside such a key | the base64 text of their CBOR |
 ///
-/// The text has no line break unless it is `pretty`. The writer recurses once for each level of nesting: a decoder has
-/// limited the levels of what it has read, and the writer's callers add a few around that.
+/// Without ``pretty``, the text has no line break. The writer recurses once for each level of nesting. That is safe:
+/// a decoder limits the levels of what it reads, and the writer's callers add only a few.
 package struct JSONWriter: Sendable {
     package var pretty: Bool
 
     /// Whether the output becomes a key: arrays, maps and tagged values as keys inside it then become base64.
     ///
-    /// Escaping would double such a key in length at each step: 80 bytes of CBOR would take a TiB.
+    /// Escaping would double such a key in length at each level: 80 bytes of CBOR would take a TiB.
     private var isKey = false
 
     package init(pretty: Bool = false) {

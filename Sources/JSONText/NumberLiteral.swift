@@ -3,11 +3,11 @@
 ///
 /// A number of any length takes a bounded amount of memory and one step for each digit.
 struct NumberLiteral {
-    /// 767 digits are enough to tell any double from the middle between it and its neighbour; further digits count only
-    /// as "and a bit more".
+    /// A few more digits than the 767 that say on which side of the middle between two doubles a number lies; of the
+    /// digits behind them it only matters whether one is not 0.
     private static let decisiveDigits = 770
 
-    /// Further digits of a larger exponent are left out: the double is infinite or zero anyway, and no sum overflows.
+    /// An exponent this large takes no further digits, so no sum overflows; the double is infinite or zero anyway.
     private static let greatestExponent = 1 << 40
 
     let isNegative: Bool

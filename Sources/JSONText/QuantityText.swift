@@ -1,6 +1,6 @@
 /// A number with a unit, as people write them: `100ms`, `1.5s`, `4MiB`.
 struct QuantityText {
-    /// No person who means a quantity writes a longer text.
+    /// The longest text that is read, in bytes; the quantities that people write are shorter.
     private static let longest = 40
 
     /// The digits, without the point.

@@ -5,7 +5,7 @@ package enum ShownValue {
 
     package static func text(_ text: String) -> String {
         guard text.utf8.count > longest else { return JSONEscaping.quoted(text) }
-        // Cut by scalars, because a single grapheme may be of any length.
+        // The text is cut by scalars, because a single grapheme may be of any length.
         var cut = String.UnicodeScalarView()
         cut.append(contentsOf: text.unicodeScalars.prefix(longest / 2))
         return JSONEscaping.quoted(String(cut) + "…")
