@@ -1,14 +1,14 @@
 /// Checksums of many parts of the same bytes: a part of any length costs a few blocks, and each block is read once.
 ///
-/// A search for the next record needs them. Bytes that are no record may look at every place like the head of a record
+/// A search for the next record needs them. Bytes that are no record may, at every place, resemble the head of a record
 /// of many MiB, and a worker chooses the bytes of its payloads. If the search read each such part from end to end, its
-/// time would grow with the square of the bytes.
+/// time would grow with the square of the number of bytes.
 struct BlockChecksums {
     /// What is known after the first n blocks, where n is this mark's index.
     private struct Mark {
         /// The checksum of the blocks.
         let sum: UInt32
-        /// The factor for a checksum that n blocks follow.
+        /// The factor by which n further blocks multiply a checksum.
         let power: UInt32
     }
 
@@ -21,14 +21,14 @@ struct BlockChecksums {
 
     /// The size of a block, in bytes.
     ///
-    /// A mark takes 8 bytes of memory. A part costs less than two blocks and one multiplication, which takes about as
-    /// long as two blocks do.
+    /// A mark takes 8 bytes of memory. A part costs the reading of less than two blocks, and a multiplication that
+    /// takes about as long as two blocks.
     static let blockBytes = 128
 
     /// - Parameter offset: where the first part begins, or a place before it.
     init(at offset: Int) { begin = offset }
 
-    /// The checksum of a part and of the bytes before it, whose checksum is `before`.
+    /// The checksum of earlier bytes (`before`), continued over a part.
     ///
     /// - Parameters:
     ///   - offset: where the part begins. A part that begins neither within the known blocks nor at their end discards
@@ -73,7 +73,7 @@ struct BlockChecksums {
 
     private static let polynomial: UInt32 = 0x82F6_3B78
     private static let one: UInt32 = 1 << 31
-    /// The power for the length of one block: x, squared once for each doubling from 1 to the bits of a block.
+    /// The power for the length of one block: x, squared as often as 1 is doubled to get the number of a block's bits.
     private static let blockPower = (0..<(8 * blockBytes).trailingZeroBitCount).reduce(one >> 1) { power, _ in
         product(power, power)
     }
@@ -81,7 +81,7 @@ struct BlockChecksums {
     private static func product(_ a: UInt32, _ b: UInt32) -> UInt32 {
         var (product, multiple, coefficients) = (UInt32(0), b, a)
         while coefficients != 0 {
-            // Without branches: the processor could not predict the bits.
+            // The steps have no branches, because the processor could not predict the bits.
             product ^= multiple & (0 &- coefficients >> 31)
             multiple = multiple >> 1 ^ polynomial & (0 &- multiple & 1)
             coefficients <<= 1

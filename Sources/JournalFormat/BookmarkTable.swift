@@ -1,7 +1,7 @@
 /// The last bookmark of each worker, with the position of the event that had it.
 ///
-/// Each segment begins with the table of the bookmarks before it, if there are any. So bookmarks outlive the removal of
-/// old segments, and a journal that is opened need not read all segments for them.
+/// Each segment begins with the table of the bookmarks before the segment, if there are any. So bookmarks outlive the
+/// removal of old segments, and the opening of a journal need not read all segments for them.
 package struct BookmarkTable: Sendable, Hashable {
     package struct Entry: Sendable, Hashable {
         package let position: UInt64
@@ -41,7 +41,7 @@ package struct BookmarkTable: Sendable, Hashable {
 
     // MARK: - The record
 
-    /// The length of the table's record, in bytes; 0 if the table is empty, as it then has no record.
+    /// The length of the table's record, in bytes; 0 if the table is empty, because it then has no record.
     package var recordBytes: Int { isEmpty ? 0 : RecordLayout.headBytes + entryBytes }
 
     /// The distance from the beginning of the table's record to the next record, in bytes.
@@ -69,7 +69,7 @@ package struct BookmarkTable: Sendable, Hashable {
         target.store(RecordLayout.Kind.bookmarks.rawValue, at: RecordLayout.kind)
         target.store(position, at: RecordLayout.position)
         var next = RecordLayout.headBytes
-        // Sorted, so that the same bookmarks always make the same bytes.
+        // The entries are sorted, so that the same bookmarks always make the same bytes.
         for (worker, entry) in entries.sorted(by: { $0.key < $1.key }) {
             target.store(entry.position, at: next)
             target.store(UInt16(clamping: worker.utf8.count), at: next + 8)

@@ -2,7 +2,7 @@ import CBridgePlatform
 
 /// CRC-32C, computed by the processor's own instruction if it has one.
 package enum Checksum {
-    /// The checksum of these bytes and the bytes before them, whose checksum is `before`.
+    /// The checksum of earlier bytes (`before`, 0 if there are none), continued over these bytes.
     package static func crc32c(_ bytes: UnsafeRawBufferPointer, after before: UInt32 = 0) -> UInt32 {
         cbp_crc32c(before, bytes.baseAddress, bytes.count)
     }
@@ -24,7 +24,7 @@ package enum Checksum {
 }
 
 extension UnsafeRawBufferPointer {
-    /// Whether all bytes are zero; compares 8 bytes at a time, as it also checks whole segments.
+    /// Whether all bytes are zero; compares 8 bytes at a time, because it also checks whole segments.
     package var isZero: Bool {
         var offset = 0
         while count - offset >= 8 {

@@ -1,9 +1,9 @@
 package import DomainEvents
 
-/// The size of an event's record and its optional parts, computed before the record is written.
+/// The size of an event's record, and which optional parts the record has, computed before the record is written.
 ///
-/// This value holds no reference, as counting one would cost time for each event. The caller therefore passes the event
-/// to ``write(_:position:name:context:owed:into:seed:at:)`` as well.
+/// This value holds no reference, because counting one would cost time for each event. The caller therefore passes the
+/// event to ``write(_:position:name:context:owed:into:seed:at:)`` as well.
 package struct EventRecord: BitwiseCopyable {
     private let flags: UInt8
     /// The length of the record with its payload, in bytes.
@@ -100,7 +100,7 @@ package struct EventRecord: BitwiseCopyable {
         return RecordLayout.identityBytes + originBytes
     }
 
-    /// The name of the bookmark's worker that the record states; empty if it is the event's origin.
+    /// The name of the bookmark's worker as the record states it: empty if the worker is the event's origin.
     private static func spelled(_ bookmark: WorkerBookmark, _ context: BorrowedContext) -> String {
         bookmark.worker == context.id.origin ? "" : bookmark.worker
     }

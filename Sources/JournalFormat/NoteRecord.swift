@@ -17,7 +17,7 @@ package struct NoteRecord {
     private let pool: String?
     /// The numbers of the events in a note of settled events; empty in a note of any other kind.
     private let ranges: ArraySlice<ClosedRange<UInt64>>
-    /// What follows the pool in a note of any other kind; empty in a note of settled events.
+    /// What follows the pool; empty in a note of settled events, where `ranges` follow instead.
     private let rest: [UInt8]
 
     /// How many bytes a text in a note has at most.
@@ -26,7 +26,7 @@ package struct NoteRecord {
     package static let mostReasons = 64
     /// How many bytes these reasons have together at most, so that every note has room in the smallest segment.
     package static let mostReasonBytes = 24 << 10
-    /// The highest number of a dead letter that is read; the numbers of later letters then cannot overflow.
+    /// The highest number of a dead letter that a reader accepts, so that the numbers of later letters cannot overflow.
     package static let highestLetter: UInt64 = 1 << 62
 
     package init(_ note: CustodyNote) {

@@ -28,7 +28,7 @@ package final class PlainRecords: @unchecked Sendable {
     ///   - owed: the receivers that the events are owed to.
     package init(name: String, like context: BorrowedContext, owed: [OwedReceiver]) throws(EventRecord.Mistake) {
         let (cause, root) = (context.cause?.source, context.spelledRoot?.source)
-        // The number of this root differs from that of the cause and the event, or the record would not state the root.
+        // This root's number differs from the cause's and the event's; otherwise the record would not state the root.
         let blank = BorrowedContext(
             source: context.source,
             number: 0,

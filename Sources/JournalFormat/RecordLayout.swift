@@ -1,8 +1,8 @@
 /// The layout of a record.
 ///
-/// A record begins at a multiple of 8 bytes. In a mapped file its first word, the length, is stored last, so a killed
-/// process leaves a whole record or none. The checksum covers the segment's seed, the record's offset and length, and
-/// all bytes after the checksum itself.
+/// A record begins at a multiple of 8 bytes. In a mapped file, its first word, which is its length, is stored last, so
+/// a killed process leaves a whole record or none. The checksum covers the segment's seed, the record's offset and
+/// length, and all bytes after the checksum itself.
 enum RecordLayout {
     /// The length of a record's fixed part, in bytes.
     static let headBytes = 48
@@ -61,7 +61,7 @@ enum RecordLayout {
         case letter = 6
         /// A dead letter's event is owed again, or was thrown away.
         case letterGone = 7
-        /// A host has started, and has taken up every event that is owed.
+        /// A host has started, and has taken over all that is owed.
         case hostStarted = 8
 
         /// Whether the record says what became of events.
@@ -84,7 +84,7 @@ enum RecordLayout {
         return Checksum.crc32c(of: UInt64(offset), UInt64(record.count), covered, after: seed)
     }
 
-    /// The same checksum, computed with what a search knows of the segment's bytes.
+    /// The checksum of ``checksum(_:seed:at:)``, computed with the block checksums of a search.
     static func checksum(
         _ record: UnsafeRawBufferPointer,
         seed: UInt32,

@@ -1,6 +1,6 @@
 import DomainEvents
 
-/// The name and the origins of the last record, which the next record shares where its own are the same.
+/// The name and the origins of the last record, kept so that the next record can share those that are equal.
 package struct RecordTexts {
     private var lastName: String?
     /// The source of the event itself.
@@ -32,7 +32,7 @@ package struct RecordTexts {
 }
 
 extension UnsafeRawBufferPointer {
-    /// Whether both have the same bytes; compares 8 bytes at a time, as it compares the names of all records.
+    /// Whether both have the same bytes; compares 8 bytes at a time, because it compares the names of all records.
     func hasBytes(of other: UnsafeRawBufferPointer) -> Bool {
         guard count == other.count else { return false }
         var offset = 0

@@ -38,7 +38,7 @@ package struct RecordView {
         self.kind = kind
     }
 
-    /// Whether bytes may begin a record of this length; quick, as a search for the next record checks every place.
+    /// Whether bytes may begin a record of this length; quick, because a search for the next record checks every place.
     static func isPlausible(_ bytes: UnsafeRawBufferPointer, byteCount: Int) -> Bool {
         guard bytes.count >= RecordLayout.headBytes, byteCount >= RecordLayout.headBytes,
             RecordLayout.Kind(rawValue: bytes[RecordLayout.kind]) != nil,
@@ -74,7 +74,7 @@ package struct RecordView {
     /// Whether the event has this name, byte for byte.
     package func isNamed(_ name: UnsafeRawBufferPointer) -> Bool { nameText.hasBytes(of: name) }
 
-    /// Whether the process of this name published the event, byte for byte.
+    /// Whether the process that published the event has this name, byte for byte.
     package func isFrom(_ origin: UnsafeRawBufferPointer) -> Bool { originText.hasBytes(of: origin) }
 
     package var name: String { String(decoding: nameText, as: UTF8.self) }
@@ -88,12 +88,12 @@ package struct RecordView {
     /// Whether the event was owed to receivers when it was recorded.
     package var isOwed: Bool { flags & RecordLayout.isOwed != 0 }
 
-    /// The event's payload; nil if the record's parts do not fit: no writer of this version leaves such a record.
+    /// The event's payload; nil if the record's parts do not fit (no writer of this version leaves such a record).
     package var payload: UnsafeRawBufferPointer? { offsets.map { payload(at: $0) } }
 
     /// The event's context.
     ///
-    /// If ``payload`` is nil, the context lacks what the record has besides its fixed part.
+    /// If ``payload`` is nil, the context has only the event's identity, time and attempt.
     ///
     /// - Parameter texts: those of the record before; the contexts share what is equal.
     package func context(sharing texts: inout RecordTexts) -> EventContext {

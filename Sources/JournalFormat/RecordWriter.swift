@@ -70,7 +70,7 @@ struct RecordWriter {
         }
     }
 
-    /// Writes a text after its length.
+    /// Writes a text's length, and then the text.
     mutating func append(counted text: String) {
         target.store(UInt16(clamping: text.utf8.count), at: offset)
         offset += RecordLayout.textHeadBytes

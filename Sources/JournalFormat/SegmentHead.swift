@@ -38,7 +38,7 @@ package struct SegmentHead: Sendable, Hashable {
     /// How many segments before this one had events or notes that were not safe when this one was begun; nil if that is
     /// unknown.
     ///
-    /// With `durability: .machine`, a power cut may have taken something from these segments, and from none before.
+    /// With `durability: .machine`, a power cut may have taken something from these segments, but from no earlier one.
     package let unsafeSegments: UInt64?
     /// The position of the oldest event before the segment that was owed or kept as a dead letter when the segment was
     /// begun; 0 if there was none.
@@ -71,7 +71,7 @@ package struct SegmentHead: Sendable, Hashable {
     /// What the first bytes of a segment say.
     package enum Reading: Sendable, Hashable {
         case head(SegmentHead)
-        /// The segment was made ahead and not begun yet; or its head is lost, if the file has other bytes than zeros.
+        /// The segment was made ahead and not begun yet; if the file has other bytes than zeros, its head is lost.
         case unused
         /// The head is damaged, but the records after it may be there. The text says why, as the end of a sentence.
         case damaged(String)

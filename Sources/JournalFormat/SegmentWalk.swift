@@ -16,7 +16,7 @@ package struct SegmentWalk {
     private var beginsWithZero = false
     /// The offset behind the last byte that is not zero, among the unreadable bytes that the walk has passed.
     private var tornEnd = 0
-    /// The checksums of the present search; nil if there was no search, or none that needed one.
+    /// The checksums of the present search; nil if there is no search, or if it has needed none yet.
     private var sums: BlockChecksums?
     /// How many bytes all searches have read for checksums.
     private(set) var bytesSearched = 0
@@ -96,14 +96,14 @@ package struct SegmentWalk {
     private mutating func look(at rest: UnsafeRawBufferPointer, left: Int) -> Look {
         let length = rest.number(at: RecordLayout.length, as: UInt32.self)
         let byteCount = Int(length & RecordLayout.lengthMask)
-        // No event has the greatest possible position, as the next position would overflow.
+        // No event has the greatest possible position, because the next position would overflow.
         guard length & ~RecordLayout.lengthMask == RecordLayout.lengthMark, byteCount <= left,
             RecordView.isPlausible(rest, byteCount: byteCount),
             (lowestPosition(rest)..<UInt64.max).contains(rest.number(at: RecordLayout.position, as: UInt64.self))
         else { return .nothing(isZero: length == 0) }
         let isSearch = unreadableSince != nil
         guard rest.count >= byteCount else {
-            // Twice the length, so that records of this length at the next places need no further bytes.
+            // A search asks for twice the length, so that such records at the next places need no further bytes.
             return .needsBytes(isSearch ? min(2 * byteCount, left) : byteCount)
         }
         let bytes = UnsafeRawBufferPointer(rebasing: rest[..<byteCount])
@@ -113,8 +113,8 @@ package struct SegmentWalk {
 
     /// The checksum of what may be a record at ``offset``, without reading all of its bytes again.
     ///
-    /// The file may have changed since the search read its first bytes. The record that ends the search is therefore
-    /// read once more, from its own bytes, before the walk hands it out.
+    /// The file may have changed since the search read the first of these bytes. So the record that ends the search is
+    /// read once more, as a whole, before the walk hands it out.
     @inline(never)
     private mutating func searchedChecksum(_ bytes: UnsafeRawBufferPointer) -> UInt32 {
         var sums = self.sums ?? BlockChecksums(at: offset)
@@ -128,7 +128,7 @@ package struct SegmentWalk {
         return RecordLayout.checksum(bytes, seed: seed, at: offset, knowing: &sums)
     }
 
-    /// The lowest position that a record may have here; a record that is not an event's has that of the event before.
+    /// The lowest position that a record may have here; a record that is not an event's has the last event's position.
     private func lowestPosition(_ rest: UnsafeRawBufferPointer) -> UInt64 {
         rest[RecordLayout.kind] == RecordLayout.Kind.event.rawValue ? position : position - 1
     }
