@@ -10,7 +10,7 @@ struct CustodyEntry: Sendable {
         private(set) var receiver: OwedReceiver
         /// The position of the record that made the debt.
         let position: UInt64
-        /// A dead letter's attempts; any other debt's attempts, less all starts of hosts that the ledger has counted.
+        /// A dead letter's attempts; for any other debt, its attempts minus all starts of hosts in the ledger.
         private var base: Int
         /// Empty in nearly every debt, so that a debt is small; otherwise one element, which can be changed in place.
         private var setbacks: [Setbacks] = []
@@ -37,8 +37,8 @@ struct CustodyEntry: Sendable {
 
         /// How often the event was handed to the receiver, as far as the records say.
         ///
-        /// A host that starts hands over all debts once more, but for dead letters. The debts need no change then, as
-        /// only the number of starts grows.
+        /// A host that starts hands over every owed event once more, except dead letters. That changes no debt: only
+        /// the number of starts grows.
         func attempts(hostStarts: Int) -> Int { isLetter ? base : base.saturatingSum(hostStarts) }
 
         mutating func strike(_ reason: String) {

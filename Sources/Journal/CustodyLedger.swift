@@ -3,8 +3,8 @@ import JournalFormat
 
 /// Which events are owed to which receivers, computed from a journal's events and the notes of what became of them.
 ///
-/// A pure value. The journal of a running host keeps one, so it removes no segment with an owed event. A journal that
-/// is opened makes one from its records, for the host that starts next.
+/// This is a pure value. The journal of a running host keeps one, so it removes no segment with an owed event. A
+/// journal that is opened makes one from its records, for the host that starts next.
 struct CustodyLedger: Sendable {
     /// Most events that a running host owes.
     private var queue = OwedQueue()
@@ -18,7 +18,7 @@ struct CustodyLedger: Sendable {
     private var lastDebt: UInt64 = 0
     /// No note ends debts up to this position: see ``eventsAreMissing()``.
     private var doubtfulUpTo: UInt64 = 0
-    /// How many starts of hosts the records tell of.
+    /// How many starts of hosts the records state.
     private var hostStarts = 0
 
     /// Whether nothing is owed, and no dead letter is kept.
@@ -27,7 +27,7 @@ struct CustodyLedger: Sendable {
     /// The position of the oldest event in the files that is owed or kept as a dead letter; nil if there is none.
     var lowestPosition: UInt64? { oldest?.position }
 
-    /// The oldest event in the files that is owed or kept as a dead letter, and when it was published; nil if none is.
+    /// The oldest event in the files that is owed or kept as a dead letter, and its time; nil if there is none.
     var oldest: (position: UInt64, time: UInt64)? {
         let others = entries.values.lazy.filter { $0.position >= filesBegin }.min { $0.position < $1.position }
         let oldest = [queue.oldest, others].compactMap(\.self).min { $0.position < $1.position }
@@ -37,7 +37,7 @@ struct CustodyLedger: Sendable {
     /// How many events that are owed or kept as dead letters are no longer in the files.
     var eventsWithoutFile: Int { entries.values.count { $0.position < filesBegin } }
 
-    /// Notes that the segments before this position were removed; their owed events stay owed while this value lives.
+    /// Called when the segments before this position were removed; their owed events stay owed while this value lives.
     mutating func filesBegin(at position: UInt64) { filesBegin = max(filesBegin, position) }
 
     // MARK: - Records
@@ -67,10 +67,11 @@ struct CustodyLedger: Sendable {
 
     /// Called where events cannot be read.
     ///
-    /// These may include events that an earlier event has caused. So later notes end no debts of earlier events: those
-    /// events come again. Notes after the next start of a host count: that host took up all debts that it found.
+    /// Among them may be events that an earlier event has caused. So later notes end no debts of earlier events, and
+    /// the earlier events come again. Notes after the next start of a host count: that host has taken over all debts.
     ///
-    /// A damaged file may have as many holes and starts of hosts as owed events. So neither changes the debts.
+    /// A damaged file may have as many holes and starts of hosts as owed events. If each of them changed all debts, the
+    /// time would grow with the square of their number.
     mutating func eventsAreMissing() { doubtfulUpTo = lastDebt }
 
     mutating func noted(_ note: CustodyNote) {
@@ -106,7 +107,7 @@ struct CustodyLedger: Sendable {
         }
     }
 
-    /// Ends debts of an event that is not in the queue: its dead letters if `asLetter` is true, otherwise the others.
+    /// Ends debts of an event that is not in the queue: dead letters if `asLetter` is true, all other debts otherwise.
     private mutating func end(_ id: EventID, of receiver: NotedReceiver, asLetter: Bool) {
         guard let place = entries.index(forKey: id) else { return }
         let doubtfulUpTo = doubtfulUpTo

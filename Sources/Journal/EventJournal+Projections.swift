@@ -5,7 +5,7 @@ extension EventJournal {
     /// Builds a state from the recorded events, follows the journal, and keeps the state and its position in a file.
     ///
     /// If the file has a state of the present revision, the projection continues from the file's position. The call
-    /// reads the file and, up to the event at this position, one segment of the journal, rarely more. The projection
+    /// reads the file, and one segment of the journal (rarely more) up to the event at this position. The projection
     /// then reads the later events at its own pace. Make the call on a thread that may wait for the disk.
     /// - Parameters:
     ///   - fresh: the state before the first event, used if there is no file or the file's revision is lower.
@@ -14,7 +14,7 @@ extension EventJournal {
     ///   - saving: how often the state is saved.
     /// - Throws: ``JournalError`` if the file is damaged, in use, of a later revision, or of another projection or
     ///   journal; if it is ahead of the journal, or the journal has another event at the file's position; or if the
-    ///   operating system refused something. Without the file, the projection builds the state from the journal again.
+    ///   operating system refused something. If you remove the file, the state is built from the journal again.
     public func project<State: Projection>(
         _ fresh: State,
         keptIn path: String,
@@ -95,13 +95,13 @@ extension JournalCore {
         let (horizon, _) = horizon
         while true {
             let steps = try cursor.read(to: horizon)
-            // The record's bytes lie in them.
+            // The record's bytes lie in `steps`.
             defer { withExtendedLifetime(steps) {} }
             for step in steps {
                 switch step {
                 case .record(let record): return record.position == position ? RecordMark(record.view) : nil
                 case .gap(let gap) where gap.positions != nil: return nil
-                // A head that cannot be read makes such a gap; the event may still follow.
+                // A head that cannot be read makes a gap without positions; the event may still follow.
                 case .gap: continue
                 }
             }

@@ -12,15 +12,15 @@ import JournalFormat
 /// }
 /// ```
 ///
-/// - A recorded event of this process is in the journal before a subscriber gets it, here or in another process.
-///   Outside transactions, it is there before `publish` returns, too. A host records another process's event before it
-///   passes the event on.
-/// - If one `publish` here returns before another begins, both outside transactions, the journal keeps their order.
+/// - A recorded event of this process is in the journal before a subscriber of any process gets it and, outside
+///   transactions, before `publish` returns. A host records another process's event before it passes the event on.
+/// - If, outside transactions, one `publish` of this process returns before another begins, the journal keeps their
+///   order.
 /// - A reader gets every event once and in order: from any position on, and then each new event as it comes. Where
 ///   events are missing, the reader gets a gap.
 /// - `publish` does not wait for the disk, with one exception: if events come faster than the file system makes
 ///   segments, `publish` waits for the next segment.
-/// - The first host that starts with a publisher takes up the events that an earlier host still owed to workers, if
+/// - The first host that starts with a publisher takes over the events that an earlier host still owed to workers, if
 ///   this journal was the first to record from the publisher. So call `record` before you start the host.
 /// - One process at a time writes a journal; any number of processes read its files.
 ///
@@ -36,7 +36,7 @@ public final class EventJournal: Sendable {
     ///
     /// This call reads the heads of all segments, the whole last segment, and at times some segments before it. If
     /// events are owed to workers or kept as dead letters, it reads everything from the oldest of these on, and holds
-    /// these events in memory until a host takes them up. If events have to be safe against a power cut, it also
+    /// these events in memory until a host takes them over. If events have to be safe against a power cut, it also
     /// synchronizes all segments. Open a journal on a thread that may wait for the disk.
     /// - Parameters:
     ///   - path: the directory, on a disk of this machine; this user has to own it, with the permissions 0700.

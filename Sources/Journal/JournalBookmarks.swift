@@ -30,7 +30,7 @@ enum BookmarkRecovery {
 }
 
 extension JournalCore {
-    /// The table at a segment's beginning may take the segment's size divided by this; the rest is for events.
+    /// The table at a segment's beginning takes at most the segment's size divided by this; the rest is for events.
     private static let tableShare = 4
 
     /// Whether a segment has room for the bookmarks of these workers and one more, however long the bookmarks become.

@@ -65,8 +65,8 @@ extension JournalCore {
 
     /// Writes an event into the present segment; called with the lock held.
     ///
-    /// - Returns: What ``append`` returns; nil if the event was not written, because it has room only in the next
-    ///   segment.
+    /// - Returns: What ``append`` returns; nil if the event was not written because only the next segment has room for
+    ///   it.
     func appendHere(
         _ payload: UnsafeRawBufferPointer,
         on line: JournalLine,
@@ -110,8 +110,8 @@ extension JournalCore {
 
     /// Writes an event whose record `PlainRecords` can make.
     ///
-    /// - Returns: False if the event was not written: it is no such event, its record takes more than half a segment,
-    ///   or the present segment has no room for it.
+    /// - Returns: False if the event was not written: `PlainRecords` cannot make its record, the record takes more than
+    ///   half a segment, or the present segment has no room for it.
     @inline(__always)
     private func writePlain(
         _ payload: UnsafeRawBufferPointer,
@@ -121,7 +121,7 @@ extension JournalCore {
         _ position: UInt64
     ) throws(JournalError) -> Bool {
         // Without a full context, the first condition spares the call of `isPlain`. A record that takes more than half
-        // a segment is left to `makeRecord`, which looks whether there is room for it beside the bookmarks.
+        // a segment is left to `makeRecord`, which checks whether there is room for it beside the bookmarks.
         guard context.full == nil || context.isPlain,
             let (record, records) = line.plainRecord(of: context, owed: owed, payloadBytes: payload.count),
             record.stride <= settings.segmentBytes / 2

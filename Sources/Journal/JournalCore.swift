@@ -12,7 +12,7 @@ final class JournalCore: @unchecked Sendable {
     let storage: any JournalStorage
     let settings: Settings
     let identity: UInt64
-    /// Keeps all others from writing in the directory until the thread has ended.
+    /// Keeps other processes and journals from writing in the directory until the thread has ended.
     var directoryLock: LockFile?
 
     let lock = Lock()
@@ -32,11 +32,11 @@ final class JournalCore: @unchecked Sendable {
     @exclusivity(unchecked) var unwritten = WaitingNotes()
     /// The files to synchronize before the file of the segment that is being written.
     var unsynchronized: [any JournalFile] = []
-    /// No body may record an event: the journal's thread calls the bodies, and the event could need a segment that only
-    /// this thread makes.
+    /// What the journal's thread calls when the event at a position is safe, or cannot become safe.
     ///
-    /// Only a body that is called with an error may publish an event, namely `HandlerFailed`: the journal takes no
-    /// events then. The inline handlers of `HandlerFailed` may run on the journal's thread.
+    /// No body may record an event: the event could need a segment that only this thread makes. Only a body that is
+    /// called with an error may publish an event, namely `HandlerFailed`: the journal takes no events then. The inline
+    /// handlers of `HandlerFailed` may run on the journal's thread.
     var waiters: [(position: UInt64, body: @Sendable ((any Error)?) -> Void)] = []
     var hasEnded = false
     /// Called when the thread has ended.
@@ -117,7 +117,7 @@ final class JournalCore: @unchecked Sendable {
         }
     }
 
-    /// Returns when the events that are accepted now are safe; only a thread that may wait calls this.
+    /// Returns when all events that were accepted before the call are safe; only a thread that may wait calls this.
     ///
     /// - Throws: The error with which the journal has failed.
     func waitUntilSafe() throws {
@@ -154,7 +154,7 @@ final class JournalCore: @unchecked Sendable {
         await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
                 let isReady = lock.withLock {
-                    // Stored before `state` is read: either this reader sees a new event, or the publisher sees `true`.
+                    // This precedes the read of `state`: this reader sees a new event, or the publisher sees `true`.
                     hasReaders.store(true, ordering: .sequentiallyConsistent)
                     if !state.goesOn || state.safe.position > position || cancelled.remove(ticket) != nil {
                         return true

@@ -46,7 +46,7 @@ final class JournalCursor: @unchecked Sendable {
     private(set) var hasNotes = false
     /// The bytes that are read now.
     @exclusivity(unchecked) private var window = SegmentWindow.empty
-    /// The bytes before them, which a portion may still keep.
+    /// The bytes that were read before those of `window`; a portion may still keep them.
     private var spare = SegmentWindow.empty
     /// Whether the window must not be written again, even if no portion keeps it.
     private var windowIsInUse = false
@@ -179,7 +179,7 @@ final class JournalCursor: @unchecked Sendable {
         position = next - 1
     }
 
-    /// From here on bookmarks do not count, and until a host has started, notes end no debts of earlier events.
+    /// From this place on bookmarks do not count, and until a host has started, notes end no debts of earlier events.
     private func eventsAreMissing() {
         notesBookmarks = false
         custody?.eventsAreMissing()

@@ -5,12 +5,12 @@ import Locks
 
 /// Reads which events are owed to which receivers when a journal is opened.
 enum CustodyRecovery {
-    /// Reads a journal's events and notes, beginning with the oldest event that a head says is owed.
+    /// Reads a journal's events and notes, beginning with the oldest event that is owed according to a head.
     ///
     /// - Parameters:
     ///   - catalog: all segments.
-    ///   - safe: the head of the segment at the catalog's `safeIndex`. What a later head says is owed does not count: a
-    ///     power cut may have taken notes before that head.
+    ///   - safe: that head, of the segment at the catalog's `safeIndex`. Later heads do not count: a power cut may have
+    ///     taken notes before them.
     ///   - fromSafe: a cursor that has gathered what the segments say, from that segment on.
     static func read(
         _ storage: any JournalStorage,

@@ -49,7 +49,7 @@ public struct JournalFields: Sendable {
     /// Removes a field; a missing field is no error.
     public mutating func remove(_ field: String) { entries.removeAll { $0.key == .text(field) } }
 
-    /// Moves the value of `field` to the field `name`, whose own value it replaces; does nothing if `field` is missing.
+    /// Renames a field; a field that has the new name already is replaced, and a missing field is no error.
     public mutating func rename(_ field: String, to name: String) {
         guard let found = entries.first(where: { $0.key == .text(field) }) else { return }
         remove(field)

@@ -1,6 +1,6 @@
 import BridgePlatform
 
-/// A reading that goes on where the disk cannot read.
+/// A reading that goes on behind bytes that the disk cannot read.
 extension JournalFile {
     /// How many bytes one step of the reading takes at most: the system reads whole pages.
     private static var blockBytes: Int { 4_096 }
@@ -12,8 +12,8 @@ extension JournalFile {
 
     /// Copies what lies at `offset`, and puts 0xFF in the place of bytes that the disk cannot read.
     ///
-    /// - Returns: How many bytes there are; fewer than asked for mean that the file has no more.
-    /// - Throws: ``SystemError`` if something else was in the way.
+    /// - Returns: How many bytes there are; if fewer than asked for, the file has no more.
+    /// - Throws: ``SystemError`` if the reading failed for another reason.
     func readPastUnreadable(
         at offset: Int,
         into target: UnsafeMutableRawBufferPointer

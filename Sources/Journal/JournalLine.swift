@@ -13,9 +13,9 @@ final class JournalLine: RecordingLine, @unchecked Sendable {
     @exclusivity(unchecked) private var others = 0
     /// After how many such events the line makes `plain` anew.
     ///
-    /// That takes longer than to record an event. So if unlike events take turns, the line does not do it for each.
+    /// Making `plain` takes longer than recording an event. So unlike events that alternate do not each cause it.
     private static let mostOthers = 4
-    /// The same if `plain` has served no event: then perhaps no two events of this name in a row are alike.
+    /// The limit for a `plain` that has served no event: perhaps no two events of this name in a row are alike.
     private static let mostOthersOfUnused = 16
 
     init(_ name: String, of core: JournalCore) {
@@ -36,7 +36,7 @@ final class JournalLine: RecordingLine, @unchecked Sendable {
 
     func recordAtOnce(_ payload: UnsafeRawBufferPointer, context: BorrowedContext, owed: [OwedReceiver]) -> Bool {
         let isRecorded = core.lock.withLock {
-            // An error is not reported here: the caller then records the event in the usual way, and gets it again.
+            // No error is reported here: the caller then records the event in the usual way, and gets the error again.
             do throws(JournalError) {
                 let isSafe = try core.appendHere(payload, on: self, context: context, owed: owed, whenSettled: nil)
                 assert(isSafe != false, "the journal makes events safe only later")

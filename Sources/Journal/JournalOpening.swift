@@ -25,7 +25,7 @@ struct JournalOpening {
     ///
     /// This needs no room in a file system that writes in place. In others, an end record that finds no room is left
     /// out. If events have to be safe against a power cut, this call also writes an unclosed last segment once more and
-    /// synchronizes all segments. If that finds no room, the oldest segments go, if the policy allows it.
+    /// synchronizes all segments. Where that finds no room, the oldest segments go if the policy allows it.
     init(_ storage: any JournalStorage, at path: String, _ settings: JournalCore.Settings) throws(JournalError) {
         let catalog = try SegmentCatalog(of: storage, at: path, skipsUnreadable: false)
         do throws(SystemError) {
@@ -66,7 +66,7 @@ struct JournalOpening {
         lastPosition = cursor.position
         isReplacement = isEmpty && last.head != nil && gaps.isEmpty
         if isReplacement {
-            // It has no events and no notes, so the next segment replaces it; otherwise each start would leave a file.
+            // The last segment has no events and no notes. It is replaced, or else each start would leave a file.
             // Until the new file is complete, the old file says at which position the journal is.
             room.removeLast()
             nextNumber = last.number
@@ -184,7 +184,7 @@ struct JournalOpening {
 }
 
 extension JournalCursor {
-    /// A cursor that has read a journal from one segment on, and has gathered bookmarks and what is owed; and the gaps.
+    /// A cursor that has gathered bookmarks and debts from one segment of a journal on, and the gaps that it has found.
     static func gathering(
         _ storage: any JournalStorage,
         at path: String,

@@ -18,7 +18,7 @@ extension JournalCore {
     ///
     /// This waits until all accepted events are safe.
     ///
-    /// - Throws: ``JournalError``. Damage behind the record that was found is an error, as it may have taken a newer
+    /// - Throws: ``JournalError``. Damage behind the record that was found is an error: it may have taken a newer
     ///   record. If no record was found, damaged or removed records behind `position` are an error.
     func lastRecorded(of events: [EventContext], after position: UInt64) throws -> EventID? {
         guard let newest = events.last else { return nil }
@@ -74,7 +74,7 @@ extension JournalCore {
         guard let head = segments[index].head else { return (nil, nil) }
         let end = segments[(index + 1)...].lazy.compactMap(\.head).first?.firstPosition ?? .max
         let begin = max(head.firstPosition - 1, position)
-        // A record that cannot be read may be the one that is looked for.
+        // A record that cannot be read is an error, because it may be the one that is looked for.
         let cursor = JournalCursor(
             storage,
             at: path,

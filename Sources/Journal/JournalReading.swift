@@ -139,7 +139,7 @@ final class JournalReading: @unchecked Sendable {
         return portion
     }
 
-    /// Refuses a reader that is ahead of the journal; only before the first reading.
+    /// Refuses, before the first reading, a reader that is ahead of the journal.
     private func checkPosition() throws {
         if isChecked { return }
         let accepted = core.lock.withLock { core.state.accepted.position }
@@ -156,11 +156,11 @@ final class JournalReading: @unchecked Sendable {
         isChecked = true
     }
 
-    /// Begins to read a portion on another thread, as the file system may be slow.
+    /// Begins to read a portion on another thread, because the file system may be slow.
     ///
     /// That thread holds all that it uses, so this reader may be released at any time.
     ///
-    /// - Parameter isAhead: whether the reader's task uses the portion before it meanwhile.
+    /// - Parameter isAhead: whether the reader's task uses the previous portion meanwhile.
     private func beginReading(isAhead: Bool) -> PendingPortion {
         let (horizon, state) = core.horizon
         let (cursor, pending) = (cursor, PendingPortion())
@@ -221,7 +221,7 @@ private final class PendingPortion: @unchecked Sendable {
 
     /// Returns when the reading has ended.
     ///
-    /// The result does not come by the continuation: the thread sanitizer would not see that the thread's work comes
+    /// The continuation does not carry the result: the thread sanitizer would not see that the thread's work comes
     /// before what the task does next.
     private func waitForEnd() async {
         await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in

@@ -40,13 +40,13 @@ final class JournalRecordings: @unchecked Sendable {
 
     /// Records the events of this channel from now on, unless they are recorded already or the recording has ended.
     ///
-    /// When this returns, a later event is recorded, even if another thread calls this for the same channel meanwhile.
+    /// Every event after the return is recorded, even if another thread calls this for the same channel meanwhile.
     private func record(_ channel: AnyEventChannel, of publisher: EventPublisher, at site: SubscriptionSite) {
         let name = EventName(channel.name)
         guard isMissing(name, of: publisher) else { return }
         publisher.recording.offer(core)
-        // This asks the type for its layout, and that code of the program may take any time, or publish. So this thread
-        // holds no lock here. Other threads may make a subscriber as well, of which only one is added.
+        // This asks the type for its layout. That is code of the program, which may take any time, or publish, so this
+        // thread holds no lock here. Other threads may make a subscriber as well; only one of the subscribers is added.
         let pending = channel.makeRecording(by: core, at: site, publisher: publisher)
         let (unused, living): ([AnyObject]?, [EventPublisher]) = lock.withLock {
             let living = recorded.removeDead().living
@@ -65,13 +65,13 @@ final class JournalRecordings: @unchecked Sendable {
         lock.withLock { !hasEnded && recorded[ObjectIdentifier(publisher)]?.value.contains(name) != true }
     }
 
-    /// Notes that this name is recorded; false if this was noted before, or if the recording has ended.
+    /// Marks this name as recorded; returns false if it was marked before, or if the recording has ended.
     ///
     /// Called with `lock` held.
     private func isNew(_ name: EventName, of publisher: EventPublisher) -> Bool {
         guard !hasEnded else { return false }
         let key = ObjectIdentifier(publisher)
-        // Taken out, the set is not copied when the name goes into it.
+        // The set is taken out, so that the insertion of the name does not copy it.
         var names = recorded.remove(key) ?? []
         let isNew = names.insert(name).inserted
         recorded.insert(publisher, names, for: key)
@@ -89,7 +89,7 @@ final class JournalRecordings: @unchecked Sendable {
     }
 }
 
-/// Has each type with one of some names recorded, once this process uses the type.
+/// Starts the recording of each type that has one of the given names, once this process uses the type.
 private final class NameWatch: InterestObserver {
     private let names: Set<EventName>
     private weak let publisher: EventPublisher?
@@ -111,7 +111,7 @@ private final class NameWatch: InterestObserver {
 
     func channelWasMade(_ channel: AnyEventChannel) {
         guard let publisher, !(channel.eventType is any SelfReport.Type) else { return }
-        // Two threads may report the same channel at once. Both publish an event behind this call, so it returns to
+        // Two threads may report the same channel at once. Both publish an event after this call, so it returns to
         // neither of them before the channel's events are recorded.
         if names.contains(EventName(channel.name)) { record(channel, publisher) }
     }

@@ -15,10 +15,10 @@ public struct JournalEvents<E: DomainEvent>: AsyncSequence, Sendable {
     let position: UInt64
     let follows: Bool
 
-    /// Makes a reader that is independent of the others.
+    /// Makes a reader that is independent of all other readers.
     public func makeAsyncIterator() -> Iterator {
         Iterator(
-            // A layout checks what it reads.
+            // A layout checks what it reads; other payloads are checked before they are decoded.
             reading: JournalReading(
                 core,
                 query,
@@ -42,7 +42,7 @@ public struct JournalEvents<E: DomainEvent>: AsyncSequence, Sendable {
 
         /// The next step of the present portion; nil if no step is left.
         ///
-        /// Not inlined, so that `next()` is small enough to be inlined: each asynchronous call would take memory.
+        /// This is not inlined, so that `next()` is small enough to be inlined: an asynchronous call takes memory.
         @inlinable
         @inline(never)
         func takeNext() -> Element? {
@@ -82,7 +82,7 @@ public struct JournalRecords: AsyncSequence, Sendable {
     let position: UInt64
     let follows: Bool
 
-    /// Makes a reader that is independent of the others.
+    /// Makes a reader that is independent of all other readers.
     public func makeAsyncIterator() -> Iterator {
         Iterator(reading: JournalReading(core, query, after: position, follows: follows, checksPayloads: false))
     }

@@ -11,8 +11,8 @@ public enum JournalDurability: Sendable, Hashable {
     /// `publish` does not wait for the synchronization. Outside transactions, the calls of this process to `send`,
     /// `deliver`, `request` and ``EventJournal/synchronize()`` return after it. Only then do this process's readers see
     /// an event, and do workers learn that their events were handled. If no caller waits, the synchronization of a
-    /// group is due this long after its first event. Notes of what workers have settled are synchronized with the
-    /// events, or by themselves, at most once a second.
+    /// group is due when the time `within` has passed since its first event. Notes of what workers have settled are
+    /// synchronized with the events, or by themselves, at most once a second.
     case machine(within: Duration)
 }
 
@@ -44,8 +44,8 @@ public enum JournalFullPolicy: Sendable, Hashable {
     /// The journal removes its oldest segment to make the new one. A reader that had not read the oldest segment yet
     /// gets a gap.
     ///
-    /// While events come, a segment stays if it has an event that is owed to a worker or kept as a dead letter; the
-    /// journal then refuses events. If the journal is opened on a full disk, even such segments are removed: see
+    /// An open journal keeps a segment with an event that is owed to a worker or kept as a dead letter, and refuses new
+    /// events instead. If the journal is opened on a full disk, even such segments are removed: see
     /// ``JournalRecovery/unprotectedEvents``.
     case removeOldest
 }

@@ -50,7 +50,7 @@ struct JournalState: Sendable {
     private(set) var unsafeSince: UInt64?
     /// Since when, on the monotonic clock, notes that are not safe may have waited; nil if all are safe.
     private var unsafeNotesSince: UInt64?
-    /// How many nanoseconds notes wait at least for their own synchronization, as a lost note costs no event.
+    /// How many nanoseconds notes wait at least for a synchronization of their own: a lost note costs no event.
     private static let patience: UInt64 = 1_000_000_000
     /// Whether notes wait for the next segment, or for room in the file system.
     var notesWait = false
@@ -62,7 +62,7 @@ struct JournalState: Sendable {
     private(set) var hasSpare = false
     /// Why the next segment could not be made; nil if it was made, or was not tried yet.
     private(set) var noRoom: JournalError?
-    /// Whether to repeat a failed try to make the next segment, as a record needs the segment.
+    /// Whether to repeat a failed try to make the next segment, because a record needs the segment.
     private var retries = false
     /// The time of the last failed try; a try may write almost a whole segment in vain, so there are pauses.
     private var failedAt: UInt64 = 0
@@ -114,7 +114,7 @@ struct JournalState: Sendable {
         }
     }
 
-    /// Notes that an event was written, up to this offset of the segment.
+    /// Called when an event was written, up to this offset of the segment.
     ///
     /// - Returns: Whether the event is as safe as the durability promises.
     mutating func eventWritten(end offset: Int, isAwaited: Bool, at now: () -> UInt64) -> Bool {
@@ -129,8 +129,8 @@ struct JournalState: Sendable {
         return false
     }
 
-    /// Notes that a note was written, up to this offset of the segment; it becomes safe with the events around it, or
-    /// by a synchronization of its own.
+    /// Called when a note was written, up to this offset of the segment; the note becomes safe with the events around
+    /// it, or by a synchronization of its own.
     ///
     /// - Returns: Whether this note sets the time of such a synchronization; the caller then has to wake the thread.
     mutating func noteWritten(end offset: Int, at now: () -> UInt64) -> Bool {
@@ -168,15 +168,15 @@ struct JournalState: Sendable {
         hasJustSynchronized = false
     }
 
-    /// When the next segment is tried again though no record needs it; nil if the last try has not failed.
+    /// When to try again to make the next segment though no record needs it; nil if the last try has not failed.
     private var retryAt: UInt64? { noRoom == nil ? nil : failedAt.saturatingSum(Self.longPause) }
 
-    /// Notes that a record needs the next segment; a failed try to make it is repeated, but not for every record.
+    /// Called when a record needs the next segment; a failed try to make it is repeated, but not for every record.
     mutating func spareNeeded(at now: UInt64) {
         if case .open = phase, noRoom != nil, now >= failedAt.saturatingSum(Self.pause) { retries = true }
     }
 
-    /// Notes that all events and notes up to `mark` were synchronized.
+    /// Called when all events and notes up to `mark` were synchronized.
     ///
     /// - Parameter begin: when the synchronization began. What lies behind `mark` was written later, and is not safe.
     mutating func synchronized(to mark: Mark, since begin: UInt64) {
@@ -186,14 +186,14 @@ struct JournalState: Sendable {
         unsafeNotesSince = safe.notes < accepted.notes ? begin : nil
     }
 
-    /// Notes that the journal is to be closed; if notes wait for the next segment, a failed try to make it is repeated.
+    /// Called to close the journal; if notes wait for the next segment, a failed try to make it is repeated.
     mutating func closeRequested() {
         guard case .open = phase else { return }
         phase = .closing
         retries = notesWait
     }
 
-    /// Notes that the end record is about to be written, so no note may follow.
+    /// Called when the end record is about to be written; no note may follow.
     mutating func endBegun() { isEnding = true }
 
     mutating func closed() { if case .closing = phase { phase = .closed } }

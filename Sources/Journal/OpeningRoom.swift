@@ -67,7 +67,7 @@ struct OpeningRoom {
         custody.filesBegin(at: catalog.firstPosition ?? nextPosition)
     }
 
-    /// With `durability: .machine`, makes all segments safe, as an earlier process may have used `.process`.
+    /// With `durability: .machine`, makes all segments safe: an earlier process may have used `.process`.
     mutating func makeSafe(in storage: any JournalStorage) throws(JournalError) {
         isSafe = true
         guard case .machine = settings.durability else { return }

@@ -3,9 +3,9 @@ import DomainEvents
 
 /// Owed events of one source, recorded in the order of their numbers, without strikes and letters.
 ///
-/// A pure value. A running host owes nearly all of its events in this way, and receivers mostly settle them from the
-/// oldest on. So an event is found by its number, without a hash, and as long as only a few events are owed at a time,
-/// they take no new memory.
+/// This is a pure value. A running host owes nearly all of its events in this way, and receivers mostly settle them
+/// from the oldest on. So an event is found by its number, without a hash, and as long as only a few events are owed at
+/// a time, they take no new memory.
 struct OwedQueue: Sendable {
     private struct Slot: Sendable {
         let number: UInt64
@@ -32,7 +32,7 @@ struct OwedQueue: Sendable {
     /// The event that was recorded first; nil if there is none.
     var oldest: CustodyEntry? { isEmpty ? nil : slots[first].entry }
 
-    /// Adds an event, which is not here.
+    /// Adds an event that is not in the queue.
     ///
     /// - Returns: Whether the event was added; false if it is of another source than those before it, or if its number
     ///   is not higher than theirs.
@@ -49,7 +49,7 @@ struct OwedQueue: Sendable {
         return true
     }
 
-    /// The place of an event, which holds only until some event leaves; nil if the event is not here.
+    /// The place of an event, which holds only until some event leaves; nil if the event is not in the queue.
     func place(of id: EventID) -> Int? {
         guard !isEmpty, id.source == source else { return nil }
         let place = place(from: id.number)
@@ -61,7 +61,7 @@ struct OwedQueue: Sendable {
     private func place(from number: UInt64) -> Int {
         guard first < slots.count, slots[first].number < number else { return first }
         guard slots[slots.count - 1].number >= number else { return slots.count }
-        // If no number is missing in between, the number itself says the place.
+        // If no number is missing in between, the difference of the numbers gives the place.
         var high = slots.count - 1
         let distance = number - slots[first].number
         if distance < UInt64(slots.count - first) {

@@ -63,7 +63,7 @@ final class ProjectedState<State: Projection>: @unchecked Sendable {
         return state
     }
 
-    /// Notes that the state changes no more.
+    /// Called when the state changes no more.
     func ended(_ result: Result<Void, any Error>) {
         let waiting = lock.withLock {
             end = result

@@ -117,7 +117,7 @@ final class ProjectionFile: Sendable {
         let bytes: [UInt8]
         do throws(SystemError) {
             let file = try storage.open(name, forWriting: false)
-            // No saved file is longer: a longer one is cut here, so its checksum is wrong.
+            // No saved file has more than `mostBytes`: a longer file is cut here, so its checksum is wrong.
             let buffer = UnsafeMutableRawBufferPointer.allocate(
                 byteCount: min(try file.byteCount(), Self.mostBytes),
                 alignment: 8
@@ -182,7 +182,7 @@ final class ProjectionFile: Sendable {
             try storage.rename(unfinished, to: name)
             try storage.synchronize()
         } catch {
-            // Others need the room that the unfinished file takes: the journal, and the next attempt.
+            // The journal and the next attempt need the room that the unfinished file takes.
             try? storage.remove(unfinished)
             throw Self.error(error, path)
         }

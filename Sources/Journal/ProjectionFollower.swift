@@ -54,7 +54,7 @@ final class ProjectionFollower<State: Projection>: @unchecked Sendable {
         return advance >= max(1, saving.positions) && waited >= saving.pause.nanoseconds
     }
 
-    /// Saves the state on another thread, as the file system may be slow.
+    /// Saves the state on another thread, because the file system may be slow.
     private func save() async {
         let (state, position) = shared.current
         let head = ProjectionFile.Head(

@@ -16,7 +16,7 @@ struct ProjectionRules<State: Projection> {
 
     func apply(_ steps: StoredSteps, to state: inout State) {
         var steps = steps
-        // The records' bytes lie in them.
+        // The records' bytes lie in `steps`.
         defer { withExtendedLifetime(steps) {} }
         while let step = steps.next() {
             switch step {

@@ -4,9 +4,9 @@ import Locks
 
 /// A projection that follows its journal; made by ``EventJournal/project(_:keptIn:saving:)``.
 ///
-/// It ends when the journal is closed or cannot be read, when ``close()`` is called and when it is released, and saves
-/// its state then. If the process is killed, the next start continues from the state that was saved last. The state and
-/// its position are one file, so each event changes the state exactly once.
+/// It ends when the journal is closed or cannot be read, when ``close()`` is called, or when it is released. At its end
+/// it saves its state. If the process is killed, the next start continues from the state that was saved last. The state
+/// and its position are one file, so each event changes the state exactly once.
 ///
 /// All members may be used from any thread.
 public final class RunningProjection<State: Projection>: Sendable {

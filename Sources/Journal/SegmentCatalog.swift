@@ -209,7 +209,7 @@ package struct SegmentCatalog: Sendable {
 
     /// The index of the segment in which reading after a position begins; nil if there are no segments.
     func index(behind position: UInt64) -> Int? {
-        // A loop, as the optimizer of Swift 6.3.1 crashes on a search with closures here.
+        // This is a loop, because the optimizer of Swift 6.3.1 crashes on a search with closures here.
         for index in segments.indices.reversed() {
             // A head's first position is at least 1, so the subtraction cannot overflow.
             if let head = segments[index].head, head.firstPosition - 1 <= position { return index }
@@ -219,7 +219,7 @@ package struct SegmentCatalog: Sendable {
 
     /// The index of the newest segment that was begun at this time or before; nil if there is none.
     func index(begunBy time: UInt64) -> Int? {
-        // A loop, as above.
+        // This is a loop for the same reason.
         for index in segments.indices.reversed() {
             if let head = segments[index].head, head.begunAt <= time { return index }
         }

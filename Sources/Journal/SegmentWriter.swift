@@ -8,7 +8,7 @@ import Synchronization
 /// A caller that writes holds the journal's lock, or no other thread can write. So Swift's check of exclusive access is
 /// off (`unchecked`) for what each event needs. If the file system writes in place, a record is stored into the mapped
 /// file: this needs no system call, and the record outlives the process once its length is stored. On other file
-/// systems, system calls write the records, as a store into a mapped page could find no room and kill the process.
+/// systems, system calls write the records: a store into a mapped page could find no room and kill the process.
 final class SegmentWriter {
     let file: any JournalFile
     private let segmentBytes: Int
@@ -134,7 +134,7 @@ final class SegmentWriter {
         try file.truncate(to: offset)
     }
 
-    /// Writes a record's bytes; in a mapped file, its length comes last.
+    /// Writes a record's bytes; in a mapped file, the record's length comes last.
     @inline(__always)
     private func place(
         byteCount: Int,

@@ -37,7 +37,7 @@ extension StoredJournal {
     /// Throws if a directory has this journal, or another one with events or damage; only reads the files.
     ///
     /// The opening of a journal for writing cuts off the torn end of its last segment, which may be what the user wants
-    /// to salvage. So this has to be known before the opening.
+    /// to salvage. So this check comes before the opening.
     private func refuseUsed(_ place: JournalPlace) throws {
         let found = try StoredJournal(place.storage, at: place.path) { () throws(JournalError) in try place.lock() }
         var isUsed = found.catalog.journal.map { $0 == catalog.journal } ?? false

@@ -1,4 +1,4 @@
-/// One reading of a stored journal, step by step: each event comes once, and each gap is told once.
+/// One reading of a stored journal, step by step: each event and each gap comes once.
 package final class StoredReading {
     private let journal: StoredJournal
     private let cursor: JournalCursor
@@ -18,7 +18,7 @@ package final class StoredReading {
 
     /// The next event or gap; nil at the end of what the journal had when its files were listed.
     ///
-    /// - Throws: ``JournalError`` if the files cannot be read any further; another call tries again from there.
+    /// - Throws: ``JournalError`` if the files cannot be read any further; another call tries again at the same place.
     package func next() throws(JournalError) -> JournalStep<JournalRecord>? {
         while true {
             switch steps.next() {

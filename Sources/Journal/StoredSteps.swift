@@ -5,7 +5,7 @@ import JournalFormat
 /// A portion of steps: records in the bytes that a cursor has read, and the gaps between them.
 ///
 /// The thread that reads a portion only finds the records. The thread that uses the portion makes each event's context
-/// from the record's bytes. So the two threads count no references to the same objects, which would slow both down.
+/// from the record's bytes. Otherwise both would count references to the same objects, and slow each other down.
 struct StoredSteps: Sequence, IteratorProtocol, @unchecked Sendable {
     // Sendable: what the records refer to is the window, in which no cursor writes while a portion keeps it.
     private var records: [StoredRecord] = []
@@ -31,11 +31,11 @@ struct StoredSteps: Sequence, IteratorProtocol, @unchecked Sendable {
 
     init() {}
 
-    /// - Parameter count: for how many records there is to be room.
+    /// - Parameter count: for how many records to reserve room.
     init(reserving count: Int) { records.reserveCapacity(count) }
 
-    /// - Parameter checksPayload: whether the payload will be decoded as an event's type. The thread that reads checks
-    ///   it, as that thread has its bytes at hand and less to do than the thread that decodes.
+    /// - Parameter checksPayload: whether to check the payload, because it will be decoded as an event's type. The
+    ///   reading thread does this, because it has the bytes at hand and less to do than the thread that decodes.
     mutating func append(_ record: RecordView, checksPayload: Bool) {
         guard let payload = record.payload else {
             return append(JournalGap(at: record.position, .undecodable(why: "its parts do not fit")))
@@ -60,7 +60,7 @@ struct StoredSteps: Sequence, IteratorProtocol, @unchecked Sendable {
         return takeGap().map { .gap($0) }
     }
 
-    /// Takes the next step if it is a record; copies no gap, whose texts would be counted.
+    /// Takes the next step if it is a record; copies no gap, because that would count references to the gap's texts.
     mutating func takeRecord() -> StoredRecord? {
         guard takenRecords < records.count, takenRecords < nextGap else { return nil }
         defer { takenRecords += 1 }

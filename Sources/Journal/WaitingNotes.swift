@@ -3,8 +3,8 @@ import JournalFormat
 
 /// The notes of a journal that wait for its next segment or for room, in their order.
 ///
-/// A pure value. Notes of settled events are merged, so they take little memory, and even on a full disk they seldom
-/// reach ``most``.
+/// This is a pure value. Notes of settled events are merged, so they take little memory, and even on a full disk they
+/// seldom reach ``most``.
 struct WaitingNotes: Sendable {
     /// The notes in the order in which they came; later notes of settled events may be merged into an earlier one.
     private(set) var notes: [CustodyNote] = []
@@ -16,7 +16,7 @@ struct WaitingNotes: Sendable {
 
     /// How many notes wait at most; beyond that a quarter is lost: the oldest strikes, and then the oldest others.
     ///
-    /// Strikes go first, as without one the event is only tried once more. Without the note that a letter is gone, a
+    /// Strikes go first: without a strike, the event is only tried once more. Without the note that a letter is gone, a
     /// handled event might stay a dead letter for ever.
     static let most = 4_096
 
