@@ -4,7 +4,7 @@ import CBridgePlatform
 package enum CallPlace {
     /// The Swift functions that the thread is in, innermost first; empty where they are not known.
     ///
-    /// Left out are the functions of the named modules, of Swift's standard library and of its concurrency library.
+    /// The functions of the named modules, of Swift's standard library and of its concurrency library are left out.
     ///
     /// This costs some hundred microseconds, and memory.
     package static func functions(outside modules: [String], atMost limit: Int) -> [String] {

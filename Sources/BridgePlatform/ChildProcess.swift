@@ -7,7 +7,7 @@ package import Glibc
 package import Darwin
 #endif
 
-/// A child of this process: it can be signalled, and its exit is noticed and its status taken at most once.
+/// A child of this process, to be signalled and waited for; its exit status is taken at most once.
 ///
 /// On Linux `signal` goes through a pidfd: it reaches the child or no process. `signalGroup` goes to the child's number
 /// where the system signals groups by number only. A child that outlives this object runs on; `AbandonedChildren` takes
@@ -208,8 +208,8 @@ package final class ChildProcess: @unchecked Sendable {
 
     /// How many milliseconds lie between two looks at a dead child whose status a debugger has not let go yet.
     ///
-    /// While a debugger holds a child, the child's handle becomes readable at its death, but its status is for the
-    /// debugger alone until the debugger lets go. The handle does not show when that happens.
+    /// While a debugger holds a child, the child's handle becomes readable at the child's death, but only the debugger
+    /// gets the child's status until it lets go of the child. The handle does not show when that happens.
     private static let pause: CInt = 50
 
     private func lookAgain(_ watch: ExitWatch, on poller: Poller, _ handler: @escaping @Sendable (ChildExit) -> Void) {
@@ -221,7 +221,7 @@ package final class ChildProcess: @unchecked Sendable {
 
     /// Kills the child, and calls `handler` once, on the poller's thread, when the child has ended.
     ///
-    /// For a child that cannot be watched, or need not be: if the system has no watch left, a timer looks for its end.
+    /// This works even if the system has no watch left: a timer then looks for the child's end.
     package func forceEnd(on poller: Poller, _ handler: @escaping @Sendable (ChildExit) -> Void) {
         // A child that is gone gets no signal; nothing else can go wrong with a handle of this process's own child.
         _ = try? signal(SIGKILL)
@@ -249,7 +249,7 @@ package final class ChildProcess: @unchecked Sendable {
             if let exit { return exit }
             guard let handle else { return nil }
             guard let first = look(at: handle, reaping: false) else {
-                // The number may be another's by now. If the system signals groups by handle, this reaches the group.
+                // Another process may have the number by now, so the signal goes by handle, if this system can do that.
                 if killsGroupOnExit { _ = cbp_process_signal_group(handle.rawValue, SIGKILL) }
                 exit = ChildExit(status: .reapedElsewhere, resourceUse: nil)
                 return exit
@@ -289,7 +289,7 @@ extension ChildExit {
     }
 }
 
-/// Pauses and ends a registration for its own handler, which may run before the registration is known.
+/// Lets a registration's own handler pause and end it, even if the handler runs before the registration is known.
 ///
 /// `@unchecked Sendable` is sound: the properties are touched under `lock` only.
 private final class ExitWatch: @unchecked Sendable {

@@ -19,8 +19,8 @@ extension CurrentProcess {
 
     /// Puts the null device where one of the three standard streams is closed.
     ///
-    /// Otherwise a descriptor that is opened later could get the stream's number, and code that means the stream would
-    /// write to it. What is written to the null device is swallowed; reading from it stays an error. Call this before
+    /// Otherwise a file that is opened later could get the stream's number, and code that means the stream would write
+    /// to the file. What is written to the null device is swallowed; reading from it stays an error. Call this before
     /// anything is opened.
     package static func fillStandardStreams() {
         for number in STDIN_FILENO...STDERR_FILENO where !FileDescriptor.isOpen(number) {

@@ -24,10 +24,9 @@ package enum CurrentProcess {
         getenv(name).map { String(cString: $0) }
     }
 
-    /// The options of the sanitizers, if this process has any, for a process whose environment does not inherit this
-    /// one.
+    /// The sanitizers' variables in this process's environment, for a child that does not inherit this environment.
     ///
-    /// Without them a race ends no process, and a process that exits waits a second or looks for leaks.
+    /// Without these variables a race ends no process, and a process that exits waits a second or looks for leaks.
     package static var sanitizerOptions: [String: String] {
         var options: [String: String] = [:]
         for name in ["ASAN_OPTIONS", "TSAN_OPTIONS"] { options[name] = environment(name) }

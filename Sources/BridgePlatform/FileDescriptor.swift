@@ -60,7 +60,7 @@ package struct FileDescriptor: ~Copyable, Sendable {
         }
     }
 
-    /// Copies what lies at `offset` of a file; fewer bytes than asked for mean that the file has no more.
+    /// Copies what lies at `offset` of a file, and returns how many bytes; if fewer than asked for, no more are there.
     func read(
         at offset: Int,
         into buffer: UnsafeMutableRawBufferPointer,
@@ -138,7 +138,7 @@ package final class SharedDescriptor: Sendable {
 }
 
 private func closeOnce(_ number: CInt) {
-    // Not closed again after EINTR: Linux has freed the number by then, and it may already belong to another owner.
+    // EINTR causes no second close: Linux has freed the number by then, and another owner may already have it.
     #if canImport(Glibc)
     _ = Glibc.close(number)
     #else

@@ -39,7 +39,7 @@ package final class FileReplacement {
 
     /// Makes a file with these permissions, or with those of any new file; if that fails, nothing was made.
     ///
-    /// The file never has more permissions than these: it may be to hold what other users must not read.
+    /// The file never has more permissions than these: it may get content that other users must not read.
     private static func make(_ path: String, _ permissions: mode_t?) throws(SystemFileError) -> SystemFile {
         let file = try open(path, O_WRONLY | O_CREAT | O_EXCL, permissions ?? 0o666)
         guard let permissions else { return file }
@@ -71,7 +71,7 @@ package final class FileReplacement {
         isSettled = true
     }
 
-    /// Removes the unfinished file; for a process that exits at once, in which no `deinit` runs.
+    /// Removes the unfinished file, for a process that is about to exit at once, without running any `deinit`.
     ///
     /// Any thread may call this, at any time. It does nothing after ``commit()``, or if the bytes are written to the
     /// file's path directly; otherwise a later commit fails.

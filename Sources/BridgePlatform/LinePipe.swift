@@ -64,7 +64,7 @@ package final class LinePipe: @unchecked Sendable {
         onLine: @escaping @Sendable (Line) -> Void,
         onEnd: @escaping @Sendable () -> Void = {}
     ) throws(SystemError) -> LinePipe {
-        // Only the reading end: the writer's end is another open file and stays blocking.
+        // This changes only the reading end: the writer's end is another open file and stays blocking.
         try FileDescriptor.setNonBlocking(readingEnd.rawValue)
         let pipe = LinePipe(SharedDescriptor(readingEnd), poller, limits, onLine, onEnd)
         let registration = try poller.register(pipe.descriptor.rawValue, interest: .readable) { _ in

@@ -30,7 +30,7 @@ package enum MarkedProcesses {
         /// Whether a value belongs to this mark.
         package func isOn(_ value: String) -> Bool { value.hasPrefix("\(text).") }
 
-        /// The beginning of the variable, with its name, that all workers share.
+        /// The variable's name and the beginning of its value, which all workers share.
         var beginning: String { "\(Self.variable)=\(text)." }
     }
 

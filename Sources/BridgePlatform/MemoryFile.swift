@@ -70,7 +70,7 @@ package final class MemoryFile: Sendable {
         try LockFile.tryLock(file.rawValue, "locking a memory file")
     }
 
-    /// Copies what lies at `offset`; fewer bytes than asked for mean that the file has no more.
+    /// Copies what lies at `offset`, and returns how many bytes; if fewer than asked for, the file has no more.
     package func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int {
         try file.read(at: offset, into: buffer, "reading a memory file")
     }

@@ -20,7 +20,7 @@ package enum OperatingSystem {
         }
     }
 
-    /// Identifies the time since the machine was last started; nil if the system does not say.
+    /// Identifies the machine's last start; nil if the system does not say.
     package static var bootIdentity: String? {
         #if os(Linux)
         guard let file = try? SystemFile.open(reading: "/proc/sys/kernel/random/boot_id"),

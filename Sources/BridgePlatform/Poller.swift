@@ -296,8 +296,8 @@ extension Poller {
     }
 
     private func call(_ token: UInt64, _ readiness: Readiness) {
-        // Found by token: a registration cancelled earlier in this turn is not found, whatever has its descriptor's
-        // number now.
+        // The search is by token: a registration cancelled earlier in this turn is not found, even if another
+        // registration has its descriptor's number now.
         let handler: Handler? = lock.withLock {
             guard let place = place(of: token) else { return nil }
             let registration = registrations[place]

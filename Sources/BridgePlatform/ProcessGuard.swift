@@ -9,12 +9,12 @@ import Darwin
 /// A process that outlives this one by a moment, to kill what this one's children have left in their process groups.
 ///
 /// The kernel can end a child with its parent, but not a child's children. The guard is the program `bridge-guard`:
-/// each child tells the guard of its process group before the child's program begins. So a guard that runs misses no
+/// each child reports its process group to the guard before the child's program begins. So a guard that runs misses no
 /// group. The guard ends with this object; by then no guarded process may be left.
 ///
 /// `@unchecked Sendable` is sound: the mutable properties are touched under `lock` only.
 package final class ProcessGuard: @unchecked Sendable {
-    /// The guard's number for its end of the connection.
+    /// The number that the guard's end of the connection has in the guard.
     private static let connection: CInt = 3
 
     /// How many nanoseconds a guard may take to end before it is killed: it may be stopped, or wait because another
@@ -32,7 +32,7 @@ package final class ProcessGuard: @unchecked Sendable {
     private let endedEarly: @Sendable (ExitStatus) -> Void
 
     private enum Beginning {
-        /// Has what is to be called once the outcome is known.
+        /// The closures to call once the outcome is known.
         case underWay([@Sendable (SpawnError?) -> Void])
         case over(SpawnError?)
     }

@@ -6,7 +6,7 @@ import Glibc
 import Darwin
 #endif
 
-/// The socket on which a service manager hears of this process's state: systemd's protocol, sd_notify(3).
+/// The socket to which this process reports its state to a service manager, by systemd's protocol, sd_notify(3).
 package struct ServiceSocket: Sendable, Hashable {
     /// The path of the socket, or "@" with a name that lies in no file system.
     private let name: String

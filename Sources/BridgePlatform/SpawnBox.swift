@@ -6,8 +6,8 @@ import Glibc
 import Darwin
 #endif
 
-/// What a new process may use up and touch: the process closes the box before its program begins, for the program and
-/// all that it starts.
+/// What a new process may use up and touch: the process closes the box around itself before its program begins, and the
+/// box holds for the program and all that it starts.
 ///
 /// On Linux a process in a box gets no new privileges, whatever else is asked for.
 package struct SpawnBox: Equatable, Sendable {
@@ -41,8 +41,8 @@ package struct SpawnBox: Equatable, Sendable {
         package var writable: [String]
         /// What processes in other boxes may write; this box gives no right to it.
         ///
-        /// A process in a box can put a link in place of a path below what it may write. So the process does not start
-        /// if one of the box's own paths leads over a link that lies below ``writable`` or these paths.
+        /// A process in a box can put a link in place of a path below what it may write. So the process of this box
+        /// does not start if one of the box's own paths leads over a link that lies below ``writable`` or these paths.
         package var writableElsewhere: [String] = []
 
         package init(readOnly: [String], writable: [String]) {
@@ -82,7 +82,7 @@ extension SpawnBox {
 
     /// Calls `body` with the box as a C structure, valid during the call.
     ///
-    /// - Parameter texts: ``paths``.
+    /// - Parameter texts: the ``paths`` as C strings.
     func withC<R>(_ texts: CStringArray, _ body: (UnsafePointer<cbp_box>) -> R) -> R {
         let limits = (0..<Int32(cbp_limit_count.rawValue)).map { number in
             Limit(rawValue: number).flatMap { self.limits[$0] }.map { Int64($0) } ?? -1

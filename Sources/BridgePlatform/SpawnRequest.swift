@@ -71,7 +71,7 @@ package struct SpawnRequest: Sendable {
     /// drops it, as for a set-user-ID program, the child lives on unless a guard kills it.
     package var diesWithParent = false
 
-    /// The descriptor by which a `ProcessGuard` hears of the child before its program begins; `nil` for no guard.
+    /// The connection on which the child reports itself to a `ProcessGuard` before its program begins; `nil` for none.
     package var guardDescriptor: CInt?
 
     /// What the child may use up and touch; `nil` for everything that this process may use up and touch.

@@ -89,7 +89,7 @@ final class Spawner: @unchecked Sendable {
                 }
             }
         }
-        // With a writing end open here, the pipe would never come to its end.
+        // If this process kept a writing end open, the reader would never find the end of the pipe.
         plan.close()
         reports.writing.close()
         if result != 0 { throw .failed(SystemError(code: result, operation: request.operation)) }

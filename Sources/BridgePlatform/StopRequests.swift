@@ -11,7 +11,7 @@ package final class StopRequests: @unchecked Sendable {
 
     /// For how many nanoseconds after a request a signal still belongs to that request.
     ///
-    /// Programs such as `timeout` send the signal to the process and to its group, in one go.
+    /// Programs such as `timeout` send the signal to the process and, right after that, to its group.
     package static let distance: UInt64 = 100_000_000
 
     private let lock = Lock()

@@ -39,7 +39,7 @@ package final class StorageFile: Sendable {
         return status
     }
 
-    /// Copies what lies at `offset`; fewer bytes than asked for mean that the file has no more.
+    /// Copies what lies at `offset`, and returns how many bytes; if fewer than asked for, the file has no more.
     package func read(at offset: Int, into buffer: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int {
         try descriptor.read(at: offset, into: buffer, "reading \(name)")
     }

@@ -74,7 +74,7 @@ package struct SystemError: Error, Equatable, Sendable, CustomStringConvertible 
     }
 }
 
-/// Returns when a descriptor is ready for one of these events, or at its end; the call that follows says which.
+/// Returns when a descriptor is ready for one of these events, or has ended; the call that follows says which.
 ///
 /// - Parameter limit: how many milliseconds this waits at most, however many signals come; -1 for ever.
 /// - Returns: False if the time was over first, or if the system could not wait.

@@ -10,10 +10,10 @@ import Darwin
 /// is opened a second time instead, a socket takes the flag with each call, and a file never makes a writer wait for a
 /// reader.
 ///
-/// Sometimes a pipe or terminal cannot be opened a second time: without `/proc`, or if it belongs to another user,
-/// because this program was started by `su` or `gosu`. On Darwin a second opening is the same open file. In these cases
-/// the stream is written to only when it reports room. A write can still wait: at a terminal, whose room may be less
-/// than the write needs, or if another process fills the pipe meanwhile.
+/// Sometimes a pipe or terminal cannot be opened a second time: without `/proc`, or if it belongs to another user, as
+/// after a start by `su` or `gosu`. On Darwin a second opening is the same open file. In these cases the stream is
+/// written to only when it reports room. A write can still wait: at a terminal, whose room may be less than the write
+/// needs, or if another process fills the pipe meanwhile.
 package final class UnwaitedOutput: Sendable {
     private enum Way: Sendable {
         case plain
@@ -43,7 +43,7 @@ package final class UnwaitedOutput: Sendable {
 
     package static let standardErrorNumber = STDERR_FILENO
 
-    /// Prints a line on standard error, as far as that takes it without waiting.
+    /// Prints a line on standard error, as far as the stream takes the line without waiting.
     package static func sayOnStandardError(_ line: String) {
         _ = UnwaitedOutput(standardErrorNumber).write(Array("\(line)\n".utf8)[...])
     }
