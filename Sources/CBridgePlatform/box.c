@@ -18,7 +18,7 @@ static int resource_of(enum cbp_box_limit limit) {
     case cbp_limit_processor_seconds: return RLIMIT_CPU;
     // The limit is one more than the highest descriptor.
     case cbp_limit_open_files: return RLIMIT_NOFILE;
-    // Counts all processes and threads of the user, not only those of the box; does not hold for the superuser.
+    // This limit counts all processes and threads of the user, not only the box's; it does not hold for the superuser.
     case cbp_limit_processes: return RLIMIT_NPROC;
     // A system that pipes cores to a program ignores this limit.
     case cbp_limit_core: return RLIMIT_CORE;
@@ -50,7 +50,7 @@ cbp_spawn_report cbp_enter_box(const struct launch *launch) {
     if (box == NULL) return cbp_succeeded();
     if (box->mask >= 0) umask((mode_t)box->mask);
     cbp_spawn_report found = cbp_refuse_new_privileges(launch);
-    // Before the limits, because the rules need descriptors.
+    // The rules come before the limits, because the rules need descriptors.
     bool is_closed = box->rules_files || box->refuses_network;
     if (found.stage == 0 && is_closed) found = cbp_restrict_reach(launch);
     for (int limit = 0; found.stage == 0 && limit < cbp_limit_count; limit++) {

@@ -55,12 +55,12 @@ static const struct {
     unsigned int number;
     unsigned int error;
 } refused[] = {
-    // The keys of the user and of the session, as on a kernel without keys.
+    // The keys of the user and of the session. The error is that of a kernel without keys.
     {SYS_add_key, ENOSYS},
     {SYS_request_key, ENOSYS},
     {SYS_keyctl, ENOSYS},
-    // Memory, messages and semaphores that all processes of the user share by number, as on a kernel without System
-    // V's.
+    // System V's memory, messages and semaphores, which all processes of the user share by number. The error is that of
+    // a kernel without them.
     {SYS_shmget, ENOSYS},
     {SYS_shmat, ENOSYS},
     {SYS_shmctl, ENOSYS},
@@ -245,7 +245,7 @@ cbp_spawn_report cbp_restrict_calls(const struct launch *launch) {
     int32_t stage = box->refuses_network ? cbp_stage_network : cbp_stage_calls;
     struct sock_filter steps[cbp_filter_room];
     size_t count = cbp_write_filter(box->refuses_network, box->refuses_connections, steps, cbp_filter_room);
-    // No part of the system is lacking then, so no program begins without its filter.
+    // A filter that is too long is no lack of the system, so no program begins without the filter.
     if (count > cbp_filter_room) return cbp_failed(stage, E2BIG, 0);
     struct sock_fprog program = {.len = (unsigned short)count, .filter = steps};
     if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0) return cbp_succeeded();

@@ -145,7 +145,7 @@ uint32_t cbp_crc32c_numbered_by_table(uint32_t before, uint64_t first, uint64_t 
 
 #define WITH_INSTRUCTION __attribute__((target("sse4.2")))
 
-// As wide as the instruction's result, which then need not be cut off and widened again for each word.
+// As wide as the instruction's result, so that the result is not cut off and widened again for each word.
 typedef uint64_t crc_value;
 
 static bool find_instruction(void) {

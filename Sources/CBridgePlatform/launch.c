@@ -30,7 +30,7 @@
 /// discards it.
 static void reset_signals(void) {
 #ifdef __linux__
-    // The system call, because glibc keeps two signals for itself and lets no caller change their action. The kernel's
+    // Bare system calls: glibc keeps two signals for itself and lets no caller change their action. The kernel's
     // `struct sigaction` begins with the handler and has at most 32 bytes; zeros are the default action without flags.
     static const uintptr_t ignored[8] = {(uintptr_t)SIG_IGN}, standard[8];
     enum { kernel_signals = 64, mask_size = 8 };
@@ -149,7 +149,7 @@ static bool send_notice(int guard, const struct msghdr *message, int flags) {
     return count >= 0;
 }
 
-/// Tells the guard of this process's group, in which all of its children begin.
+/// Reports this process's group, in which all of its children begin, to the guard.
 ///
 /// Before this, a process that is to die with its parent has asked for the signal that kills it, and then checked that
 /// the parent lives. If the parent had gone, and the guard with it, the process does not get here.
@@ -165,7 +165,7 @@ static void tell_guard(int guard) {
         char bytes[CMSG_SPACE(sizeof(int))];
         struct cmsghdr aligned;
     } control;
-    // The descriptor names this very process, even after its number was given to another process.
+    // The descriptor names this very process, even after another process has got this process's number.
     int own = cbp_process_open(getpid());
     if (own >= 0) {
         memset(&control, 0, sizeof control);
@@ -201,7 +201,7 @@ cbp_spawn_report cbp_become_program(const struct launch *launch) {
         // Exec keeps the signal, unless the program changes the user or has capabilities of its own. Where the system
         // has no such signal, only the guard kills this process.
         cbp_arm_parent_death_signal(SIGKILL);
-        // After the request, because a parent that died before the request causes no signal.
+        // This check follows the request, because a parent that died before the request causes no signal.
         if (getppid() != launch->parent) return cbp_failed(cbp_stage_parent, ESRCH, 0);
     }
     // The terminal's signals reach this process only until it has left its parent's group.
@@ -216,10 +216,10 @@ cbp_spawn_report cbp_become_program(const struct launch *launch) {
     if (request->directory != NULL && chdir(request->directory) != 0) {
         return cbp_failed(cbp_stage_directory, errno, 0);
     }
-    // Late, because the box could refuse the steps above.
+    // The box comes late, because it could refuse the steps above.
     cbp_spawn_report found = cbp_enter_box(launch);
     if (found.stage != 0) return found;
-    // After the box, whose rules need descriptors: until exec, this process holds all of its parent's descriptors.
+    // The limit comes late: the box's rules need descriptors, and until exec this process holds its parent's, too.
     lower_descriptor_limit(request->descriptors);
     if (request->path == NULL) return cbp_succeeded();
     unblock_signals();

@@ -39,8 +39,8 @@ struct ruleset {
 };
 
 enum {
-    /// Linux 5.19, 6.2 and 6.12: moving files between directories, truncating files, and which processes can be
-    /// signalled.
+    /// Landlock's versions in Linux 5.19, 6.2 and 6.12, with rules for moving files between directories, for truncating
+    /// files, and for signals.
     abi_with_moves = 2,
     abi_with_truncation = 3,
     abi_with_scopes = 6,
@@ -62,7 +62,7 @@ static const __u64 making_devices = LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCE
 static const __u64 of_files = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE
     | LANDLOCK_ACCESS_FS_TRUNCATE;
 
-/// What every program needs: the system's programs and libraries, time zones, which processes and processors there are.
+/// What every program needs: the system's programs and libraries, time zones, and lists of processes and processors.
 /// Landlock by itself keeps another process's memory and environment in /proc secret, but not its name, arguments,
 /// state, limits and mounts.
 static const char *const always_readable[] = {

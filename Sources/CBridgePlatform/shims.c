@@ -261,7 +261,7 @@ int cbp_terminal_height(int descriptor) {
 
 // MARK: Memory files
 
-// Beyond the limit ftruncate would raise SIGXFSZ instead of failing.
+// Whether a file of this size exceeds the limit of file sizes; ftruncate would then raise SIGXFSZ instead of failing.
 static bool passes_file_limit(size_t size) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= size) return false;
@@ -499,8 +499,8 @@ int cbp_thread_start(size_t stack_size, int detached, void (*body)(void *), void
         result = pthread_attr_setstacksize(&attributes, (stack_size + page - 1) / page * page);
     }
     if (result == 0) {
-        // A thread inherits its creator's mask, so it is set before the start: no signal can arrive in between. It is
-        // replaced, not extended, because a creator in a pool of threads blocks the fault signals, too.
+        // A thread inherits its creator's mask, so the mask is set before the start: no signal can arrive in between.
+        // It is replaced, not extended, because a creator in a pool of threads blocks the fault signals, too.
         sigset_t blocked, previous;
         fill_with_foreign_signals(&blocked);
         pthread_sigmask(SIG_SETMASK, &blocked, &previous);
@@ -607,7 +607,7 @@ int cbp_signal_is_ignored(int signal) {
 
 int cbp_process_open(int32_t pid) {
 #ifdef __linux__
-    // The system call, because glibc has the function only since 2.36. A pidfd is always close-on-exec.
+    // This is the bare system call: glibc has the function only since 2.36. A pidfd is always close-on-exec.
     return (int)syscall(SYS_pidfd_open, pid, 0);
 #else
     int queue = close_on_exec(kqueue());
@@ -674,7 +674,7 @@ int cbp_process_wait(int descriptor, int32_t pid, int reap, cbp_exit *exit) {
     memset(&usage, 0, sizeof usage);
 #ifdef __linux__
     (void)pid;
-    // The system call has a fifth parameter, the usage, which the function of the C library hides.
+    // The bare system call has a fifth parameter, the usage, which the function of the C library hides.
     do result = (int)syscall(SYS_waitid, P_PIDFD, descriptor, &information, options, &usage);
     while (result != 0 && errno == EINTR);
 #else
@@ -902,7 +902,7 @@ static int wait_precisely(int queue, struct epoll_event *events, int64_t nanosec
         if (count >= 0 || errno == EINTR) return count;
         atomic_store_explicit(&lacks_nanoseconds, true, memory_order_relaxed);
     }
-    // Rounded up: the caller may wake a moment late, but must not spin until the moment comes.
+    // The time is rounded up: the caller may wake a moment late, but must not spin until the moment comes.
     int64_t milliseconds = nanoseconds < 0 ? -1 : nanoseconds / 1000000 + (nanoseconds % 1000000 != 0);
     return epoll_wait(queue, events, cbp_epoll_batch, milliseconds > INT_MAX ? INT_MAX : (int)milliseconds);
 }

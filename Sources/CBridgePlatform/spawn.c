@@ -67,7 +67,7 @@ static int find_libraries(struct launch *launch) {
 /// Keeps all signals from this thread: in the child a handler would run in this process's memory.
 static void block_signals(sigset_t *before) {
 #ifdef __linux__
-    // The system call, because glibc lets no caller block its own two signals.
+    // This is the bare system call: glibc lets no caller block the two signals that it keeps for itself.
     enum { mask_size = 8 };
     unsigned char all[mask_size];
     memset(all, 0xff, sizeof all);
@@ -91,8 +91,8 @@ static void restore_signals(const sigset_t *before) {
 
 // MARK: The child
 
-/// A function of its own, because a child that shares its parent's stack must not return from the function that made
-/// it.
+/// This is a function of its own, because a child that shares its parent's stack must not return from the function that
+/// made the child.
 __attribute__((noinline, noreturn)) static void run_child(const struct launch *launch) {
     cbp_spawn_report found = cbp_become_program(launch);
     if (found.stage != 0) cbp_report(launch, found);

@@ -1,7 +1,7 @@
 // What BridgePlatform needs from C: calls that Swift cannot see (GNU extensions, variadic functions, macros), and code
 // for a signal handler, or for a child before its program begins. Calls return -1 and set errno, or return an error
-// number, as their originals do. The only state here: caught signals, a hook, and facts found out once. System headers
-// stay out of this file: their types would then belong to this module instead of to the C library's.
+// number, as their originals do. The module's only state is the caught signals, a hook, and facts found out once. This
+// file includes no system headers: their types would then belong to this module instead of to the C library's.
 
 #ifndef C_BRIDGE_PLATFORM_H
 #define C_BRIDGE_PLATFORM_H
@@ -31,7 +31,7 @@ size_t cbp_unix_path_limit(void);
 // Writes the path that a Unix socket is bound to, with its NUL. Returns the path's length, 0 if the socket has no name
 // in the file system, or -1.
 int cbp_unix_name(int descriptor, char *_Nonnull path, size_t capacity);
-// Both return 1 for yes, 0 for no, or -1.
+// The next two return 1 for yes, 0 for no, or -1.
 int cbp_is_stream(int descriptor);
 int cbp_is_listening(int descriptor);
 /// `path` must not be longer than `cbp_unix_path_limit()` bytes.
@@ -104,7 +104,7 @@ enum cbp_file_system {
     cbp_file_system_remote,
 };
 enum cbp_file_system cbp_file_system_of(int descriptor);
-/// The same, from the number by which a Linux kernel names the kind of file system.
+/// The kind of the file systems whose type has this number on Linux (statfs(2)).
 enum cbp_file_system cbp_file_system_of_type(uint64_t type);
 /// Returns when what was written to the file lies on the medium.
 int cbp_file_synchronize(int descriptor);
@@ -114,7 +114,7 @@ int cbp_directory_synchronize(int descriptor);
 /// How many of the bytes are zero before the first that is not.
 size_t cbp_leading_zeros(const void *_Nonnull bytes, size_t count);
 
-/// CRC-32C of `bytes` together with the bytes before them, whose CRC-32C is `before`; `before` is 0 if there are none.
+/// The CRC-32C of earlier bytes (`before`, 0 if there are none), continued over `bytes`.
 uint32_t cbp_crc32c(uint32_t before, const void *_Nullable bytes, size_t count);
 /// The same without the processor's instruction.
 uint32_t cbp_crc32c_by_table(uint32_t before, const void *_Nullable bytes, size_t count);
@@ -244,7 +244,7 @@ typedef struct {
     /// The pipe for a `cbp_spawn_report` of each failure and of each part left out; the pipe's end shows that the
     /// program has begun.
     int status;
-    /// The connection to the guard, which is told of the process before the program begins; -1 for none.
+    /// The connection on which the process reports itself to the guard before the program begins; -1 for none.
     int guard;
     /// Whether the process is killed when the thread that starts it ends.
     bool dies_with_parent;
@@ -273,8 +273,8 @@ enum cbp_spawn_stage {
     cbp_stage_calls = 9,
     /// Other processes are not safe from the process, because Landlock is missing.
     cbp_stage_processes = 10,
-    /// Signals reach processes outside. This is reported, and the program begins all the same. The detail is what
-    /// Landlock calls its version.
+    /// Signals reach processes outside the box. This is reported, and the program begins all the same. The detail is
+    /// what Landlock calls its version.
     cbp_stage_signals = 11,
     cbp_stage_directory = 12,
     /// A path of the box leads over a link that a process in a box could have put there. The detail is the path's place
@@ -291,11 +291,11 @@ typedef struct {
 } cbp_spawn_report;
 
 /// Starts a process with an empty signal mask, default actions for all signals and a process group of its own. On
-/// Linux, unless built with the thread sanitizer, it returns when the program has begun or the process has failed.
+/// Linux, unless built with the thread sanitizer, this returns when the program has begun or the process has failed.
 /// Returns 0 or an error number; where the process failed, the number is 0 and the report says so.
 int cbp_spawn(int32_t *_Nonnull pid, const cbp_spawn_request *_Nonnull request);
 
-/// What a beginning process sends to the guard; on Linux together with a pidfd of its own.
+/// What a new process sends to the guard; on Linux, a pidfd of the process goes with it.
 typedef struct {
     int32_t process;
 } cbp_guard_notice;
