@@ -40,7 +40,7 @@ int64_t cac_end(void) {
 
 // glibc's own functions, under the names that it keeps for programs that replace the public ones. A public function
 // that the program defines hides glibc's in all libraries. The memory that is handed out is glibc's own, so that
-// glibc's free takes it back.
+// glibc's free can take it back.
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *memory, size_t size);

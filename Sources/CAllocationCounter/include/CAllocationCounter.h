@@ -10,7 +10,7 @@
 /// own.
 int cac_is_counting_possible(void);
 
-/// From now on every allocation of every thread counts, from 0.
+/// Sets the count to 0; from now on every allocation of every thread counts.
 void cac_begin(void);
 
 /// Ends the counting. Returns how many allocations there were; a reallocation counts as one.
