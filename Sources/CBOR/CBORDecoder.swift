@@ -20,9 +20,9 @@ package final class CBORDecoder {
 
     /// Reads the one item that the bytes hold.
     ///
-    /// Every error is a `CBORError` with the byte and the path of what is wrong. The coding paths that types ask for
-    /// while they are decoded are found by walks over the bytes. If a type catches so many errors that these walks have
-    /// read ``PathAllowance/payloads`` times the payload, further coding paths are empty.
+    /// Every error is a `CBORError` with the byte and the path of what is wrong. Types ask for coding paths while they
+    /// are decoded, and walks over the bytes find these paths. If a type catches so many errors that the walks have
+    /// used up the ``PathAllowance``, further coding paths are empty.
     ///
     /// - Parameter isChecked: whether ``isWhole(_:limits:)`` is known to be true of the bytes, within the same limits.
     package func decode<T: Decodable>(
@@ -43,7 +43,7 @@ package final class CBORDecoder {
         }
     }
 
-    /// Whether the bytes are one item that a decoder with these limits reads, whatever the value asks for.
+    /// Whether the bytes are exactly one item that passes all checks of a decoder with these limits.
     package static func isWhole(_ bytes: UnsafeRawBufferPointer, limits: CBORLimits = .standard) -> Bool {
         (try? check(bytes, limits)) != nil
     }

@@ -1,4 +1,4 @@
-/// The field of a value that an error is about, and the same field in the words of an error.
+/// The field that an error is about: taken from the error itself, or from the error's sentence.
 extension CBORError {
     /// The path of the field that was wrong or is missing, such as `items[3].title`; nil if the whole value was wrong.
     package var field: String? {
@@ -11,9 +11,9 @@ extension CBORError {
 
     /// The ``field`` that an error's ``sentenceOfValue`` names; nil for any other text.
     ///
-    /// A refusal from another process has only the sentence. A path with a space in it is not found, unless the space
-    /// is in the name of the missing key. Nor is a path found after a reason that a type's own code gave: a word of the
-    /// reason could be taken for a path.
+    /// A refusal from another process has only the sentence. A path with a space in it is found only if the space is in
+    /// the name of the missing key. No path is found after a reason that a type's own code gave: a word of the reason
+    /// could be taken for a path.
     package static func field(named sentence: String) -> String? {
         guard sentence.hasSuffix("."), sentence.utf8.count <= longestSentence,
             let kind = kinds.first(where: { sentence.hasPrefix($0.begin) })

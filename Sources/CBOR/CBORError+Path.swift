@@ -61,7 +61,7 @@ extension MapKey {
         plainText(upTo: .max)
     }
 
-    /// The same, but of a longer text only so many bytes, up to the end of a character, and an ellipsis.
+    /// The same, but of a text longer than `limit` bytes only the whole characters within `limit`, and an ellipsis.
     func plainText(upTo limit: Int) -> String {
         let text = withText { text in
             guard text.count > limit else { return String(decoding: text, as: UTF8.self) }

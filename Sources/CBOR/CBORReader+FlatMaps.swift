@@ -1,6 +1,6 @@
 /// Passing over the most frequent form of an event: a small map of short keys and plain values.
 extension CBORReader {
-    /// Passes over the map here if `skipFlatPairs` accepts it; else returns false, and may have moved the position.
+    /// Passes over the next map if `skipFlatPairs` accepts it; else returns false, and may have moved the position.
     @inline(__always)
     mutating func skipFlatMap() -> Bool {
         guard position < bytes.count else { return false }
@@ -60,8 +60,8 @@ extension CBORReader {
         return skipped
     }
 
-    /// Where the item at an address ends; nil unless it is a well-formed integer, boolean, null, undefined, float or
-    /// text.
+    /// Where the item at an address ends, if it is a well-formed integer, boolean, null, undefined, float, or text of
+    /// up to 65,535 bytes; nil for anything else.
     @inline(__always)
     static func endOfPlainItem(at place: UnsafeRawPointer, before end: UnsafeRawPointer) -> UnsafeRawPointer? {
         let left = end - place

@@ -1,8 +1,8 @@
 extension CBORReader {
     /// Appends the next item as `CBORValue` writes it: in the shortest spelling and with definite lengths.
     ///
-    /// Two items are the same if their bytes here are the same, however they were spelled. Each level of nesting takes
-    /// time and memory at most in proportion to the item's size. A key that comes twice is no error here.
+    /// Two items are the same if this appends the same bytes for both, however they were spelled. Each level of nesting
+    /// takes time and memory at most in proportion to the item's size. A key that comes twice is no error.
     ///
     /// The input must be one that `skipItem()` has checked. If another process has changed the bytes since then, the
     /// result may be another item, but the reader never leaves the input.

@@ -120,7 +120,7 @@ extension DecodingInput {
         ifEqualTo key: String,
         _ cursor: UnsafeMutablePointer<MapCursor>
     ) throws(CBORError) -> Int? {
-        // Such a key may be as long as the payload, and each search for a missing key would read it again.
+        // The table finds such a key; a comparison would read it, perhaps as long as the payload, in each search.
         if cursor.pointee.table != nil { return nil }
         guard let found = MapKey(at: offset, in: bytes),
             found.withText({ isEqual(key, to: $0) }) == true
@@ -183,7 +183,7 @@ extension DecodingInput {
         }
     }
 
-    /// Notes that a search has come to the end of a long map, and returns whether it has to go on in a table.
+    /// Notes that a search has come to the end of a long map, and returns whether the search has to go on in a table.
     @inline(never)
     private func isLastRound(_ cursor: UnsafeMutablePointer<MapCursor>) -> Bool {
         cursor.pointee.rounds &+= 1

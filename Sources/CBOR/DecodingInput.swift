@@ -12,7 +12,7 @@ struct DecodingInput: BitwiseCopyable {
         var finishedMap = -1
         var finishedEnd = 0
 
-        /// What the paths that the value's types ask for have cost so far.
+        /// The cost so far of the coding paths for which the value's types have asked.
         var paths = PathAllowance()
 
         /// Whether any cursor has got a table.

@@ -83,7 +83,7 @@ final class DecodingSession {
 
     @inline(__always)
     func end() {
-        // A container that outlives the value now reads nothing instead of freed memory.
+        // From now on, a container that outlives the value reads nothing instead of freed memory.
         input.state.pointee.base = UnsafeRawPointer(slotCursors)
         input.state.pointee.count = 0
         isBusy = false

@@ -69,7 +69,7 @@ extension EncodingSession {
         }
     }
 
-    /// Appends what was written here, with the children in their places.
+    /// Appends what the session has written, with the children in their places.
     func assemble(into target: CBORBuffer) throws(CBORError) {
         if let misuse { throw misuse }
         var start = 0

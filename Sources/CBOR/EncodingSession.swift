@@ -105,7 +105,7 @@ final class EncodingSession {
         if isUnusual, let misuse { throw misuse }
     }
 
-    /// Opens the map of a value whose entries the caller writes; values below it are encoded `inside: 0`.
+    /// Opens the map of a value; the caller writes the entries, and encodes their values `inside: 0`.
     func openRootMap() throws(CBORError) {
         let level = try push(inside: -1, isValue: true)
         let frame = frames + level.index

@@ -1,4 +1,4 @@
-/// The fields of a layout, ready for use.
+/// The fields of a ``LaidOutCoder``, prepared for writing and reading.
 final class FieldTable: @unchecked Sendable {
     // @unchecked: nothing changes between `init` and `deinit`.
 

@@ -18,8 +18,8 @@ struct KeptContainers {
     static let count = 64
     /// How many containers a session makes and lets go before it asks `isReference`.
     ///
-    /// The answer takes much longer than a small value: `Mirror` makes the Swift runtime search the conformances of all
-    /// images several times. A new process sends its first event before that, and one that codes little never asks.
+    /// Asking takes far longer than coding a small value: `Mirror` makes the Swift runtime search the conformances of
+    /// all images several times. A new process sends its first event before that, and one that codes little never asks.
     static let passedUp = 4
     /// How many adjacent slots may hold containers of one key type; a type that contains itself needs several.
     private static let probes = 4

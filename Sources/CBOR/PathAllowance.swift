@@ -1,12 +1,12 @@
 /// How many bytes the walks for the coding paths of one value may read.
 ///
 /// A coding path is found by a walk from the first byte, because decoding keeps no path on its way. The standard
-/// library asks for one with each error of its own, such as that of an unknown raw value. So without an allowance, a
+/// library asks for a path with each error of its own, such as that of an unknown raw value. So without an allowance, a
 /// type that catches its elements' errors would let a peer choose work in proportion to the square of the payload.
 struct PathAllowance {
-    /// Walks are allowed until they have read so many times the payload, and ``freeBytes``.
+    /// Walks are allowed until they have read this many times the payload, plus ``freeBytes``.
     static let payloads = 16
-    /// In a payload of a few kilobytes, hundreds of paths are found.
+    /// How many bytes walks may read besides: even a payload of 1 KiB then gets at least 80 paths.
     static let freeBytes = 64 << 10
 
     private(set) var walked = 0

@@ -10,7 +10,7 @@ struct PathWalk {
 
     struct Level {
         let kind: Kind
-        /// How many items are still to come, with the one at `index`; nil for a container of indefinite length.
+        /// How many items are still to come, including the one at `index`; nil for a container of indefinite length.
         var left: UInt64?
         /// The number of the items before the one that the walk has come to; in a map, keys and values both count.
         var index = 0

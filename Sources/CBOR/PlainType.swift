@@ -19,7 +19,7 @@ enum PlainType {
         }
     }
 
-    /// Whether the writer and the reader here know the type.
+    /// Whether `encode` and `decode` know the type.
     @inline(__always)
     static func isPlain<T>(_ type: T.Type) -> Bool {
         T.self == String.self || T.self == Int.self || T.self == Double.self || T.self == UInt8.self

@@ -134,7 +134,7 @@ extension SpecialType {
             return try mantissa(exponent: 0, &reader, start)
         case .simpleOrFloat:
             let number = try reader.readDouble()
-            // By the shortest text that reads back as this double, as in JSON.
+            // As in JSON, the decimal comes from the shortest text that reads back as this double.
             guard number.isFinite, let decimal = Decimal(string: "\(number)") else {
                 throw reader.outOfRange("\(number)", Decimal.self, at: start)
             }

@@ -34,7 +34,7 @@ package func firstInvalidUTF8(in bytes: UnsafeRawBufferPointer) -> Int? {
     return nil
 }
 
-/// Whether so many words of eight bytes, from a place on, have ASCII characters only.
+/// Whether `words` words of eight bytes, from `index` on, have only ASCII characters.
 @inline(__always)
 private func isASCII(in bytes: UnsafeRawBufferPointer, at index: Int, words: Int) -> Bool {
     var all: UInt64 = 0
