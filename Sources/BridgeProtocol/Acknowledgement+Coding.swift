@@ -2,7 +2,7 @@ package import CBOR
 
 /// The frames of acknowledgements.
 ///
-/// Nearly all control frames are acknowledgements, so most of these are coded without a ``ControlMessage``.
+/// Nearly all control frames are acknowledgements, so the usual ones are coded without a ``ControlMessage``.
 extension Acknowledgement {
     /// Appends the acknowledgement as a whole frame.
     ///
@@ -25,7 +25,7 @@ extension Acknowledgement {
         if unwanted > 0 { writer.unsigned(unwanted) }
     }
 
-    /// Takes apart an acknowledgement without ranges, as nearly all are; nil for any other frame, valid or not.
+    /// Decodes an acknowledgement without ranges (nearly all have none); nil for any other frame, valid or not.
     package static func decodePlain(
         _ body: UnsafeRawBufferPointer
     ) -> (acknowledgement: Acknowledgement, incarnation: UInt64)? {
@@ -45,8 +45,8 @@ extension Acknowledgement {
         return (Acknowledgement(mark: mark, after: after, unwanted: unwanted), incarnation)
     }
 
-    /// Reads the number at `position`, and moves `position` behind it; nil if something else begins there, or the body
-    /// ends within it.
+    /// Reads the number at `position`, and moves `position` behind it; nil if something else begins there, or if the
+    /// body ends within the number.
     @inline(__always)
     private static func number(in body: UnsafeRawBufferPointer, at position: inout Int) -> UInt64? {
         guard position < body.count else { return nil }
@@ -56,9 +56,9 @@ extension Acknowledgement {
         return EventFrame.number(in: body, at: &position)
     }
 
-    /// Takes apart what follows the kind in an acknowledgement's frame.
+    /// Decodes what follows the kind in an acknowledgement's frame.
     ///
-    /// - Parameter rest: how many optional elements the frame has; the call takes off the one that it reads.
+    /// - Parameter rest: how many optional elements of the frame are unread; reading one lowers it.
     static func decodeRest(_ reader: inout CBORReader, _ rest: inout Int) throws -> ControlMessage {
         let incarnation = try reader.readUnsigned()
         var acknowledgement = Acknowledgement(mark: try reader.readUnsigned(), after: try reader.readUnsigned())

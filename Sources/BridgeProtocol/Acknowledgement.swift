@@ -8,8 +8,8 @@ package struct Acknowledgement: Sendable, Hashable {
 
     /// The event of the *acknowledging* side that must arrive before the acknowledgement counts; 0 for none.
     ///
-    /// What the handlers of the acknowledged events published is this event, or came before it. The window's credit is
-    /// given back without waiting for this event.
+    /// All events that the handlers of the acknowledged events published are this event or earlier ones. The window's
+    /// credit is given back without waiting for this event.
     package var after: UntrustedNumber
 
     /// How many of the link's events so far found no handler when they arrived.
@@ -29,6 +29,6 @@ package struct Acknowledgement: Sendable, Hashable {
         self.unwanted = UntrustedNumber(unwanted)
     }
 
-    /// The most ranges in one acknowledgement, which names only the oldest ranges, so that it stays small.
+    /// The most ranges in one acknowledgement: it names only the oldest ranges, so that it stays small.
     package static let maximumRanges = 64
 }

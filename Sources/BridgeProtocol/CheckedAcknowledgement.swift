@@ -1,15 +1,15 @@
 /// An ``Acknowledgement`` that an ``Outbox`` has checked: it names only events that the outbox has handed out.
 package struct CheckedAcknowledgement: Sendable, Hashable {
-    /// Every event up to this one is handled; the outbox has handed it out.
+    /// Every event up to this one is handled; all were handed out.
     package let mark: UInt64
-    /// Handled events above the mark, ascending and without overlap; the outbox has handed them out.
+    /// Handled events above the mark, ascending and without overlap; all were handed out.
     package let ranges: [ClosedRange<UInt64>]
     /// The event of the acknowledging side that must have arrived first; not checked.
     package let after: UntrustedNumber
     /// How many of the link's events have found no handler; not checked.
     package let unwanted: UntrustedNumber
 
-    /// What this side assumes of a peer that acknowledges nothing: all events up to `mark`, the newest handed out.
+    /// For a peer that acknowledges nothing, all events up to `mark`, the newest handed out, count as handled.
     init(mark: UInt64) {
         self.mark = mark
         ranges = []

@@ -1,8 +1,8 @@
 /// How many control messages a peer may send.
 ///
-/// For each event that it was sent, a peer may send three answers: an acknowledgement, a refusal and a receipt. All
-/// other messages, and answers beyond these, are limited to a number per second; a burst may have as many messages as
-/// four seconds allow.
+/// For each event that was sent to a peer, the peer may send three answers: an acknowledgement, a refusal and a
+/// receipt. All other messages, and answers beyond these, are limited to a number per second; a burst may have as many
+/// messages as four seconds allow.
 ///
 /// A pure value: the caller passes the time, which is evaluated only when no allowance is left.
 package struct ControlAllowance: Sendable {

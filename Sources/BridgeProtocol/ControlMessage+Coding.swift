@@ -240,7 +240,7 @@ extension ControlMessage {
         return name
     }
 
-    /// - Parameter rest: how many elements the frame has beyond those that every frame of its kind has.
+    /// - Parameter rest: how many optional elements of the frame are unread; reading one lowers it.
     private static func decodeReject(_ reader: inout CBORReader, _ rest: inout Int) throws -> Reject {
         var reject = Reject(reason: try reader.readUnsigned(), text: try reader.readText())
         if rest > 0, reader.nextMajorType == .bytes {
@@ -250,7 +250,7 @@ extension ControlMessage {
         return reject
     }
 
-    /// - Parameter rest: how many elements the frame has beyond those that every frame of its kind has.
+    /// - Parameter rest: how many optional elements of the frame are unread; reading one lowers it.
     private static func decodeFeatures(_ reader: inout CBORReader, _ rest: inout Int) throws -> LinkFeatures {
         guard rest > 0, reader.nextMajorType == .unsigned else { return [] }
         rest -= 1

@@ -1,9 +1,9 @@
 import CBOR
 package import DomainEvents
 
-/// Taking event frames apart; nothing in them is trusted.
+/// Decodes event frames, and trusts nothing in them.
 extension EventFrame {
-    /// Takes a frame's body apart.
+    /// Decodes a frame's body.
     ///
     /// - Returns: The head, and the offset in `body` at which the payload begins; the payload goes on to the end.
     package static func decode(
@@ -53,14 +53,14 @@ extension EventFrame {
         return (head, reader.position)
     }
 
-    /// Takes apart a run: the whole frames at the beginning of `bytes`, as long as each has a ``PlainHead`` and all
-    /// have the same source and the same name.
+    /// Decodes a run: the whole frames at the beginning of `bytes`, up to the first that has no ``PlainHead``, or
+    /// another source or name than the frames before it.
     ///
-    /// A run also ends before a short frame, after 64 KiB, and when `events` is full.
+    /// A run also ends before a body of under 40 bytes besides its source, after 64 KiB, and when `events` is full.
     ///
     /// - Parameters:
     ///   - decoder: finds the frames.
-    ///   - others: the known sources of third processes' events; an event of an unknown one ends the run.
+    ///   - others: the known sources of third processes' events; an event of an unknown source ends the run.
     ///   - events: receives the events.
     /// - Returns: How many events there are, their name, and their source if it is a third process.
     package static func decodeRun(
@@ -105,11 +105,11 @@ extension EventFrame {
     /// is handled.
     private static let longestRun = 64 << 10
 
-    /// Takes apart a frame that begins with a ``PlainHead``; nil for a short frame and for any other, valid or not.
+    /// Decodes a frame that begins with a ``PlainHead``; nil for a short frame, or one with another head, valid or not.
     ///
     /// - Parameters:
     ///   - start: where the frame begins in its run.
-    ///   - source: the third process that must have published the event; nil if the sending side must have.
+    ///   - source: the third process that must be the event's source; nil if the sending side must be.
     @inline(__always)
     private static func decodePlain(
         _ body: UnsafeRawBufferPointer,
@@ -157,7 +157,7 @@ extension EventFrame {
     }
 
     /// Reads the options of a ``PlainHead`` that has some, and moves `position` behind them; nil for all other options,
-    /// and if only few bytes follow an option.
+    /// and if an option begins where fewer than 11 bytes are left.
     private static func nearOptions(
         in body: UnsafeRawBufferPointer,
         at position: inout Int

@@ -38,7 +38,7 @@ package struct EventHead: Sendable, Hashable {
     package var bookmark: [UInt8]?
 
     /// Whether the event may be part of a run: the events of a run differ only in sequence, number, time, settled mark,
-    /// payload, and causes of the two processes that the link connects.
+    /// payload, and causes that are events of the link's two processes.
     package var isPlain: Bool {
         guard case .number = name else { return false }
         if case .other = cause { return false }
@@ -142,8 +142,8 @@ package enum EventFrame {
         }
     }
 
-    /// The head of most events: it has a number for the name, and no options but causes of the two processes that the
-    /// link connects and ``EventHead/settledBelow``.
+    /// The head of most events: its name is a number, and its only options are ``EventHead/settledBelow`` and causes
+    /// that are events of the link's two processes.
     package struct PlainHead {
         private let sequence: UInt64
         /// The spelling of the event's source; empty if the source is this side.
@@ -253,7 +253,7 @@ package enum EventFrame {
         }
     }
 
-    /// Writes the beginning of the identity of a third process's event, up to the number.
+    /// Writes the identity of a third process's event, up to the number.
     static func encodeSource(origin: String, incarnation: UInt64, _ writer: CBORWriter) {
         writer.arrayHead(3)
         writer.text(origin)

@@ -1,7 +1,7 @@
 package import DomainEvents
 
 extension WireID {
-    /// The same identity as a frame in the other direction spells it.
+    /// The same identity, as a frame in the other direction spells it.
     package var turned: WireID {
         switch self {
         case .sender(let number): .receiver(number: number)
@@ -12,8 +12,8 @@ extension WireID {
 
     /// The identity that a frame from `sender` to `receiver` spells.
     ///
-    /// This function and ``EventID/spelled(from:to:)`` are no initializers: an initializer takes ownership of its
-    /// arguments, with a retain for each.
+    /// This function and ``EventID/spelled(from:to:)`` are not initializers, because an initializer takes ownership of
+    /// its arguments, with a retain for each.
     package func identity(from sender: EventSource, to receiver: EventSource) -> EventID {
         switch self {
         case .sender(let number): EventID(source: sender, number: number)

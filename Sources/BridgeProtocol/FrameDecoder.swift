@@ -21,7 +21,7 @@ package enum FrameError: Error, Sendable, Hashable, CustomStringConvertible {
 
 /// Finds the frames in a stream of bytes: a 32-bit big-endian length, then that many bytes.
 ///
-/// The decoder's only state is the limit in force: however the stream is split, the same frames come out.
+/// The decoder's only state is the limit in force, so however the stream is split, the same frames come out.
 package struct FrameDecoder: Sendable {
     /// How many bytes a frame's length takes.
     package static let headBytes = 4

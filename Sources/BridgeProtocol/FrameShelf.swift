@@ -1,6 +1,6 @@
-/// Memory that holds a host's large events, and that its worker reads.
+/// Memory in which a host keeps large events, and from which a worker copies them.
 ///
-/// The memory has no head page and no list of chunks, because the worker reads only what placed frames name.
+/// Unlike a shared outbox, it has no head page and no list of chunks: the worker reads only what placed frames name.
 final class FrameShelf {
     private let slots: SlotTable
 

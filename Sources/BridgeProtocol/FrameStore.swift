@@ -1,8 +1,8 @@
 /// First-in, first-out memory for encoded frames; a frame's address never changes.
 ///
 /// Frames lie one after the other in chunks, so that many leave in one write; no frame straddles two chunks. When no
-/// frame of a chunk is left, the chunk is given back or used again. Either all chunks lie in a shared outbox; or they
-/// are this process's own memory, and large frames may lie on a shelf instead, which the peer reads.
+/// frame of a chunk is left, the chunk is given back or used again. Either all chunks lie in a shared outbox, or they
+/// are this process's own memory. In the second case, large frames may lie on a shelf that the peer reads.
 struct FrameStore: ~Copyable {
     private struct Chunk {
         let base: UnsafeMutableRawPointer
@@ -20,7 +20,7 @@ struct FrameStore: ~Copyable {
         }
     }
 
-    /// The usual size of a chunk: a burst leaves in few writes, and an idle link holds little memory.
+    /// The usual size of a chunk, in bytes: a burst leaves in few writes, and an idle link holds little memory.
     private static let chunkBytes = OutboxLayout.slotBytes
 
     /// The shared outbox in which all chunks lie; nil if they are this process's own memory or lie on the shelf.
@@ -33,7 +33,7 @@ struct FrameStore: ~Copyable {
     private var spares: [Chunk] = []
     private var spareBytes = 0
 
-    /// How much memory the spares may take: enough for an outbox at its default limit, and for the ends of chunks that
+    /// How many bytes the spares may have: enough for an outbox at its default limit, and for the ends of chunks that
     /// large frames leave empty.
     private static let keptBytes = 8 << 20
 
@@ -54,7 +54,7 @@ struct FrameStore: ~Copyable {
         for chunk in chunks[first...] + spares where !chunk.isOnShelf { memory.giveBack(chunk.base, chunk.capacity) }
     }
 
-    /// Takes room for a frame of `length` bytes at the end of the queue; nil if the shared memory has no room left.
+    /// Takes room for a frame of `length` bytes behind all others; nil if the shared memory has no room left.
     mutating func append(_ length: Int) -> UnsafeMutableRawPointer? {
         let last = chunks.count - 1
         if last >= first, shelf == nil || length < LinkLimits.placedBytes || chunks[last].isOnShelf,
@@ -139,7 +139,7 @@ struct FrameStore: ~Copyable {
         retireFirst()
     }
 
-    /// Keeps the first chunk, which is empty, as a spare, or gives it back.
+    /// Keeps the first chunk as a spare, or gives it back; the chunk is empty.
     private mutating func retireFirst() {
         var empty = chunks[first]
         empty.used = 0

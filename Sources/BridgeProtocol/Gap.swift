@@ -8,7 +8,7 @@ package struct Gap: Sendable, Hashable {
         /// The outbox was at its hard limit.
         case full = 2
 
-        /// The reason that a frame gives; other numbers count as ``policy``.
+        /// The reason that a frame gives; unknown numbers count as ``policy``.
         package init(asWritten number: UInt64) { self = Self(rawValue: number) ?? .policy }
     }
 

@@ -1,24 +1,24 @@
 import DomainEvents
 
-/// The sources of the events in an outbox, which must stay alive as long as a record names them.
+/// Keeps the sources of an outbox's events alive as long as a record names them.
 ///
-/// A queue of runs of events with one source, which are freed in the order in which they came. So neither a new run nor
-/// the end of one looks through the others, whose number a peer chooses: a source may have many runs here.
+/// A queue of runs: a run is a row of events with one source. Runs are freed in the order in which they came, so no
+/// search through all runs is needed. A peer chooses their number, because one source may have many runs.
 struct KeptSources {
     private struct Run {
         /// Nil once the run is freed.
         var source: EventSource?
-        /// The sequence of its first event; the run ends before that of the next run.
+        /// The sequence of the run's first event; the run ends before the first event of the next run.
         let first: UInt64
     }
 
     /// Oldest first; the last one is the newest event's.
     private var runs: [Run] = []
-    /// The place of the first run that is not freed: freed ones are removed now and then, not one by one.
+    /// The place of the first run that is not freed: freed runs are removed now and then, not one by one.
     private var oldest = 0
     private var newest: UnsafeMutableRawPointer?
 
-    /// How many freed runs may stay in the array.
+    /// Fewer freed runs than this stay in the array.
     private static let fewRuns = 64
 
     /// Keeps the source of the newest event.
@@ -47,7 +47,7 @@ struct KeptSources {
             oldest += 1
         }
         guard oldest >= Self.fewRuns, oldest > runs.count / 2 else { return }
-        // The room for many runs goes back with the last of them.
+        // If one run is left, the array's room for many runs is freed, too.
         if oldest + 1 == runs.count { runs = [runs[oldest]] } else { runs.removeFirst(oldest) }
         oldest = 0
     }

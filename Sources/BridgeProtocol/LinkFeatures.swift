@@ -9,7 +9,7 @@ package struct LinkFeatures: OptionSet, Sendable, Hashable {
     /// This side takes events from the memory that the other side shares.
     package static let takesPlacedEvents = LinkFeatures(rawValue: 1)
 
-    /// This side acknowledges nothing: an event for it counts as settled once it is written, and is never sent again.
+    /// This side acknowledges nothing: each event counts as settled once it is written, and is never sent again.
     package static let acknowledgesNothing = LinkFeatures(rawValue: 2)
 
     /// In a hello, the worker wants to put bookmarks on its events; in a welcome, the host keeps them.

@@ -50,7 +50,7 @@ package struct LinkLimits: Sendable, Hashable {
     /// How many further processes every peer lets a receipt name.
     package static let receiptNames = 4_096
 
-    /// The least length, in bytes, of a frame that stays in memory which both sides share; only its place is sent.
+    /// The least length, in bytes, of a frame that is placed: it stays in shared memory, and only its place is sent.
     ///
     /// Measured: from this length on, one copy and a system call cost less than two copies through a socket's small
     /// buffer.

@@ -24,7 +24,7 @@ package struct LinkParties: Sendable {
         self.ownIncarnation = ownIncarnation
     }
 
-    /// The sources of both sides' events, once the handshake is done: from then on the link keeps them.
+    /// The sources of both sides' events, once the handshake is done: from then on the link keeps both alive.
     @inline(__always)
     package var established: (peer: Unmanaged<EventSource>, own: Unmanaged<EventSource>)? {
         peer.map { (.passUnretained($0), .passUnretained(own)) }
@@ -33,7 +33,7 @@ package struct LinkParties: Sendable {
     /// The incarnation that the peer's acknowledgements must carry; 0 before the handshake.
     package var peerIncarnation: UInt64 { peer?.incarnation ?? 0 }
 
-    /// Whether the source is this side: compares only objects, as all events of this side share one.
+    /// Whether the source is this side; compares only objects, because all events of this side share one source.
     @inline(__always)
     func isOwn(_ source: EventSource) -> Bool { source === own }
 

@@ -1,4 +1,4 @@
-/// A peer's breach of the protocol, which closes the link.
+/// A peer's breach of the protocol, which ends the link.
 package struct LinkViolation: Error, Sendable, Hashable, CustomStringConvertible {
     package let description: String
 

@@ -94,7 +94,7 @@ package struct Reject: Sendable, Hashable {
         case version = 1
         /// The peer is not the process that the host started.
         case cookie = 2
-        /// The largest number of clients is attached already.
+        /// As many clients as the host allows are attached already.
         case limit = 3
         /// The peer is a worker of this host, or a process that a worker of this host has started: neither may attach.
         case worker = 4
@@ -102,7 +102,7 @@ package struct Reject: Sendable, Hashable {
 
     package var reason: UInt64
     package var text: String
-    /// The state of the host, for a client that has no version in common with the host and so cannot ask it.
+    /// The state of the host, for a client that has no version in common with the host and so cannot ask for it.
     ///
     /// The bytes are a `BridgeReport`, encoded as in an event.
     package var report: [UInt8]?
@@ -223,7 +223,7 @@ package struct Goodbye: Sendable, Hashable {
     package var text: String
     /// The sequence of the newest event that the sender of the goodbye has written.
     package var lastWritten: UntrustedNumber
-    /// The sender of the goodbye has handled everything that it received up to this mark.
+    /// The sender of the goodbye has handled all received events up to this sequence.
     package var handledMark: UntrustedNumber
 
     /// Whether the sender has finished what it had; false if it breaks off.
@@ -249,8 +249,9 @@ package enum ControlMessage: Sendable, Hashable {
     case reject(Reject)
     case interest(Interest)
     case ready
-    /// How long from now the sender needs until it is ready or has finished, and what it is doing. 0 milliseconds ask
-    /// for no time and only give the reason; an empty reason keeps the reason given before.
+    /// How long from now the sender needs until it is ready or has finished, and what it is doing.
+    ///
+    /// 0 milliseconds ask for no time and only give the reason; an empty reason keeps the reason given before.
     case moreTime(milliseconds: UntrustedNumber, reason: String)
     /// Carries the incarnation of the side that acknowledges.
     case acknowledge(Acknowledgement, incarnation: UInt64)

@@ -4,8 +4,8 @@ package import DomainEvents
 extension Outbox {
     /// The receiver crashed before it finished these events.
     ///
-    /// Events that are settled by now are left out. If an event is here twice, as its importer was killed or an
-    /// operator replayed it, the receiver had the older copy.
+    /// Events that are settled by now are left out. If the outbox has an event twice, because its importer was killed
+    /// or an operator replayed it, the receiver had the older copy.
     package mutating func receiverCrashed(suspects: [EventID], because reason: String) -> Probation.Finding {
         var wanted = Set(suspects)
         var found: [UInt64] = []

@@ -84,10 +84,11 @@ package struct Outbox: ~Copyable {
 
     /// Charged bytes of all that is kept.
     package private(set) var chargedBytes = 0
-    /// Charged bytes of the handled events that are kept, and of the largest event that was handled since none was
-    /// kept.
+    /// Charged bytes of the handled events that are kept, and of the largest event handled since the outbox last kept
+    /// no such event.
     ///
-    /// Each stays until all before it are freed, and until what its handlers published is here or in shared memory.
+    /// A handled event stays until all events before it are freed, and until what its handlers published has arrived or
+    /// lies in shared memory.
     private var credited = (bytes: 0, largest: 0)
     private var inFlightBytes = 0
     private var inFlightEvents = 0
@@ -146,7 +147,7 @@ package struct Outbox: ~Copyable {
         return region.head
     }
 
-    /// From now on, keeps the frames of large events in memory that the peer can read, as far as it has room.
+    /// From now on, keeps the frames of large events in memory that the peer can read, as far as that has room.
     package mutating func shelve(in memory: any OutboxMemory) {
         if store.region == nil, store.shelf == nil { store.shelf = FrameShelf(memory) }
     }
@@ -162,13 +163,13 @@ package struct Outbox: ~Copyable {
     package var unhandledBytes: Int { chargedBytes - credited.bytes }
     /// Charged bytes of the handled events that are kept.
     package var creditedBytes: Int { credited.bytes }
-    /// Charged bytes of the largest event that was handled since no handled event was kept.
+    /// Charged bytes of the largest event handled since the outbox last kept no handled event.
     var largestCredited: Int { credited.largest }
     package var count: Int { Int(lastSequence &+ 1 &- firstSequence) }
     package var isEmpty: Bool { lastSequence &+ 1 == firstSequence }
     /// Whether the receiver has acknowledged all events that were handed out for writing.
     package var hasNothingInFlight: Bool { inFlightEvents == 0 }
-    /// Whether the window lets out another event that lies here.
+    /// Whether the outbox has another event that the window lets out.
     package var hasWritable: Bool { lastComposed < lastSequence && isNextAllowed }
 
     private func place(of sequence: UInt64) -> UnsafeMutablePointer<Record> {
@@ -184,7 +185,7 @@ package struct Outbox: ~Copyable {
 
     /// Takes room for the next event's frame; the event's sequence is then ``lastSequence``.
     ///
-    /// Once the frame lies there, the caller says so with ``frameWasWritten(frameLength:)``.
+    /// Once the frame is whole, the caller calls ``frameWasWritten(frameLength:)``.
     ///
     /// - Parameters:
     ///   - strikes: the reasons of the event's strikes, which put it on probation; nil for no probation.
@@ -225,13 +226,13 @@ package struct Outbox: ~Copyable {
         store.region?.accepted(lastSequence, frameLength: frameLength)
     }
 
-    /// From now on the peer is never told which events it may forget, as some may come again: events of which a journal
-    /// has to hear, and dead letters, of this outbox or of one before it.
+    /// From now on the peer is never told which events it may forget, because some events of this outbox or of an
+    /// earlier one may come again: dead letters, and events of which a journal has to hear.
     ///
-    /// Called before the outbox takes its first event of which a journal has to hear.
+    /// Called for each dead letter, and before the outbox takes its first event of which a journal has to hear.
     package mutating func willOwe() { untold.use() }
 
-    /// The peer is not told which events it may forget until it is decided what becomes of an event that it refused.
+    /// Until ``refusalIsDecided()``, the peer is not told which events it may forget: a refused event may come again.
     package mutating func refusalIsHeld() { untold.refusalIsHeld() }
 
     package mutating func refusalIsDecided() { untold.refusalIsDecided() }
@@ -247,7 +248,7 @@ package struct Outbox: ~Copyable {
         return record.pointee.id
     }
 
-    /// Whether an event is kept that the peer has neither acknowledged nor refused.
+    /// Whether the event is kept, and neither acknowledged nor refused.
     package func isUnsettled(_ sequence: UInt64) -> Bool { record(sequence)?.pointee.isSettled == false }
 
     /// Moves the records to a ring that has room for all of them.
@@ -272,7 +273,7 @@ package struct Outbox: ~Copyable {
         return probation.isEmpty && inFlightEvents < windowEvents && inFlightBytes + next.pointee.charge <= windowBytes
     }
 
-    /// Whether the window would let out all that lies here, and one more event with this charge.
+    /// Whether the window would let out all that lies in the outbox, and one more event with this charge.
     package func hasWindow(for charge: Int) -> Bool {
         guard lastSequence &+ 1 <= LinkLimits.lastSequence(afterMark: mark, windowEvents: windowEvents) else {
             return false
@@ -340,7 +341,7 @@ package struct Outbox: ~Copyable {
         release()
     }
 
-    /// Whether an entry is a gap; only for entries that were handed out and are not settled.
+    /// Whether an entry is a gap; to be asked only of an entry that was handed out and is not settled.
     package func isGap(_ sequence: UInt64) -> Bool { record(sequence)?.pointee.isGap == true }
 
     // MARK: - Settling
@@ -387,8 +388,7 @@ package struct Outbox: ~Copyable {
         }
     }
 
-    /// The first event from `first` to `last` that has not reached the stage; an event after `last` if all have reached
-    /// it.
+    /// The first event from `first` to `last` that has not reached the stage; an event after `last` if all have.
     ///
     /// The event `first` must still be kept. The search joins the steps that it takes into longer steps. So later
     /// searches take few steps, whatever ranges a peer announces, and however often.
@@ -494,7 +494,7 @@ package struct Outbox: ~Copyable {
         if capacity > Self.keptRecords { makeRing(of: Self.fewRecords) }
     }
 
-    /// Takes out settled events of one source that the journal may hear of, now that it has recorded the receiver's
+    /// Takes out settled events of one source: those of which the journal may hear once it has recorded the receiver's
     /// events up to `sequence`.
     ///
     /// - Parameter numbers: gets the numbers of the events in ascending order, in place of what it has.

@@ -32,13 +32,13 @@ package struct OutboxHead: @unchecked Sendable {
 
     // MARK: - Handling
 
-    /// Handlers may get an event from now on.
+    /// Handlers may get the event from now on.
     package func opened(_ sequence: UInt64) {
         let (offset, bit) = place(of: sequence)
         word(at: offset).pointee.bitwiseOr(bit, ordering: .releasing)
     }
 
-    /// The last handler of an event has returned, or no handler gets the event before the next ``opened(_:)``.
+    /// The last handler of the event has returned, or no handler gets the event before the next ``opened(_:)``.
     package func closed(_ sequence: UInt64) {
         let (offset, bit) = place(of: sequence)
         word(at: offset).pointee.bitwiseAnd(~bit, ordering: .releasing)

@@ -1,7 +1,7 @@
 /// Where things lie in the memory of a shared outbox: a head page, then chunks of frames.
 ///
-/// The numbers are part of the protocol (`docs/reference/wire-protocol.md`). All are 64-bit integers in the machine's
-/// own byte order: both processes run on the same machine.
+/// The layout is part of the protocol (`docs/reference/wire-protocol.md`). The heads hold 64-bit integers in the
+/// machine's own byte order, because both processes run on the same machine.
 package enum OutboxLayout {
     /// The head page's length, and where the first slot begins.
     package static let headBytes = 4_096
@@ -14,7 +14,7 @@ package enum OutboxLayout {
 
     /// Where the numbers of the head page lie.
     package enum Field {
-        /// ``OutboxLayout/mark``, once the rest is in order.
+        /// ``OutboxLayout/mark``, once the rest of the page is in order.
         package static let mark = 0
         /// The offset of the chunk that holds the oldest event; 0 for none.
         package static let firstChunk = 8
@@ -24,7 +24,7 @@ package enum OutboxLayout {
         package static let accepted = 24
         /// The total length of all whole frames, in bytes.
         package static let acceptedBytes = 32
-        /// How many heartbeats the worker has counted here instead of sending them.
+        /// How many heartbeats the worker has counted in this word instead of sending them.
         package static let heartbeats = 40
         /// The event up to which the worker has seen all events settled; 0 if it does not say.
         package static let settled = 48

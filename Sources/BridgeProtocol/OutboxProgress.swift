@@ -5,7 +5,7 @@ import Synchronization
 /// The host cannot check the numbers. A worker writes them after the frames that they count, so the numbers of an
 /// honest worker are true whenever it is killed.
 ///
-/// Reading costs no counted reference: the memory has to stay for as long as the value is used.
+/// The value does not keep the memory alive, so that reading counts no reference: the memory has to outlive the value.
 package struct OutboxProgress: @unchecked Sendable, BitwiseCopyable {
     // Sendable: the words are atomic.
     private let base: UnsafeMutableRawPointer

@@ -7,7 +7,7 @@ package struct OutboxDamage: Error, Sendable, Hashable, CustomStringConvertible 
     }
 }
 
-/// Finds in a dead worker's shared outbox the events that it had accepted and the host has not received.
+/// Finds, in a dead worker's shared outbox, the accepted events that the host has not received.
 ///
 /// The memory is untrusted, as any peer's bytes are, and a process may still be writing to it. So every byte is copied
 /// once and read from the copy, and every number is checked against the file's length. The reading fails when it
@@ -29,14 +29,14 @@ package struct OutboxRecovery: ~Copyable {
     private var allowance: Int
     private let allowed: Int
 
-    /// How many bytes the records are charged at most: twice what a worker keeps before it drops events, which is the
-    /// same for all workers, whatever limits their hosts have.
+    /// How many bytes the records are charged at most: twice what a worker keeps before it drops events.
     ///
-    /// A worker that keeps nothing takes one event of any size that the frame limit allows, and then no further one. So
-    /// a larger event counts as this number if it comes first.
+    /// Every worker drops events above the same size, whatever limits its host has. A worker with an empty outbox
+    /// accepts one event of any size that the frame limit allows, and then no further one. So the first event is
+    /// charged at most this number.
     ///
-    /// The file is larger, because large frames leave room empty. Reading a file full of the smallest events would keep
-    /// the host busy for more than a minute.
+    /// The file may be larger, because large frames leave room empty. Without this limit, a file full of the smallest
+    /// events would keep the host busy for more than a minute.
     package static let allowedBytes = 2 * LinkLimits().outboxHardBytes
 
     /// - Parameter allowed: how many bytes may be charged for all records that are visited.
@@ -72,7 +72,7 @@ package struct OutboxRecovery: ~Copyable {
     /// Visits the records after event `known`, oldest first, each with its link sequence; a record is valid during the
     /// call only.
     ///
-    /// If `known` is nil, visits all records that lie there: those that the worker had not seen settled, and perhaps
+    /// If `known` is nil, visits all records in the outbox: those that the worker had not seen settled, and perhaps
     /// some before them.
     ///
     /// - Throws: ``OutboxDamage`` if the outbox cannot be read to its end, or what `body` throws. What `body` did
@@ -184,7 +184,7 @@ package struct OutboxRecovery: ~Copyable {
             _ = source.copy(at: start, into: UnsafeMutableRawBufferPointer(words))
             return (UntrustedNumber(words[0]), UntrustedNumber(words[1]))
         }
-        // A chunk's head counts as read as well, so that a list of empty chunks ends too.
+        // A chunk's head counts as read, too, so that even a list of empty chunks ends.
         guard let bytes = length.within(OutboxLayout.slotBytes...(source.byteCount - start)),
             budget >= OutboxLayout.chunkHeadBytes
         else {

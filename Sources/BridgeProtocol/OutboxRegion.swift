@@ -36,7 +36,7 @@ final class OutboxRegion {
     /// The offset of a frame in the memory.
     func offset(of frame: UnsafeRawPointer) -> Int? { slots.offset(of: frame) }
 
-    /// Every chunk was taken from the memory, so it has an offset there.
+    /// The offset of a chunk in the memory; every chunk has one, because it was taken from the memory.
     private func offset(ofChunk frames: UnsafeMutableRawPointer) -> Int {
         slots.offset(of: frames - OutboxLayout.chunkHeadBytes) ?? 0
     }

@@ -24,7 +24,7 @@ package struct OutboxState: Sendable {
         )
     }
 
-    /// Takes what was copied of the head page; nil as for ``init(_:)``, or if it is not the whole page.
+    /// Takes what was copied of the head page; nil as for ``init(_:)``, or if that is not the whole page.
     package init?(page words: [UInt64]) {
         typealias Field = OutboxLayout.Field
         guard words.count == OutboxLayout.headBytes / 8, words[Field.mark / 8] == OutboxLayout.mark else { return nil }
@@ -44,7 +44,7 @@ package struct OutboxState: Sendable {
     /// Whether the worker has seen every accepted event settled.
     package var isSettled: Bool { settled == accepted }
 
-    /// The event whose inline handlers ran; nil if none ran.
+    /// The event whose inline handlers were running; nil if none were.
     package var handledNow: UntrustedNumber? { handlingBegun == handlingFinished ? nil : handlingBegun }
 
     /// Whether an event was open in the worker: its handlers had it, and not all of them had returned.

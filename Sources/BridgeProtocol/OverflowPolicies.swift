@@ -7,7 +7,7 @@ package struct OverflowPolicies: Sendable, Hashable {
 
     private let byName: [EventName: OverflowPolicy]
     private let other: OverflowPolicy
-    /// Whether every policy is to wait: then no event waits in the queue before the link's outbox, only gaps do.
+    /// Whether every policy is `wait`: the queue before the link's outbox then holds only gaps, and no events.
     package let isPlain: Bool
 
     package init(_ policies: [String: OverflowPolicy] = [:]) {

@@ -1,6 +1,6 @@
 package import DomainEvents
 
-/// What waits before a link's outbox: events, some of which policies may drop, and gaps where events were dropped.
+/// What waits before a link's outbox: events, which their policies may drop, and gaps where events were dropped.
 ///
 /// A pure data structure. An event in the outbox has a link sequence and stays; an event in the queue has no sequence
 /// yet.
@@ -14,7 +14,7 @@ package struct OverflowQueue: Sendable {
         package let wantsReceipt: Bool
         /// Whether a journal has to hear what becomes of the event.
         package let isOwed: Bool
-        /// Whether the event was a dead letter, which is gone now that the event waits.
+        /// Whether the event was a dead letter; the letter no longer exists.
         package let wasLetter: Bool
         package let payload: [UInt8]
 
@@ -38,8 +38,8 @@ package struct OverflowQueue: Sendable {
 
         package var charge: Int { OverflowQueue.charge(forPayloadOf: payload.count) }
 
-        /// Whether the policy of its name may take the event out: not a replayed event, which has waited for its room,
-        /// nor the event of a dead letter, because an operator was told that it is accepted.
+        /// Whether the policy of its name may take the event out: false for a replay, which has waited for room, and
+        /// for a dead letter's event, because an operator was told that the event is accepted.
         fileprivate var isEvictable: Bool { !context.isReplay && !wasLetter }
     }
 
@@ -60,7 +60,7 @@ package struct OverflowQueue: Sendable {
         var entry: Entry
         var ticket: UInt64
         var key: Key?
-        /// The row of a gap that has its place in one; 0 for an event.
+        /// The row of a gap (see ``RowGap``); 0 for an event, and for a gap that has no row yet.
         var row: UInt64 = 0
         var previous: Int?
         var next: Int?
@@ -71,7 +71,7 @@ package struct OverflowQueue: Sendable {
         let value: [UInt8]
     }
 
-    /// A gap of a row: gaps without an event between them are a row, in which no two gaps are like each other.
+    /// A gap's place: gaps without an event between them form a *row*, with at most one gap of each name and reason.
     private struct RowGap: Hashable, Sendable {
         let row: UInt64
         let name: EventName
@@ -99,7 +99,7 @@ package struct OverflowQueue: Sendable {
     private var keys: [Key: Int] = [:]
     /// The nodes of the gaps.
     ///
-    /// A row may have as many gaps as peers have brought names, so no gap is looked for by going through a row.
+    /// A row may have as many gaps as peers have brought names, so this table finds a gap, not a walk through the row.
     private var gaps: [RowGap: Int] = [:]
     private var lastRow: UInt64 = 0
     private var lastTicket: UInt64 = 0
@@ -144,7 +144,7 @@ package struct OverflowQueue: Sendable {
         return lastTicket
     }
 
-    /// Puts a gap at the end, or merges it into a like gap at the end.
+    /// Puts a gap at the end, or merges it into a gap of the same name and reason in the row at the end.
     package mutating func append(_ gap: Gap) {
         if let row = row(of: tail), let like = gaps[RowGap(gap, in: row)] { return merge(gap, into: like) }
         lastTicket += 1
@@ -320,8 +320,8 @@ package struct OverflowQueue: Sendable {
         nodes[index]?.entry = .gap(known)
     }
 
-    /// Gives a gap, whose node is linked, its place in the row beside it; merges it into the row's like gap, if there
-    /// is one.
+    /// Puts a gap, whose node is linked already, into the row beside it, or merges it into that row's gap of the same
+    /// name and reason.
     private mutating func stand(_ index: Int, inRowAs gap: Gap) {
         joinRows(nodes[index]?.previous, nodes[index]?.next)
         guard let row = row(of: nodes[index]?.previous) ?? row(of: nodes[index]?.next) else {
@@ -342,7 +342,7 @@ package struct OverflowQueue: Sendable {
         }
     }
 
-    /// Makes one row of the rows that end and begin with these nodes, if both are gaps: the shorter joins the longer.
+    /// Joins the row that ends with `left` and the row that begins with `right`, if both exist; the shorter row moves.
     ///
     /// So a gap seldom changes its row: each time, its row becomes at least twice as long.
     private mutating func joinRows(_ left: Int?, _ right: Int?) {

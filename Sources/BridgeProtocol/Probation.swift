@@ -1,4 +1,4 @@
-/// The events of an outbox that their receiver had begun and not finished when it crashed, until each is settled.
+/// The events that a receiver had begun and not finished when it crashed; each stays until it is settled.
 ///
 /// One of them may have crashed the receiver. As long as an event is on probation, at most one event is in flight. So
 /// the next crash finds at most one event open, which gets a *strike*.
@@ -23,7 +23,7 @@ package struct Probation: Sendable, Hashable {
     /// The reasons of an event's strikes, oldest first; nil if the event is not on probation.
     package func strikes(of sequence: UInt64) -> [String]? { strikes[sequence] }
 
-    /// Puts an event on probation, with the strikes that it has from before.
+    /// Puts an event on probation, with the strikes that it has already.
     package mutating func admit(_ sequence: UInt64, strikes earlier: [String] = []) {
         strikes[sequence, default: []] += earlier
     }

@@ -96,7 +96,7 @@ package struct ReceiveWindow: Sendable {
         return sequence
     }
 
-    /// Forgets the events behind this one, as if they had not come; none of them is handled.
+    /// Forgets the events behind this one, as if they had not come; none of them may be handled yet.
     ///
     /// - Parameter frameBytes: how many bytes their frames have together.
     package mutating func giveBack(behind sequence: UInt64, frameBytes: Int) {
@@ -191,7 +191,7 @@ package struct ReceiveWindow: Sendable {
         }
         unsaidEvents = left
         unsaidBytes = leftBytes
-        // All 64 ranges were announced before, and what is new lies after them. It waits at least until an older event
+        // If all 64 ranges were announced before, what is new lies after them, and waits at least until an older event
         // is handled.
         if left == unannouncedEvents, mark == announcedMark, !isRepeated { return nil }
         openEvents -= unannouncedEvents - left

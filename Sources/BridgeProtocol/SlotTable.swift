@@ -25,7 +25,7 @@ final class SlotTable {
     /// Takes as many slots in a row as `bytes` need; nil if no row of that length is free.
     func take(_ bytes: Int) -> UnsafeMutableRawBufferPointer? {
         let count = (bytes - 1) / OutboxLayout.slotBytes + 1
-        // As low as possible, so that the memory beyond stays unwritten.
+        // The lowest slots that fit are taken, so that the memory beyond them stays unwritten.
         var found = 0
         for slot in isTaken.indices {
             found = isTaken[slot] ? 0 : found + 1

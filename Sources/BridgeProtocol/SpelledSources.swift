@@ -40,21 +40,21 @@ package final class SpelledSource: @unchecked Sendable {
     }
 }
 
-/// The sources of other processes' events that pass over a link.
+/// The third processes whose events pass over a link.
 ///
-/// A frame spells such a source by its name and incarnation. A reader that compares these bytes need not take them
-/// apart, and all events of a source share one object.
+/// A frame spells the source of such an event by name and incarnation. A reader that compares these bytes need not
+/// decode them, and all events of a source share one object.
 package struct SpelledSources: Sendable {
     /// How many places there are.
     ///
     /// The events of few sources pass over one link, and two of these rarely share a place.
     private static let places = 64
-    /// One of this many look-ups that find another source in their place replaces that source.
+    /// Among the look-ups that find another source in their place, one in this many replaces that source.
     ///
     /// So if two sources share a place, one of them stays quick.
     private static let patience = 64
 
-    /// Each source lies in the place that its incarnation gives, which is random; empty until the first source comes.
+    /// A source's place follows from its incarnation, which is random; the array is empty until the first source comes.
     private var sources: [SpelledSource?] = []
     private var missed = 0
 

@@ -29,8 +29,8 @@ package struct UntoldEvents: Sendable {
     /// Whether a settled event of this outbox, or of an outbox before it, may come again.
     ///
     /// A journal that has to hear of an event may not know, after a kill or a power cut, that the event was settled. A
-    /// dead letter may be sent again at any time, and a refused event may still become one. The peer is then not told
-    /// that an event does not come again.
+    /// dead letter may be sent again at any time, and a refused event may still become one. While this is true, the
+    /// peer is never told which events it may forget.
     package var isUsed: Bool { isUsedForGood || undecided > 0 }
     private var isUsedForGood = false
     /// How many refused events may still become dead letters.
@@ -66,9 +66,9 @@ package struct UntoldEvents: Sendable {
     /// Takes out events that the journal may hear of, now that it has the receiver's events up to `sequence`: those of
     /// one source, as many as one note has room for.
     ///
-    /// An event whose turn has not come keeps back those behind it. An acknowledged event behind it loses nothing: its
-    /// own turn comes no earlier, as the receiver's events arrive in order. A refused event behind it waits longer than
-    /// it has to.
+    /// An event whose `after` is not recorded yet keeps back those behind it. An acknowledged event behind it loses
+    /// nothing: the receiver's events arrive in order, so that event's own `after` is recorded no earlier. A refused
+    /// event behind it waits longer than it has to.
     ///
     /// - Parameter numbers: gets the numbers of the events in ascending order, in place of what it has.
     /// - Returns: The source of the events; nil if the journal may hear of no further event.
@@ -100,7 +100,7 @@ package struct UntoldEvents: Sendable {
         if !isInOrder { numbers = CustodyNote.joined(numbers) }
         var stays = place
         if hasOthers {
-            // The runs of other sources move up to the runs behind, which stay in place, as they may be a million.
+            // The runs of other sources move up to the runs behind; those stay in place, because they may be a million.
             for index in (first..<place).reversed() where runs[index].source != source {
                 stays -= 1
                 runs.swapAt(stays, index)

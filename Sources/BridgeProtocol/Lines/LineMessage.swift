@@ -119,7 +119,7 @@ package struct LineHello: Sendable, Hashable {
     package var wants: [String]
     /// The only names that the worker will publish; nil for any name.
     package var publishes: Set<EventName>?
-    /// Whether the worker acknowledges nothing: each event for it then counts as settled once it is written.
+    /// Whether the worker acknowledges nothing: each event then counts as settled once it is written.
     package var acknowledgesNothing: Bool
     /// How many unacknowledged events the worker takes; nil for as many as the host's limits allow.
     package var window: UntrustedNumber?

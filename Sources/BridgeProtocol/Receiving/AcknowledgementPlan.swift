@@ -76,7 +76,7 @@ package struct AcknowledgementPlan: Sendable, Hashable {
     /// The next batch acknowledges, even if it carries nothing else: enough is handled, or a caller or timer asks.
     package mutating func acknowledgementIsDue() { isDue = true }
 
-    /// The last acknowledgement may name an event that is now held back, perhaps for ever: the next batch repeats it.
+    /// The next batch repeats the last acknowledgement, because that may name an event held back for ever.
     package mutating func lastMayNeverStand() { isRepeated = true }
 
     /// A batch leaves.

@@ -1,7 +1,7 @@
 /// An event of a run: what its frame says, and where the frame lies.
 ///
-/// A run is a row of frames whose events have the same source and name, which are kept once for the whole run. A frame
-/// that is read alone is taken apart into an ``EventHead``: only the sequence and the length are then valid here.
+/// A run is a row of frames whose events have one source and one name, both of which are kept once for the run. A frame
+/// that is read alone is decoded into an ``EventHead``: its `ArrivedEvent` then has only sequence and length.
 package struct ArrivedEvent: BitwiseCopyable, Sendable {
     package let sequence: UntrustedNumber
     package let number: UInt64

@@ -1,9 +1,9 @@
 /// What one side of a link knows of what its peer sends: whether the peer may send it, what has arrived, what is
 /// handled, and what the peer has been told.
 ///
-/// A pure machine around the window: frames and the ends of handlers come in, acknowledgements come out. It also keeps
-/// acknowledgements of the peer: each counts only when the peer's own event that it names has arrived. The type is not
-/// copyable, because a link that reads one property might otherwise copy the whole value.
+/// A pure machine around the window: frames and the ends of handlers come in, acknowledgements come out. The machine
+/// also keeps acknowledgements by the peer until the events that they name have arrived. The type is not copyable,
+/// because a link that reads one property might otherwise copy the whole value.
 package struct ReceiveState: ~Copyable, Sendable {
     private var phase: LinkPhaseMachine
     private var window: ReceiveWindow
@@ -42,12 +42,12 @@ package struct ReceiveState: ~Copyable, Sendable {
 
     /// The peer speaks in lines, which have no window: this side then uses a larger window.
     ///
-    /// Only before the first frame.
+    /// Called only before the first frame.
     package mutating func beginLines(_ limits: LinkLimits) { window = LinesTranslator.window(limits) }
 
     /// Events have arrived together: a run, which the reading thread now has in hand.
     ///
-    /// The caller has noted what became of the events of the run before.
+    /// The caller has noted what became of the events of the previous run.
     ///
     /// - Returns: How many events were taken: all before the first that breaks the protocol. The others count as not
     ///   arrived.
@@ -120,8 +120,8 @@ package struct ReceiveState: ~Copyable, Sendable {
         return urgency(isQuietAwaited: isQuietAwaited)
     }
 
-    /// The handlers of the run in hand have returned, up to this event; this does not count for events that were noted
-    /// one by one: as pending, unwanted or refused.
+    /// The handlers of the run in hand have returned for all events up to this one, except those that were noted one by
+    /// one, as pending, unwanted or refused.
     package mutating func handled(through sequence: UInt64) {
         while decided < sequence {
             decided += 1
@@ -129,7 +129,7 @@ package struct ReceiveState: ~Copyable, Sendable {
         }
     }
 
-    /// What becomes of this event of the run in hand is told later.
+    /// The caller says later what becomes of this event of the run in hand.
     package mutating func isPending(_ sequence: UInt64) { decided = max(decided, sequence) }
 
     /// How soon to tell the peer what is handled.
@@ -173,7 +173,7 @@ package struct ReceiveState: ~Copyable, Sendable {
     /// The next batch acknowledges what is handled, even if it carries nothing else.
     package mutating func acknowledgementIsDue() { if window.hasUnannounced { plan.acknowledgementIsDue() } }
 
-    /// The last acknowledgement may name an event that is now held back, perhaps for ever: the next batch repeats it.
+    /// The next batch repeats the last acknowledgement, because that may name an event held back for ever.
     package mutating func lastAcknowledgementMayNeverStand() {
         if window.lastReceived > 0 { plan.lastMayNeverStand() }
     }

@@ -5,10 +5,10 @@ import DomainEvents
 /// A host takes a receipt of a worker only for such an event, and only once: a worker cannot end the waits for events
 /// that it never got, and cannot fill the links of the processes that published them.
 ///
-/// An acknowledgement may come before the receipt, and after a refusal the receipt may never come. So events stay here
-/// when they are settled: at least those among the last ``settled`` events of the link, and at most twice as many.
+/// An acknowledgement may come before the receipt, and after a refusal the receipt may never come. So this table keeps
+/// settled events: at least those among the last ``settled`` events of the link, and at most twice as many.
 struct AwaitedReceipts {
-    /// As many as fit into a window of the default size.
+    /// How many settled events stay at least: as many as fit into a window of the default size.
     private static let settled: UInt64 = 4_096
 
     /// The link sequence of each event.
@@ -23,7 +23,7 @@ struct AwaitedReceipts {
         sequences[id] = sequence
         let kept = sequence - oldest + 1
         guard UInt64(sequences.count) > kept + 2 * Self.settled else { return }
-        // At least as many events as stay for nothing are added before the next such search.
+        // Each search takes out more than `settled` events, so searches are few.
         sequences = sequences.filter { $0.value + Self.settled >= oldest }
     }
 

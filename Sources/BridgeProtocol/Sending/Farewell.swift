@@ -21,7 +21,7 @@ package struct Farewell: Sendable, Hashable {
         package let lastSequence: UInt64
         /// Whether nothing waits before the outbox.
         package let isQueueEmpty: Bool
-        /// Whether the peer shares the outbox's memory, and so finds there the events that never left.
+        /// Whether the peer shares the outbox's memory, and so finds in it the events that never left.
         package let isShared: Bool
 
         package init(lastComposed: UInt64, lastSequence: UInt64, isQueueEmpty: Bool, isShared: Bool) {
@@ -44,7 +44,7 @@ package struct Farewell: Sendable, Hashable {
     /// Whether the goodbye leaves with this batch: everything that has to come before it has been handed out.
     ///
     /// Events that are put into shared memory after the goodbye need no stream, so threads that go on publishing do not
-    /// delay it.
+    /// delay the goodbye.
     package func mayLeave(behind remainder: Remainder) -> Bool {
         guard isWaiting else { return false }
         if remainder.isShared { return remainder.lastComposed >= mark }

@@ -14,7 +14,7 @@ enum GatheringTime {
     private static let shortest: UInt64 = 50_000
     private static let longest: UInt64 = 400_000
 
-    /// Two writes of gathered events within this time begin a flood, however few events they bring.
+    /// If two writes of gathered events end within this time, a flood begins, however few events they bring.
     static let repeatNanoseconds: UInt64 = 100_000
 
     /// For how many nanoseconds the next events gather; nil if they leave as they come.

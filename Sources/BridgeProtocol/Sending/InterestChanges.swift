@@ -1,7 +1,7 @@
-/// The changes of this side's interest that have not left for the peer: for each name the last one, and none if the
-/// name is as the peer was told.
+/// The changes of this side's interest that have not left for the peer: for each name the last change, or none if what
+/// the peer was told is true again.
 ///
-/// However often the interest changes before the peer reads on, no more waits for the peer than each name once.
+/// However often the interest changes before the peer reads on, each name waits at most once.
 struct InterestChanges: Sendable, Hashable {
     /// How many names one message has at most: as many as a worker may ask for at once.
     private static let namesAtOnce = 4_096

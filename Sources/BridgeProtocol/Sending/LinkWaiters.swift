@@ -1,5 +1,5 @@
-/// The callers that wait for a link: for room in its outbox, for a peer that keeps up, until nothing is under way
-/// (*quiet*), or for an event that needs the peer started (*demand*).
+/// The callers that wait for a link: for room in its outbox, for a peer that keeps up, for the moment when nothing is
+/// under way (*quiet*), or for an event that needs the peer started (*demand*).
 ///
 /// Each closure is called once, when the wait is over: by the thread that has taken it out, without the link's lock.
 /// Only a closure for demand that is replaced or forgotten is never called. The type is not copyable, because a link
@@ -20,7 +20,7 @@ package struct LinkWaiters: ~Copyable, Sendable {
     /// The callers that have events for a peer whose published events pile up in the peer's own outbox.
     private var backlog: [Wake] = []
     private var quiet: [Wake] = []
-    /// The caller that starts the peer once something lies here for it.
+    /// The caller that starts the peer once something waits for it.
     private var demand: Wake?
 
     package init() {}

@@ -12,11 +12,11 @@ extension SendState {
     /// - Parameters:
     ///   - number: this process's number for the name; 0 if it has none.
     ///   - isHeld: whether the event stays until ``release(_:)``. Such an event goes to other peers as well, or a
-    ///     journal records it. A byte of it is written only when all their outboxes and the journal have it: otherwise
-    ///     a quick peer could answer before the others have it.
+    ///     journal records it. A byte of it is written only when the outboxes of all these peers and the journal have
+    ///     it: otherwise a quick peer could answer before the others have it.
     ///   - isAccepted: whether a worker has accepted the event for this peer: the hard limit then does not keep the
     ///     event out. The windows of the workers that send such events bound their number.
-    ///   - isOwed: whether a journal records the event, and has to hear what becomes of it here.
+    ///   - isOwed: whether a journal records the event, and has to hear what becomes of it at this peer.
     ///   - reserved: the room that was reserved for the event, in bytes; nil if none was.
     ///   - evicted: receives the events that a policy takes out for this event, or this event itself if it is dropped.
     package mutating func take(
@@ -58,23 +58,23 @@ extension SendState {
         return offer(event, isHeld: isHeld, evicted: &evicted)
     }
 
-    /// What is special about an event that is taken at once: all in one value, because nearly always nothing is.
+    /// What is special about an event that is taken at once; one value, because most events have nothing special.
     package struct Taking: OptionSet, Sendable {
         package let rawValue: UInt8
 
         package init(rawValue: UInt8) { self.rawValue = rawValue }
 
-        /// As `isHeld` in the method for every policy, and likewise ``accepted`` and ``owed``.
+        /// Means the same as `isHeld` in the method above; ``accepted`` and ``owed`` mean `isAccepted` and `isOwed`.
         package static let held = Taking(rawValue: 1)
         package static let accepted = Taking(rawValue: 2)
         package static let owed = Taking(rawValue: 4)
         package static let wantsReceipt = Taking(rawValue: 8)
-        /// The caller has found or reserved room for the event; since then the peer may have said how large its frames
-        /// may be.
+        /// The caller has found or reserved room for the event, so only the event's size is checked: since then, the
+        /// peer may have said how large frames may be.
         package static let withRoom = Taking(rawValue: 16)
     }
 
-    /// Takes an event at once; only on a link whose policies are all to wait.
+    /// Takes an event at once; only on a link on which every policy is `wait`.
     package mutating func take(
         _ context: BorrowedContext,
         name: String,
@@ -104,7 +104,7 @@ extension SendState {
         return .accepted(sequence: outbox.lastSequence, isCrowded: isCrowded)
     }
 
-    /// Whether the method above would take an event now, and nothing goes before it.
+    /// Whether the method above would take an event now, and nothing waits before the event.
     package func takes(_ payload: UnsafeRawBufferPointer, name: String) -> Bool {
         if let leftNames, leftNames.contains(name) { return false }
         return queue.isEmpty && problem(with: payload, name: name) == nil
@@ -112,8 +112,8 @@ extension SendState {
 
     /// Takes a journal's event that is sent again to this peer alone; the caller has found room for it.
     ///
-    /// No policy acts on the event: it drops no other event, and no other event drops it. So it goes into the queue, if
-    /// there is one, without its key.
+    /// No policy acts on the event: it drops no other event, and no other event drops it. So where the link uses its
+    /// queue, the event goes there without its key.
     package mutating func takeReplayed(
         _ context: EventContext,
         name: String,
@@ -151,10 +151,10 @@ extension SendState {
 
     /// Takes the event of a dead letter, which is offered to this peer again; if there is no room, the letter is kept.
     ///
-    /// No policy acts on the event: it drops no other event, and no other event drops it. A value in it may be older
-    /// than one that waits, so it goes into the queue, if there is one, without its key.
+    /// No policy acts on the event: it drops no other event, and no other event drops it. Its value may be older than
+    /// one that waits, so where the link uses its queue, the event goes there without its key.
     ///
-    /// - Parameter isOwed: whether a journal records the event, and has to hear what becomes of it here.
+    /// - Parameter isOwed: whether a journal records the event, and has to hear what becomes of it at this peer.
     package mutating func takeLetter(
         _ context: EventContext,
         name: String,
@@ -197,7 +197,7 @@ extension SendState {
         return wait(event)
     }
 
-    /// Puts an event on which no policy acts behind all that waits.
+    /// Puts an event behind all that waits; no policy acts on the event.
     private mutating func wait(_ event: OverflowQueue.Waiting) -> Enqueued {
         acceptedEvents += 1
         let ticket = queue.append(event)
@@ -288,7 +288,7 @@ extension SendState {
         }
         let ticket = queue.append(event, key: key, isHeld: isHeld)
         note(event.name, .waits(event.context.id))
-        // Only a policy to wait slows publishers down.
+        // Only the policy `wait` slows publishers down.
         return .accepted(sequence: ticket, isCrowded: isCrowded && policy == .wait)
     }
 
@@ -304,7 +304,7 @@ extension SendState {
         let kept = keptBytes + event.charge
         return outbox.unhandledBytes + queue.chargedBytes - freed + event.charge <= limits.outboxBytes
             && kept - freed <= limits.outboxHardBytes
-            // Nothing is freed here: an event that is taken out leaves a gap, which is charged like a small event.
+            // `freed` does not count: an event that is taken out leaves a gap, which is charged like a small event.
             && kept + queue.gapCount * LinkLimits.minimumCharge <= 2 * limits.outboxHardBytes
     }
 

@@ -7,7 +7,7 @@ extension SendState {
 
     /// Encodes an event into the outbox.
     ///
-    /// Most events have a number for their name, and only causes of the two processes: their head is written in place.
+    /// Most heads are written *in place*, straight into the outbox: those that an ``EventFrame/PlainHead`` can express.
     ///
     /// - Parameter number: this process's number for the name; 0 if it has none.
     /// - Returns: False if the memory that is shared with the host has no room for the event.
@@ -79,7 +79,7 @@ extension SendState {
         return full.pointee.traceparent == nil && (full.pointee.bookmark == nil || !writesBookmarks)
     }
 
-    /// The event's causes as a head in place spells them; nil if one of them is an event of a third process.
+    /// The event's causes as an ``EventFrame/PlainHead`` spells them; nil if one is an event of a third process.
     private func nearCauses(of context: BorrowedContext) -> NearCauses? {
         guard let cause = context.cause else {
             guard let root = context.knownRoot, root != context.borrowedID else { return NearCauses() }
@@ -203,8 +203,8 @@ extension SendState {
 
     /// The number below which the receiver may forget the events of this event's source.
     ///
-    /// Only for an event that is delivered for the first time. Nil for all events if a journal or a dead letter may
-    /// bring some of them again; otherwise nil for most events, but never when the outbox is empty.
+    /// Called only for an event's first delivery. Nil if a journal or a dead letter may bring events again. Otherwise
+    /// nil for most events, because finding the number takes a search; but not if the outbox is empty.
     private mutating func settledMark(before event: BorrowedContext) -> UInt64? {
         if outbox.untold.isUsed { return nil }
         eventsSinceSettledMark += 1

@@ -9,7 +9,7 @@ extension SendState {
     /// Such an event was taken before the peer said how large its frames may be. It is neither left out nor overtaken,
     /// so no event leaves over this link.
     ///
-    /// - Returns: Which event is too large; nil if events leave.
+    /// - Returns: Why no event leaves, naming the event that is too large; nil if events leave.
     package mutating func peerIsReady() -> String? {
         // No event is larger than this side's own limit.
         if maximumFrame < limits.frameBytes, let found = firstOversized {
@@ -43,7 +43,7 @@ extension SendState {
     /// Lets no event leave any more: the peer finishes what it has.
     package mutating func keep() { gate.keep() }
 
-    /// Lets events leave again: the peer was to finish, and stays.
+    /// Lets events leave again: the peer, which was to finish, stays.
     package mutating func letEventsLeave() { gate.letLeave() }
 
     /// Lets a held event, and the events behind it, leave.
@@ -52,7 +52,7 @@ extension SendState {
         queue.release(sequence)
     }
 
-    /// Whether the window lets an event out, or a gap may go into the outbox.
+    /// Whether the window lets an event out, or the queue's first entry may go into the outbox.
     package var hasWritable: Bool { outbox.hasWritable || hasPromotable }
 
     // MARK: - Leaving
@@ -109,17 +109,17 @@ extension SendState {
         }
     }
 
-    /// Whether the gap at the front may go into the outbox: not right after another gap, unless an event follows.
+    /// Whether the gap at the front may go into the outbox; right after another gap, only if an event follows.
     ///
     /// Gaps merge in the queue; they do not merge in the outbox. If only gaps had room, each drop would put one more
     /// gap into the outbox.
     private var mayGapLeave: Bool {
         if outbox.endsWithGap { return queue.mayLeaveThroughFirstEvent { outbox.hasWindow(for: $0) } }
-        // On a link whose policies are all to wait, the outbox also holds what the window does not let out.
+        // On a link on which every policy is `wait`, the outbox also holds what the window does not let out.
         return limits.overflow.isPlain || outbox.hasWindow(for: LinkLimits.minimumCharge)
     }
 
-    /// Moves what the window lets out into the outbox, about as many bytes as one write takes.
+    /// Moves into the outbox what the window lets out, about as many bytes as one write takes.
     private mutating func promote(atMost bytes: Int) {
         var moved = 0
         while moved < bytes, let entry = queue.first, mayLeave(entry) {
@@ -139,7 +139,7 @@ extension SendState {
         return isMoved
     }
 
-    /// Moves what waits into the outbox, up to this event, because only an event there can take a strike.
+    /// Moves what waits into the outbox, up to this event, because only an event in the outbox can get a strike.
     ///
     /// Moves nothing if the event does not wait.
     mutating func promote(through id: EventID) {
@@ -176,8 +176,8 @@ extension SendState {
     /// Settles the events of an acknowledgement, which counts now.
     package mutating func settle(_ acknowledgement: CheckedAcknowledgement) { _ = outbox.settle(acknowledgement) }
 
-    /// Takes out settled events of one source that the journal may hear of, now that it has the peer's events up to
-    /// `sequence`: see ``Outbox/takeUntold(recordedThrough:into:)``.
+    /// Takes out settled events of one source: those of which the journal may hear once it has recorded the peer's
+    /// events up to `sequence`; see ``Outbox/takeUntold(recordedThrough:into:)``.
     package mutating func takeUntold(
         recordedThrough sequence: UInt64,
         into numbers: inout [ClosedRange<UInt64>]
@@ -210,7 +210,7 @@ extension SendState {
         throw LinkViolation("it settles an event, but said in its handshake that it acknowledges nothing")
     }
 
-    /// Throws a violation if the peer owes too much of what its handlers have published.
+    /// Throws a violation if too many bytes of handled events wait for events that the peer does not send.
     ///
     /// A peer without shared memory may acknowledge events before it sends what their handlers published, but it may
     /// not put off the sending for ever.
@@ -235,7 +235,7 @@ extension SendState {
     /// The peer has sent a receipt for an event; returns whether the receipt counts: the event went to this peer with
     /// the wish for one, and this is the first.
     ///
-    /// Only in the host.
+    /// Called only in the host.
     package mutating func receiptCame(of id: EventID) -> Bool { receipts.receiptCame(of: id) }
 
     // MARK: - A peer that acknowledges nothing

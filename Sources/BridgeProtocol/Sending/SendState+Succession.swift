@@ -56,7 +56,7 @@ extension SendState {
 
     package mutating func refusalIsDecided() { outbox.refusalIsDecided() }
 
-    /// Takes an event that an earlier host has left; only before a process of the peer has come.
+    /// Takes an event that an earlier host left behind; only before the peer's first process has come.
     ///
     /// The event goes behind all that was restored before it.
     ///
@@ -163,7 +163,7 @@ extension SendState {
 
     /// The previous incarnation has crashed with these events open; the events lie in this outbox now.
     ///
-    /// Only before the first event leaves.
+    /// Called only before the first event leaves.
     package mutating func receiverCrashed(suspects: [EventID], because reason: String) -> Probation.Finding {
         outbox.receiverCrashed(suspects: suspects, because: reason)
     }

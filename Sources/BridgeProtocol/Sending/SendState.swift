@@ -5,9 +5,9 @@ package import DomainEvents
 /// they leave, how long each is kept, and what the next incarnation of the peer gets.
 ///
 /// A pure machine around the outbox, the queue before it and the gate behind it. Events come in, batches go out, and
-/// what the peer acknowledges or refuses is freed. If all policies are to wait, each event goes into the outbox at
-/// once. Otherwise it waits in the queue, and moves on into the outbox when the window lets it out. What lies in the
-/// outbox has a link sequence, and sequences have no holes.
+/// what the peer acknowledges or refuses is freed. If every policy is `wait`, each event goes into the outbox at once.
+/// Otherwise it waits in the queue, and moves on into the outbox when the window lets it out. What lies in the outbox
+/// has a link sequence, and sequences have no holes.
 package struct SendState: ~Copyable {
     let limits: LinkLimits
     let isHost: Bool
@@ -26,8 +26,8 @@ package struct SendState: ~Copyable {
     package internal(set) var queue = OverflowQueue()
     /// Whether events leave.
     ///
-    /// If policies act on events, those that wait for other links' outboxes are held in the queue. The gate then holds
-    /// only events that have moved to another link since.
+    /// On a link with other policies than `wait`, events that wait for other links' outboxes are held in the queue. The
+    /// gate then holds only events that have moved to another link since.
     package internal(set) var gate = SendingGate()
     /// Room reserved for events that go into all outboxes or into none, in bytes.
     var reservedBytes = 0
@@ -112,7 +112,7 @@ package struct SendState: ~Copyable {
 
     /// This side is about to end: it is quiet once the events that lie in the outbox now are settled.
     ///
-    /// Only for an outbox in memory that outlives this process: threads that go on publishing do not delay the end.
+    /// The outbox must lie in memory that outlives this process. Threads that go on publishing do not delay the end.
     package mutating func drain() { drainMark = outbox.lastSequence }
 
     // MARK: - What is kept
@@ -133,14 +133,14 @@ package struct SendState: ~Copyable {
     /// Handled events do not count. Handlers never wait for room, so a crowded peer recovers, however full others are.
     package var isCrowded: Bool { outbox.unhandledBytes + queue.chargedBytes >= limits.outboxBytes }
 
-    /// Whether the events here may wait for any length of time, while this process keeps them even if the peer dies.
+    /// Whether the events may wait for any length of time, while this process keeps them even if the peer dies.
     ///
-    /// Then no acknowledgement waits for them (`after` is 0). A host keeps its events until the worker is ready. Before
-    /// that, the worker may already wait for acknowledgements of its own events.
+    /// No acknowledgement by this side then waits for them (its `after` is 0). This also holds in a host until the
+    /// worker is ready: before that, the worker may wait for acknowledgements of its own events.
     package var holdsBack: Bool { gate.holdsBack || (isHost && !gate.isReleased) }
 
     /// Whether the peer has nothing left to settle; while the gate is paused, only events that have left count, and
-    /// after ``drain()``, only what lay here at that call.
+    /// after ``drain()``, only what lay in the outbox at that call.
     package var isSettled: Bool {
         if let drainMark, outbox.firstSequence > drainMark { return true }
         return isEmpty || (gate.isPaused && outbox.hasNothingInFlight)
@@ -180,7 +180,7 @@ package struct SendState: ~Copyable {
         return taken
     }
 
-    /// The events of the trace itself are not traced.
+    /// Notes a step if the link is traced, and if the event is not one of the trace itself.
     mutating func note(_ name: String, _ step: @autoclosure () -> Step) {
         if steps != nil, name != EventsTraced.eventName { steps?.append(step()) }
     }

@@ -8,7 +8,7 @@ package struct SendingGate: Sendable, Hashable {
     package private(set) var isReleased = false
     /// Whether nothing leaves for now.
     package private(set) var isPaused = false
-    /// Whether nothing leaves any more, unless the peer stays after all.
+    /// Whether nothing leaves any more; false again if the peer stays after all.
     private var isKept = false
     /// Events that stay until they are released, ascending.
     private var held: [UInt64] = []
@@ -30,7 +30,7 @@ package struct SendingGate: Sendable, Hashable {
     /// An event stays until ``release(_:)``; `sequence` is larger than the sequences that are held.
     package mutating func hold(_ sequence: UInt64) { held.append(sequence) }
 
-    /// Holds events that were held in the queue, and that have moved to another link since.
+    /// Holds events that were held in the queue before they moved to another link.
     package mutating func hold(contentsOf sequences: [UInt64]) { held += sequences }
 
     /// The event is no longer held: all outboxes that it goes to, and the journal, have it.
@@ -42,7 +42,7 @@ package struct SendingGate: Sendable, Hashable {
     /// Whether any event may leave.
     package var isOpen: Bool { isReleased && !isPaused && !isKept }
 
-    /// Whether what lies here may stay for any length of time.
+    /// Whether events may stay in the outbox for any length of time.
     package var holdsBack: Bool { isPaused || isKept }
 
     package var isHolding: Bool { !held.isEmpty }

@@ -1,6 +1,6 @@
 package import DomainEvents
 
-/// The journal's events that lie in the outbox again, and that an operator has to hear of.
+/// The replays in the outbox: events of a journal that are sent again, and of which an operator has to hear.
 struct SentReplays: Sendable {
     private var all: [(sequence: UInt64, id: EventID)] = []
     /// How many events of the outbox had been acknowledged when ``takeSettled(in:)`` last looked.
@@ -8,15 +8,15 @@ struct SentReplays: Sendable {
 
     mutating func append(_ id: EventID, as sequence: UInt64) { all.append((sequence, id)) }
 
-    /// The event is refused, which is told in another way.
+    /// The event is refused; the operator hears of that in another way.
     mutating func remove(_ sequence: UInt64) {
         if !all.isEmpty { all.removeAll { $0.sequence == sequence } }
     }
 
     /// Takes out the events that the peer has acknowledged.
     ///
-    /// Looks through all only if an acknowledgement has settled an event since the last call, which comes far more
-    /// often.
+    /// Calls come far more often than acknowledgements, so this looks through all replays only if an acknowledgement
+    /// has settled an event since the last call.
     mutating func takeSettled(in outbox: borrowing Outbox) -> [EventID] {
         if all.isEmpty || outbox.acknowledgedEvents == acknowledged { return [] }
         acknowledged = outbox.acknowledgedEvents
@@ -33,6 +33,6 @@ struct SentReplays: Sendable {
 extension SendState {
     /// Takes out the events of a replay that the peer has settled by acknowledging them, with a receipt or without one.
     ///
-    /// Refused events are not among them: the refusal itself is told.
+    /// Refused events are not among them, because each refusal is reported by itself.
     package mutating func takeSettledReplays() -> [EventID] { replays.takeSettled(in: outbox) }
 }

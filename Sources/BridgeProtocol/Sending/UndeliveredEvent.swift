@@ -14,7 +14,7 @@ package struct UndeliveredEvent: Sendable {
     ///
     /// An event that reached a handler without such a failure is known to be recorded, since journals record it first.
     ///
-    /// Only for events that the host itself could not handle.
+    /// Used only for events that the host itself could not handle.
     package var lacksRecord: Bool
     package let payload: [UInt8]
 

@@ -34,7 +34,7 @@ package struct WriteBatch: ~Copyable {
 
     /// Queues changes of this side's interest for the next batch, which tells the peer only what differs by then.
     ///
-    /// No interest is queued as a message after that.
+    /// After that, the caller queues no interest as a message.
     package mutating func queue(changes: Interest) {
         var all = self.changes.take() ?? InterestChanges()
         all.add(changes)

@@ -4,7 +4,7 @@
 /// ended, the link is busy. Events then gather and leave together, and one thread is asked to write them in a moment. A
 /// stream that takes no more is stalled until it reports that it takes more.
 ///
-/// A thread that writes finds more to write as long as others enqueue, and its caller waits for it. So after
+/// A thread that writes finds more to write as long as others enqueue, while its own caller waits. So after
 /// ``writesInTurn`` writes it hands over to the thread that writes what gathers.
 ///
 /// Times are in nanoseconds. Writes are timed by the wall clock: if it jumps, one event leaves a bit earlier or later.
@@ -68,7 +68,7 @@ package struct WriterState: Sendable, Hashable {
     /// Whether a write has just ended, so that what comes now is gathered.
     package func isBusy(at now: UInt64) -> Bool { Self.isBusy(at: now, lastWriteEnded: lastWriteEnded) }
 
-    /// The same of a link whose last write ended at `ended`.
+    /// The same for a link whose last write ended at `ended`.
     package static func isBusy(at now: UInt64, lastWriteEnded ended: UInt64) -> Bool {
         now &- ended < busyNanoseconds
     }
