@@ -9,9 +9,9 @@ import Locks
 /// let provisioned = try await recorder.next(BoxProvisioned.self)
 /// ```
 ///
-/// The recorder records on the publishing thread, before the handlers on this thread. So an event is recorded when
-/// `publish` returns. If a handler publishes the event, it is recorded when the outermost `publish` returns; if a
-/// transaction holds the event, when the transaction ends. The recorder stops when it is released.
+/// The publishing thread records an event before it calls inline handlers. So an event is recorded when `publish`
+/// returns; an event that a handler publishes, when the outermost `publish` returns; and an event that a transaction
+/// holds, when the transaction ends. The recorder stops when it is released.
 public final class EventRecorder: Sendable {
     /// The publisher whose events the recorder keeps.
     public let publisher: EventPublisher
@@ -38,7 +38,7 @@ public final class EventRecorder: Sendable {
     /// #expect(mock.names == ["BoxItemsRedistributionFailed", "BoxRemovalFailed"])
     /// ```
     ///
-    /// On this publisher `deliver` succeeds at once, and a request finds no answer.
+    /// On this publisher `deliver` succeeds at once, and a request gets no answer.
     public convenience init() {
         self.init(.null())
     }
@@ -86,8 +86,8 @@ public final class EventRecorder: Sendable {
     /// - Parameters:
     ///   - type: the event's type.
     ///   - limit: how long the call waits.
-    ///   - clock: the clock that measures the wait; by default the machine's monotonic one, which setting the date
-    ///     does not change.
+    ///   - clock: the clock that measures the wait; by default the machine's monotonic clock, so setting the date does
+    ///     not change the wait.
     /// - Throws: ``EventNotRecorded`` when the time is over or the type is not recorded at all; the error lists what
     ///   was recorded instead. `CancellationError` when the task is cancelled.
     @discardableResult

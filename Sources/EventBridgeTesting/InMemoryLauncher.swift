@@ -96,7 +96,7 @@ final class InMemoryProcess: WorkerProcess, @unchecked Sendable {
         if let known { handler(known) }
     }
 
-    /// What an end cancels and calls, once the lock is released.
+    /// What `end` cancels and calls after it has released the lock.
     private typealias Ended = (Task<Void, Never>?, [Subscription], (@Sendable (ExitReason) -> Void)?)
 
     private func end(_ reason: ExitReason) {
@@ -107,7 +107,7 @@ final class InMemoryProcess: WorkerProcess, @unchecked Sendable {
             return (self.task, subscriptions, self.handler)
         }
         ended?.cancel()
-        // Abandoned before the subscriptions end: without them the session would report further events as handled.
+        // First the session: once the subscriptions have ended, it would report further events as handled.
         session.abandon()
         for subscription in kept { subscription.cancel() }
         handler?(reason)

@@ -67,7 +67,7 @@ public struct InMemoryWorker: Sendable {
 
     /// Whether only one member of the worker's pool gets an event of this name.
     ///
-    /// An event beyond the specification goes to each member that asks for it.
+    /// An event whose name is not in the specification goes to each member that asks for it.
     func shares(_ name: String) -> Bool {
         guard let pool = specification.pool, specification.subscribes.contains(name) else { return false }
         return (pool.keys[name] ?? pool.keys[EventName.everything.text]) != PoolKey.everyMember

@@ -1,5 +1,5 @@
-/// Interrupts code that follows a journal, once at each of its steps, starts it again, and compares the result with
-/// that of an uninterrupted run.
+/// Checks that code that follows a journal comes to the same result if it is interrupted at any of its steps and then
+/// started again.
 ///
 /// This finds code that applies an event twice, or not at all, if its process dies at the wrong moment. An example is
 /// code that keeps its state in one file, and its position in another:
@@ -21,8 +21,8 @@
 /// #expect(findings.isEmpty)
 /// ```
 ///
-/// A process is not really killed: `pass` throws, and the code has to let this error through. A killed process would
-/// not run the code's `defer` and `catch` blocks. So the code must not commit an open transaction there.
+/// The check kills no process: `pass` throws an error, which the code has to let through. A killed process would not
+/// run the code's `defer` and `catch` blocks, so the code must not commit an open transaction in such a block.
 public enum ProjectionCheck {
     /// A step at which ending the run changed the result.
     public struct Finding<Result: Sendable>: Sendable {
@@ -65,7 +65,8 @@ public enum ProjectionCheck {
 
     private struct EndOfRun: Error {}
 
-    /// Ends one run of the code at each of its steps, and returns the steps at which this changed the result.
+    /// Interrupts one run at each step of the code, lets the next run finish, and returns the steps that changed the
+    /// result.
     ///
     /// - Parameters:
     ///   - isolation: the actor on which the closures run; the caller's by default.

@@ -7,9 +7,9 @@ final class RecordedEvents: EventObserver, @unchecked Sendable {
     private let lock = Lock()
     private var events: [any DomainEvent] = []
     private var isTaken: Set<Int> = []
-    /// By type, the index before which a search finds no event: otherwise each search would begin at the first event.
+    /// For each type, the index at which the next search begins: `next` has returned all earlier events of the type.
     private var searchedBefore: [ObjectIdentifier: Int] = [:]
-    /// Taken before `lock`, and held while a call subscribes a channel: another call waits, then finds the channel.
+    /// Held while a call subscribes to a channel, so a second call returns only after that; taken before `lock`.
     private let recording = Lock()
     private var types: Set<ObjectIdentifier> = []
     private var channels: Set<ObjectIdentifier> = []
@@ -89,8 +89,8 @@ final class RecordedEvents: EventObserver, @unchecked Sendable {
         resume?()
     }
 
-    /// Calls `answer` at once if the event is there or the wait has failed already, else when the event comes or the
-    /// wait is given up.
+    /// Calls `answer`: at once if the event is there or the wait has failed already, otherwise when the event comes or
+    /// the wait is given up or cancelled.
     func take<E: DomainEvent>(
         _ type: E.Type,
         named name: String,

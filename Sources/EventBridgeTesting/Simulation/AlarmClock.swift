@@ -3,7 +3,7 @@ import BridgePlatform
 /// Hands out the alarms of a world, earliest first; alarms for the same time come in the order in which they were set.
 struct AlarmClock {
     enum Due {
-        /// The end of a thread's wait; `number` says which of the thread's waits it is.
+        /// The deadline of a thread's wait; `number` is the number of this wait among the thread's waits.
         case wait(WorldThread, number: UInt64)
         /// A call that a thread of the process makes.
         case call(WorldProcess, @Sendable () -> Void)
@@ -23,7 +23,7 @@ struct AlarmClock {
         alarms.insert(Alarm(time: time, due: due), at: alarms.partitioningIndex { $0.time <= time })
     }
 
-    /// Returns the time of the next alarm, after it has removed alarms that no longer have an effect.
+    /// Removes alarms that no longer have an effect, and then returns the time of the next alarm.
     mutating func next() -> UInt64? {
         // Time must not pass for a wait that has ended already.
         while let alarm = alarms.last, isIdle(alarm.due) { alarms.removeLast() }

@@ -14,13 +14,13 @@ struct ArrivalRecord {
     }
 
     private var receivers: [String: Receiver] = [:]
-    /// The publishing thread of each event, and the event's place among all events.
+    /// The publishing thread of each event, and the event's place among all published events.
     private var places: [EventID: (thread: Int, place: Int)] = [:]
     private(set) var count = 0
 
     /// Notes an event that a thread publishes.
     ///
-    /// The events of one thread keep their order; events of different threads may come in any order.
+    /// A receiver has to get the events of one thread in order; events of different threads may come in any order.
     mutating func published(_ context: EventContext, on thread: Int) {
         places[context.id] = (thread, places.count)
     }

@@ -44,7 +44,7 @@ public struct BridgeSimulation: Sendable {
     ///
     /// - Parameters:
     ///   - seeds: how many worlds are run.
-    ///   - firstSeed: the seed of the first world; the others have the seeds after it; after the greatest seed comes 0.
+    ///   - firstSeed: the seed of the first world; each further world has the next seed, and 0 follows the greatest.
     ///   - faults: what may go wrong.
     ///   - longest: how long a world may last in its own time.
     ///   - maximumSteps: how many steps a world may take.
@@ -63,11 +63,12 @@ public struct BridgeSimulation: Sendable {
         timeline = CurrentProcess.environment("EVENT_BRIDGE_TRACE")
     }
 
-    /// Runs `body` in one world for each seed; with `EVENT_BRIDGE_CHOICES`, only in the world of these choices.
+    /// Runs `body` in one world for each seed, or only in the world of `EVENT_BRIDGE_CHOICES` if this variable is set.
     ///
     /// - Throws: ``SimulationFailure`` for the first seed whose run failed: `body` threw, an invariant did not hold,
     ///   nothing could go on, or the run did not end. `SimulationError` if a condition of `sometimes` held in no run,
-    ///   if in ten runs or more no fault met an event, or if `EVENT_BRIDGE_CHOICES` has no choices that still fail.
+    ///   if faults are allowed and ten or more runs were all untested (see ``SimulationReport/untested``), or if
+    ///   `EVENT_BRIDGE_CHOICES` is no list of choices or the run with these choices does not fail.
     @discardableResult
     public func run(
         _ body: @escaping @Sendable (SimulationWorld) async throws -> Void
@@ -116,7 +117,7 @@ public struct BridgeSimulation: Sendable {
     /// The number of worlds so far; it spreads the worlds that run at the same time over the processors.
     private static let turns = Atomic<UInt64>(0)
 
-    /// Runs one world; `timeline` is the file to which the world is written as a timeline if it fails.
+    /// Runs one world; if it fails, and `timeline` is not nil, writes its timeline to this file.
     func outcome(
         of choices: Choices,
         keepsTrace: Bool = false,
@@ -136,7 +137,7 @@ public struct BridgeSimulation: Sendable {
         // The task of `body` is made here, in the caller's task, and so has the caller's task-local values.
         world.begin(body)
         return await withCheckedContinuation { continuation in
-            // The scheduler has a thread of its own: Swift's few threads must not wait for a world's end.
+            // The scheduler has a thread of its own: the few threads that run Swift's tasks must not wait for its end.
             do {
                 try PlatformThread.start(name: "simulation") {
                     CurrentThread.stayOnOneProcessor(turn: Self.turns.wrappingAdd(1, ordering: .relaxed).newValue)

@@ -17,7 +17,7 @@ struct Choices: Sendable {
     let seed: UInt64
     /// The choices to make instead of the seed's; nil if the seed decides.
     let list: List?
-    /// The places of the list, ascending in each matter.
+    /// For each matter, the indices in the list, in ascending order.
     private let places: [String: [UInt64]]
     private var numbers: [String: SeededNumbers] = [:]
     /// Every choice so far whose value is not 0.
@@ -85,7 +85,8 @@ extension Choices {
         return (["\(seed)"] + words).joined(separator: " ")
     }
 
-    /// A matter as one word: `_` for a space, and `%` with two digits for all but letters, digits, `:`, `.` and `-`.
+    /// A matter as one word: letters, digits, `:`, `.` and `-` stay; `_` stands for a space; `%` and two hexadecimal
+    /// digits stand for any other byte.
     private static func escaped(_ matter: String) -> String {
         var word = ""
         for byte in matter.utf8 {

@@ -4,8 +4,8 @@ import EventBridge
 /// What has become of each event for each worker of one host.
 ///
 /// An accepted event has one fate: its worker has acknowledged or refused it, it is a dead letter without a refusal, it
-/// was dropped or coalesced, or it is left over with its worker. The ids are read from the frames on the streams, the
-/// counts come from the host; ``mistake(in:of:letters:)`` compares ids and counts.
+/// was dropped or coalesced, or it is left over in the worker's outbox. The record reads the ids of events from the
+/// frames on the streams; ``mistake(in:of:letters:)`` compares them with the host's counts.
 struct FateRecord {
     /// A gap that a worker has got in place of dropped events.
     struct PassedGap {
@@ -31,7 +31,7 @@ struct FateRecord {
         var named: Set<EventID> = []
     }
 
-    /// Workers that share events: only one of them gets such an event.
+    /// Workers that share events: only one of them gets a shared event.
     private struct Pool {
         let members: [String]
         /// Whether the members share the events of this name.
@@ -47,7 +47,7 @@ struct FateRecord {
 
     /// Notes that workers of these names share events from now on.
     ///
-    /// - Parameter shares: returns whether they share the events of a name.
+    /// - Parameter shares: returns whether the workers share the events of a name.
     mutating func addPool(_ members: [String], sharing shares: @escaping @Sendable (_ name: String) -> Bool) {
         pools.append(Pool(members: members, shares: shares))
     }
@@ -80,7 +80,7 @@ struct FateRecord {
             return other.map { "\(worker) acknowledges \(id), which \($0) of the same pool has acknowledged" }
         case .refused(let id):
             guard nameOfArrived(id) != nil else { return "\(worker) refuses \(id), which has not come to it" }
-            // Counted, not kept in a set: a refused event comes again if it is redelivered as a dead letter.
+            // The record counts refusals, without a set: a refused event comes again if it is redelivered.
             receiver.refusals += 1
             return receiver.acknowledged.contains(id) ? "\(worker) refuses \(id), which it has acknowledged" : nil
         case .gap(let gap):
@@ -98,10 +98,10 @@ struct FateRecord {
 
     // MARK: - At rest
 
-    /// Checks that no acknowledged event is a dead letter or was dropped, and the host's counts against the frames.
+    /// Checks the host's counts against the frames, and that no acknowledged event is a dead letter or was dropped.
     ///
     /// - Parameters:
-    ///   - books: the host's counts for a worker while none of its acknowledgements or refusals is on its way.
+    ///   - books: the host's counts for the worker, read while no acknowledgement or refusal was on its way.
     ///   - letters: the host's dead letters.
     /// - Returns: The rule that is broken; nil if none is.
     func mistake(in books: EventCounts, of worker: String, letters: [PutAside]) -> String? {

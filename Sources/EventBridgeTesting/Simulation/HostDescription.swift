@@ -2,7 +2,7 @@ import DomainEvents
 import EventBridge
 import Supervision
 
-/// The parts of a host in a world.
+/// The settings of a host in a world.
 struct HostDescription: Sendable {
     let workers: [InMemoryWorker]
     let strategy: RestartStrategy
@@ -12,7 +12,7 @@ struct HostDescription: Sendable {
     let deadLetters: DeadLetterLimits
     let control: ControlSocket?
 
-    /// Makes a host over the processes and streams of a world.
+    /// Makes a host whose workers are processes of the world, and whose links are streams of the world.
     func make(_ publisher: EventPublisher, in world: WorldCore) throws -> WorldCore.Host {
         let launcher = SimulatedLauncher(workers, in: world)
         let host = try BridgeHost(

@@ -8,7 +8,7 @@ struct PassingFrames {
     /// Whether bytes that are no valid frame have passed; the bytes after them are ignored.
     private var isBroken = false
 
-    /// How many bytes have to pass, at least, until the frame that has begun ends; 0 between frames.
+    /// The number of bytes, at least, that the frame that is passing still lacks; 0 between frames.
     var missing: Int {
         guard !rest.isEmpty, case .needsBytes(let total)? = try? rest.withUnsafeBytes({ try decoder.next(in: $0) })
         else { return 0 }

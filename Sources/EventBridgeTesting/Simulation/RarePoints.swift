@@ -1,4 +1,4 @@
-/// The rare points, counted in steps of a world's threads, at which something happens, such as a pre-emption.
+/// Chooses the few points at which something rare happens, such as a pre-emption; each step of a thread is a point.
 struct RarePoints {
     /// The matter whose choices decide where the points are.
     private let matter: String

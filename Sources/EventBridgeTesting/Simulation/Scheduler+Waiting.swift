@@ -29,7 +29,7 @@ extension Scheduler {
         return !thread.isOverdue
     }
 
-    /// Lets the thread wait until the lock is given back; returns false at once if no thread of this world holds it.
+    /// Waits until the lock is given back, and returns true; returns false at once if no thread of this world holds it.
     func waitForLock(_ lock: Lock, _ thread: WorldThread) -> Bool {
         let identity = ObjectIdentifier(lock)
         guard threads.contains(where: { $0.held.contains(identity) }) else { return false }
@@ -75,7 +75,7 @@ extension Scheduler {
     func revive(_ process: WorldProcess) {
         process.isDead = false
         process.isStopped = false
-        // While the process was dead, each of its alarms was removed once it was the earliest, so all are set again.
+        // The alarm clock has removed those alarms of the dead process that were the earliest, so all are set again.
         for thread in waiting where thread.process === process {
             if let deadline = thread.deadline { clock.alarms.set(deadline, .wait(thread, number: thread.waits)) }
         }

@@ -3,12 +3,12 @@ import Locks
 
 /// Decides which of a world's threads runs, and what time it is.
 ///
-/// Exactly one thread has the baton. It hands the baton on where it would wait, and sometimes where it takes a lock;
-/// the world's choices decide to which thread. When no thread can go on, time jumps to the next deadline. If there is
-/// no deadline, the world has ended or is in a deadlock.
+/// Exactly one thread runs at a time: it has the baton. It hands the baton on where it would wait, and sometimes where
+/// it takes a lock; the world's choices decide which thread gets the baton. When no thread can go on, time jumps to the
+/// next deadline. If there is no deadline, the world has ended or is in a deadlock.
 ///
-/// A thread that holds a lock goes on until it has given all locks back, unless it waits. No code waits in the middle
-/// of a change that a lock guards. So a process that ends holds no lock that others need.
+/// A thread that holds a lock keeps the baton until it has given all locks back, or has to wait. No code waits in the
+/// middle of a change that a lock guards. So a process that ends holds no lock that others need.
 final class Scheduler: @unchecked Sendable {
     // Sendable: everything mutable belongs to the thread that has the baton.
 
@@ -102,7 +102,7 @@ final class Scheduler: @unchecked Sendable {
         for thread in left { thread.baton.handOver() }
         living.waitUntilNone()
         threads = []
-        // What waits on a queue may refer to its process.
+        // The work that is left in a process's queues may refer to the process.
         for process in processes { process.queues = [:] }
         processes = []
         clock.alarms.removeAll()
@@ -187,7 +187,7 @@ final class Scheduler: @unchecked Sendable {
         return try body()
     }
 
-    /// The calling thread, which has the baton.
+    /// The calling thread; nil if the caller is no thread of this world.
     func current() -> WorldThread? {
         let thread = Simulation.thread as? WorldThread
         return thread?.scheduler === self ? thread : nil

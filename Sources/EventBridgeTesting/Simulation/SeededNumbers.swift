@@ -1,6 +1,6 @@
 /// Numbers that follow from a seed; a seed gives the same numbers on every machine.
 ///
-/// SplitMix64 (G. Steele, D. Lea, C. Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014).
+/// The algorithm is SplitMix64 (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014).
 struct SeededNumbers: RandomNumberGenerator {
     private var state: UInt64
 
@@ -10,7 +10,7 @@ struct SeededNumbers: RandomNumberGenerator {
 
     /// The numbers for one name, independent of the numbers for other names.
     init(seed: UInt64, name: String) {
-        // FNV-1a: `Hasher` gives other values in each process.
+        // This hash is FNV-1a, because `Hasher` gives other values in each process.
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
         for byte in name.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
         self.init(seed: seed ^ hash)

@@ -1,16 +1,16 @@
 /// Shrinks the choices of a failed run to those that the failure needs.
 ///
-/// The shrinker first leaves out all choices of a matter at a time (see `Choices`), then blocks of choices, which it
-/// halves down to single choices. In the end it makes the values of the remaining choices smaller.
+/// The shrinker first tries to leave out all choices of one matter (see `Choices`), for each matter. Then it tries to
+/// leave out blocks of choices, which it halves down to single choices. In the end it tries smaller values for the
+/// remaining choices.
 struct Shrinker {
-    /// How many runs there are at most.
+    /// How many runs may be made.
     static let runs = 500
     /// How many steps all runs together may take.
     ///
-    /// Steps are counted, and not time: a limit of time would let a slow machine shrink a failure less than a fast one.
+    /// The limit is in steps because a limit in time would let a slow machine shrink a failure less than a fast one.
     static let steps: UInt64 = 20_000_000
-    /// How long a wait for work outside the world may last to count as one step, in nanoseconds: half a minute of such
-    /// waits counts as all steps.
+    /// How many nanoseconds of waiting for work outside the world count as one step; half a minute uses up all steps.
     static let waitPerStep: UInt64 = 1_500
 
     /// Runs a list of choices, and returns the outcome.

@@ -17,7 +17,7 @@ public final class SimulatedClient: @unchecked Sendable {
     private var subscriptions: [Subscription] = []
     /// Whether the client has attached, or its process has ended.
     private var isSettled = false
-    /// The callers of ``begin(_:)`` that wait for that.
+    /// The callers of ``begin(_:)`` that wait until the client is settled.
     private var waiters: [CheckedContinuation<Void, Never>] = []
 
     /// The pause between the tries of a client that has not been attached yet.
@@ -89,7 +89,7 @@ public final class SimulatedClient: @unchecked Sendable {
         }
     }
 
-    /// Notes that the client has attached, or that its process has ended, and wakes the callers that wait for that.
+    /// Notes that the client has attached, or that its process has ended, and wakes the callers of ``begin(_:)``.
     private func settle() {
         isSettled = true
         for waiter in waiters { waiter.resume() }

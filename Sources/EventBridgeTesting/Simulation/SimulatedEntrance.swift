@@ -32,7 +32,7 @@ final class SimulatedEntrance: Entrance, @unchecked Sendable {
         if world.entrance === self { world.entrance = nil }
     }
 
-    // These two have nothing to do: each client says hello at once, and there are few clients.
+    // These two functions have nothing to do: each client says hello at once, and there are few clients.
     func settle(_ input: ArrivalStateMachine.Input) {}
     func note(_ matter: SocketReport.Matter) {}
 
@@ -60,7 +60,7 @@ final class SimulatedEntrance: Entrance, @unchecked Sendable {
         )
         toClient.slow(to: SimulatedProcess.rate(of: client.name, first >> 8, in: world))
         streams.append(toHost)
-        // Set before the next step: the client may end there, and then the system closes this end of the stream.
+        // The client may end at its next step, and the system then closes the stream that is set here.
         client.stream = toClient
         let peer = UnixSocket.PeerCredentials(
             processIdentifier: client.identifier,
@@ -70,7 +70,7 @@ final class SimulatedEntrance: Entrance, @unchecked Sendable {
         let (arrived, arrival) = (
             arrived, Arrival(stream: toHost, peer: peer, connection: connection, entrance: self)
         )
-        // Undivided: if the client ended in the middle of this call, the host's poller would never be woken.
+        // If the client could end in the middle of this call, the host's poller might never be woken.
         Simulation.undivided { poller.perform { arrived(arrival) } }
         return toClient
     }

@@ -2,11 +2,11 @@ import DomainEvents
 public import EventBridge
 import Locks
 
-/// A host's program in a process of its own; a kill can end it at any step.
+/// A host's program in a process of its own, which a kill can end at any step.
 ///
-/// The world then starts the program again, as a service manager would. As outside a simulation, nothing that the host
-/// holds outlives its process: its threads do not go on before the run is over, and its streams end. The workers end
-/// with the host or within 800 ms, and the clients attach to the next host.
+/// After a kill the world starts the program again, as a service manager would. As outside a simulation, nothing that
+/// the host holds outlives its process: its threads stop, and its streams end. The workers end with the host or within
+/// 800 ms, and the clients attach to the next host.
 public final class SimulatedHost: @unchecked Sendable {
     // Sendable: everything mutable belongs to the thread that has the world's baton.
 
@@ -28,7 +28,7 @@ public final class SimulatedHost: @unchecked Sendable {
     /// The pause before the next start, in nanoseconds, if the test has killed the host; nil if the seed decides.
     private var pause: UInt64?
 
-    /// The number of starts, from the first on, whose processes a seed may kill.
+    /// A seed may kill only the processes of the first starts, as many as this.
     private static let mostKills = 3
 
     init(
@@ -41,7 +41,7 @@ public final class SimulatedHost: @unchecked Sendable {
         self.program = program
     }
 
-    /// Kills the process now, at any step of its code; the next process starts after the given time.
+    /// Kills the process now, at its present step; the next process starts after the given time.
     public func kill(startingAgainAfter time: Duration = .milliseconds(100)) {
         guard let life, !life.hasEnded else { return }
         pause = time.simulatedNanoseconds
@@ -123,7 +123,7 @@ public final class SimulatedHost: @unchecked Sendable {
 
     // MARK: - The end
 
-    /// Ends the process, whose bridge has been shut down before.
+    /// Ends the process; called after its bridge was shut down.
     func finish() {
         life?.end(.status(0), because: "has finished")
         made = nil

@@ -48,7 +48,7 @@ final class SimulatedLauncher: WorkerLauncher, @unchecked Sendable {
             completion(.failure(LaunchFailure(reason: .spawnFailed("started outside its simulation", errno: nil))))
             return
         }
-        // As in a real launcher, a new thread starts the process; the thread stays to wait for the process's end.
+        // As in a real launcher, a new thread starts the process, and then waits for the process's end.
         _ = world.scheduler.start(name: "spawner", in: thread.process) { [self] in spawn(order, completion: completion)
         }
     }

@@ -1,6 +1,6 @@
 import Locks
 
-/// The life of a process in a world, with any program; the process may stand still or end at any step.
+/// The life of a process in a world, whatever its program is: the process may stand still or end at any step.
 final class SimulatedProcess: @unchecked Sendable {
     // Sendable: everything mutable belongs to the thread that has the world's baton.
 
@@ -12,7 +12,7 @@ final class SimulatedProcess: @unchecked Sendable {
     var stream: FaultyStream?
     private(set) var exit: SimulatedExit?
     private let world: WorldCore
-    /// The latest end of all stops so far: stops may overlap.
+    /// The time at which the last of the stops so far ends: stops may overlap.
     private var standsUntil: UInt64 = 0
     /// Called once when the process ends.
     var whenEnded: (@Sendable () -> Void)?
@@ -57,7 +57,7 @@ final class SimulatedProcess: @unchecked Sendable {
 
     // MARK: - Choices of a seed
 
-    /// The faults of a stream, which two choices of `matter` decide, at the indices `first` and `first + 1`.
+    /// Chooses the faults of a stream by two choices of `matter`, at the indices `first` and `first + 1`.
     static func faults(of matter: String, _ first: UInt64, in world: WorldCore) -> StreamFaults {
         StreamFaults(
             pieces: world.choose(.splits, matter, first, below: 4_096) { $0.nextOfAnySize(upTo: 4_095) },
@@ -104,7 +104,7 @@ final class SimulatedProcess: @unchecked Sendable {
         meet(stop) { [self] in standStill(for: length) }
     }
 
-    /// Chooses the step at which a fault of this kind happens; 0 for no fault, in one of `tame` seeds at least.
+    /// Chooses the step at which a fault of this kind happens, or 0 for no fault, as at least one in `tame` seeds does.
     func point(_ kind: SimulationFaults, _ matter: String, _ index: UInt64, oneIn tame: UInt64) -> UInt64 {
         world.choose(kind, matter, index, below: 1 << 14) { numbers in
             numbers.next(below: tame) == 0 ? 0 : numbers.nextOfAnySize(upTo: (1 << 14) - 1)
@@ -122,8 +122,8 @@ final class SimulatedProcess: @unchecked Sendable {
 
     /// Lets the threads of an ended process end; called when the run is over.
     func bury() {
-        // `burial` is taken out even if the process lives, as `burial` and the owner of this process refer to each
-        // other.
+        // `burial` and the owner of this process refer to each other, so `burial` is taken out even if the process
+        // lives.
         guard let burial = burial.take(), exit != nil else { return }
         world.scheduler.revive(process)
         _ = world.scheduler.start(name: "undertaker", in: process, burial)

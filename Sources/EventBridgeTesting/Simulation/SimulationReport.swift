@@ -27,7 +27,7 @@ public struct SimulationReport: Sendable {
         reached.merge(outcome.reached.mapValues { $0 ? 1 : 0 }) { $0 + $1 }
     }
 
-    /// Throws if a condition was never reached, or if ten runs or more allowed faults, and no fault met an event.
+    /// Throws if a condition held in no run, or if faults were allowed and ten or more runs were all ``untested``.
     func check(_ simulation: BridgeSimulation) throws {
         for (name, times) in reached.sorted(by: { $0.key < $1.key }) where times == 0 {
             throw SimulationError("in \(runs) runs it never came about that \(name)")

@@ -20,7 +20,7 @@ extension SimulationWorld {
         core.scheduler.yieldIfDead()
     }
 
-    /// Ends the worker's next process when it gets an event of this type, before the worker's handlers get the event.
+    /// Ends the worker's next process when it gets an event of this type, before any inline handler gets the event.
     public func crash<E: DomainEvent>(
         _ worker: String,
         whenHandling type: E.Type,
@@ -42,7 +42,7 @@ extension SimulationWorld {
         living(name)?.standStill(for: duration.simulatedNanoseconds)
     }
 
-    /// Limits how many bytes a worker or client reads in a second; 0 for no limit.
+    /// Limits how many bytes a worker or client reads in a second from now on; 0 for no limit.
     public func slow(_ name: String, bytesPerSecond: Int) {
         core.tell("\(name) reads \(bytesPerSecond) bytes a second")
         living(name)?.slow(to: UInt64(max(0, bytesPerSecond)))

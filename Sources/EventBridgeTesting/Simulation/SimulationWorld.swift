@@ -138,8 +138,8 @@ public final class SimulationWorld: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - name: the client's name for itself.
-    ///   - body: the part of the client's program before it attaches; the subscriptions that it returns are kept for as
-    ///     long as the process lives.
+    ///   - body: what the client's program does before the client attaches; the subscriptions that it returns are kept
+    ///     for as long as the process lives.
     @discardableResult
     public func attach(
         _ name: String = "client",
@@ -190,7 +190,7 @@ public final class SimulationWorld: @unchecked Sendable {
         }
     }
 
-    /// Returns a number that the seed decides, for choices that the test itself leaves to chance.
+    /// Returns a number below `bound` that the seed decides, for choices that the test itself leaves to chance.
     public func number(below bound: Int) -> Int {
         drawn += 1
         let bound = UInt64(max(1, bound))

@@ -59,7 +59,7 @@ final class FaultyStream: ByteStream, @unchecked Sendable {
 
     private func readSome(into buffer: UnsafeMutableRawBufferPointer) -> IOOutcome {
         guard !faults.leaveReadingAlone, !world.isCalm else { return inner.read(into: buffer) }
-        // At most the bytes of 50 ms at once, so that the end of the stream is not noticed too late.
+        // A read takes at most the bytes of 50 ms, so that the end of the stream is not noticed too late.
         let atOnce = faults.rate == 0 ? Int.max : Int(faults.rate / 20) + 1
         let part = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(min(size, atOnce)))
         let outcome = inner.read(into: part)

@@ -17,7 +17,7 @@ final class TaskInbox: @unchecked Sendable {
         }
     }
 
-    /// Runs `body` with the real lock, without the world's scheduler.
+    /// Runs `body` under the real lock, which the world's scheduler does not see.
     private func outside<R>(_ body: () -> R) -> R {
         lock.lockReally()
         defer { lock.unlockReally() }

@@ -1,4 +1,4 @@
-/// The body of a thread; the thread releases it while still part of its world: the release may take locks.
+/// The body of a thread, which the thread releases before it leaves its world, because the release may take locks.
 final class ThreadBody: @unchecked Sendable {
     // Sendable: used by the thread's maker first, and then only by the thread.
     private var body: (@Sendable () -> Void)?

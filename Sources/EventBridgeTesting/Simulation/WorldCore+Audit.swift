@@ -4,13 +4,13 @@ import Supervision
 
 /// The checks of each host's counts that every world makes by itself.
 extension WorldCore {
-    /// Checks the host's memory for each worker against docs/reference/delivery.md, and that no worker broke the
-    /// protocol.
+    /// Checks that the host keeps no more bytes for a worker than docs/reference/delivery.md allows, and that no worker
+    /// broke the protocol.
     ///
-    /// To send more than the receiver's window allows is a breach of the protocol, too.
+    /// A worker that sends more than the receiver's window allows breaks the protocol, too.
     func audit(_ host: Host) -> String? {
         let all = host.bridge.statistics
-        // A window (1 MiB) for each other worker: the host accepts the events in it even beyond this worker's limit.
+        // From each other worker the host accepts a window (1 MiB) of events even beyond this worker's limit.
         let windows = max(0, all.count - 1) << 20
         for worker in all {
             if worker.violations > 0, !mayViolate.contains(worker.worker) {
@@ -31,9 +31,9 @@ extension WorldCore {
     /// The most bytes of events that a worker can leave when it dies.
     private static let largestOutbox = 64 << 20
 
-    /// Checks a host at rest; includes the checks of ``audit(_:)``.
+    /// Checks that all counts of a host at rest balance, its handled events have arrived, and no ended worker waits.
     ///
-    /// All counts balance, the settled events have arrived, and no ended worker waits for anything.
+    /// The function also makes the checks of ``audit(_:)``.
     func auditRest(of host: Host) -> String? {
         for worker in host.bridge.statistics {
             let name = worker.worker

@@ -175,7 +175,7 @@ final class WorldCore: @unchecked Sendable {
 
     func wasMet(_ fault: String) { if !isSealed { met[fault, default: 0] += 1 } }
 
-    /// Chooses a value, which is 0 unless this seed has faults of this kind.
+    /// Chooses a value; the value is 0 if this seed has no faults of this kind, or the faults are over.
     func choose(
         _ kind: SimulationFaults,
         _ matter: String,

@@ -14,7 +14,7 @@ final class WorldProcess: @unchecked Sendable {
     var isStopped = false
     /// How many points the process's threads have passed.
     var points: UInt64 = 0
-    /// The work of each queue that the process uses; other processes use other queues, even if the object is the same.
+    /// The work of each queue that the process uses; in another process, the same object stands for another queue.
     var queues: [ObjectIdentifier: QueueLine] = [:]
     /// The points at which something happens to the process; the next point is last.
     @exclusivity(unchecked) private(set) var fates: [(point: UInt64, act: @Sendable () -> Void)] = []
