@@ -91,7 +91,7 @@ package struct Board: Sendable {
     /// Called by the pacer.
     package func setProgress(_ number: UInt64, of stream: ChaosStream, from incarnation: UInt64) {
         let word = progressWord(stream)
-        // In this order, a sender may briefly see too low a number, or too high a number until the pacer's next event.
+        // Between these two stores a sender may see too low a number, or, until the pacer's next event, too high a one.
         words[word + 1] = number
         words[word] = incarnation
     }

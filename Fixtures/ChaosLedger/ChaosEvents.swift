@@ -30,7 +30,7 @@ package struct ForB: ChaosEvent {
     }
 }
 
-/// For both workers, and for the client.
+/// For the workers `a` and `b`, and for the client.
 package struct ForBoth: ChaosEvent {
     package let payload: ChaosPayload
     package init(payload: ChaosPayload) {
@@ -38,7 +38,7 @@ package struct ForBoth: ChaosEvent {
     }
 }
 
-/// From the worker `a`, for all others.
+/// From the handlers of the worker `a`, for the host and the worker `b`.
 package struct FromA: ChaosEvent {
     package let payload: ChaosPayload
     package init(payload: ChaosPayload) {
@@ -46,7 +46,7 @@ package struct FromA: ChaosEvent {
     }
 }
 
-/// From the worker `b`, for all others.
+/// From the handlers of the worker `b`, for the host and the worker `a`.
 package struct FromB: ChaosEvent {
     package let payload: ChaosPayload
     package init(payload: ChaosPayload) {

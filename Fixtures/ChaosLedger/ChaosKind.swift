@@ -51,7 +51,7 @@ package enum ChaosKind: UInt8, CaseIterable, Sendable {
         }
     }
 
-    /// Nil for the name of any other event.
+    /// The kind of the events with this name; nil for the name of any other event.
     package init?(eventName: String) {
         guard let kind = Self.allCases.first(where: { $0.type.eventName == eventName }) else { return nil }
         self = kind

@@ -6,7 +6,7 @@ package struct ChaosPayload: Codable, Sendable {
     /// Counts the stream's events from 1.
     package let number: UInt64
     package let isRefused: Bool
-    /// How long its handler takes, in microseconds.
+    /// How long the event's handler takes, in microseconds.
     package let delay: UInt32
     package let filler: String
     package let hash: UInt64
@@ -31,7 +31,7 @@ package struct ChaosPayload: Codable, Sendable {
         hash = Self.hash(stream.rawValue, incarnation, number, isRefused, delay, filler)
     }
 
-    /// Makes a payload that was not read by a bridge.
+    /// Makes a payload from fields that no bridge has decoded.
     package init(
         stream: UInt8,
         incarnation: UInt64,
@@ -83,7 +83,7 @@ package struct ChaosPayload: Codable, Sendable {
         filler.withUTF8 { bytes in
             let whole = bytes.count & ~7
             let raw = UnsafeRawBufferPointer(bytes)
-            // No generic code, which is slow in debug builds: a large event takes thousands of steps.
+            // These loops use no generic code, which is slow in debug builds: a large event takes thousands of steps.
             var offset = 0
             while offset < whole {
                 add(raw.loadUnaligned(fromByteOffset: offset, as: UInt64.self))

@@ -3,7 +3,7 @@ import Supervision
 
 /// One stream of events: makes the events, and writes into the ledger before and after it publishes each event.
 ///
-/// Belongs to one thread or task.
+/// A sender belongs to one thread or task.
 package struct ChaosSender {
     private let stream: ChaosStream
     private let publisher: EventPublisher
@@ -47,7 +47,7 @@ package struct ChaosSender {
         ledger.setAccepted(number, stream)
     }
 
-    /// Waits until the event is handled, at most for `limit`.
+    /// Publishes an event, and waits until it is handled, at most for `limit`.
     package mutating func deliver<E: ChaosEvent>(
         _ type: E.Type,
         _ mischief: HandlerMischief,
@@ -57,7 +57,7 @@ package struct ChaosSender {
         await wait { _ = try await publisher.deliver(event, within: limit) }
     }
 
-    /// Waits until the event is answered, at most for `limit`.
+    /// Publishes an event, and waits until it is answered, at most for `limit`.
     package mutating func request<E: ChaosEvent, A: ChaosEvent>(
         _ type: E.Type,
         awaiting answer: A.Type,
@@ -100,7 +100,8 @@ package struct ChaosSender {
         )
     }
 
-    /// An event's filler in bytes: mostly below 64, rarely up to 65,535; in mixed streams 1 in 128 has 32,768 or more.
+    /// The bytes of an event's filler: mostly below 64, rarely up to 65,535; in mixed streams, for 1 in 128, 32,768 or
+    /// more.
     private func fillerBytes(_ dice: UInt64) -> Int {
         if stream.size == .page { return 1_024 }
         if stream.size == .mixed, dice & 0x7F == 0x7F { return 32_768 + Int(dice >> 12 & 0x7FFF) }

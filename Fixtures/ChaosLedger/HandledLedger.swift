@@ -22,7 +22,7 @@ package final class HandledLedger: @unchecked Sendable {
     private var number: UInt64 = 0
     private var segment: HandledSegment?
 
-    /// - Parameter name: of the worker, or `host`.
+    /// - Parameter name: the worker's name, or `host`.
     package init(in folder: String, name: String, board: Board) throws {
         guard let party = Party(name: name) else { throw LedgerError("\(name) takes no part in a run") }
         self.folder = folder
@@ -45,7 +45,7 @@ package final class HandledLedger: @unchecked Sendable {
         try end(token, payload)
     }
 
-    /// The same for an event that came through no handler.
+    /// Writes down an event that came without a handler.
     ///
     /// - Parameter incarnation: the incarnation in the event's identity.
     package func note(_ payload: ChaosPayload, attempt: Int, incarnation: UInt64?) throws {

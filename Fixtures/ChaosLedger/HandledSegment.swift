@@ -95,7 +95,7 @@ package struct HandledSegment: Sendable {
 
     package var count: Int { min(Int(clamping: words[Word.count]), Self.capacity) }
 
-    /// The process that writes it.
+    /// The process that writes the segment.
     package var process: Int32 { Int32(truncatingIfNeeded: words[Word.process]) }
 
     /// Adds a record, which counts only once it is whole; one caller at a time, and only below the capacity.
@@ -114,7 +114,7 @@ package struct HandledSegment: Sendable {
         words[Word.records + Word.perRecord * index + 3] = handling.rawValue
     }
 
-    /// `index` is below ``count``.
+    /// The record with this index, which is below ``count``.
     package func record(_ index: Int) -> HandledRecord {
         let first = Word.records + Word.perRecord * index
         return HandledRecord(words[first], words[first + 1], packed: words[first + 2], words[first + 3])

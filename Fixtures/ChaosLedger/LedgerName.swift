@@ -9,7 +9,7 @@ package enum LedgerName: Sendable, Hashable {
         "handled-\(party.name).\(lane)-\(ordinal)-\(segment)"
     }
 
-    /// Nil for any other file.
+    /// Reads the name of a ledger; nil for the name of any other file.
     package init?(_ text: String) {
         let parts = text.split(separator: "-")
         guard parts.count >= 3, let party = Party(name: String(parts[1])), let ordinal = UInt64(parts[2]) else {

@@ -17,7 +17,7 @@ package struct SentLedger: Sendable {
     }
 
     private static let byteCount = 131_072
-    /// Marks the events in the list whose caller was told of a refusal; no report says what became of the others.
+    /// Marks the listed events whose caller got a refusal; the callers of the others do not know what became of them.
     private static let toldBit: UInt64 = 1 << 63
 
     private let words: SharedWords
@@ -51,7 +51,7 @@ package struct SentLedger: Sendable {
 
     package var incarnation: UInt64 { words[Word.incarnation] }
 
-    /// The process that writes it.
+    /// The process that writes the ledger.
     package var process: Int32 { Int32(truncatingIfNeeded: words[Word.process]) }
 
     package func offered(_ stream: ChaosStream) -> UInt64 { words[offeredWord(stream)] }

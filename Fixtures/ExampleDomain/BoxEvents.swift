@@ -2,7 +2,7 @@ public import DomainEvents
 
 /// A user wants a box.
 ///
-/// Answered with ``BoxProvisioned`` or ``BoxProvisioningFailed``. An event with a capacity that no box can have is
+/// The answer is ``BoxProvisioned`` or ``BoxProvisioningFailed``. An event with a capacity that no box can have is
 /// still valid: the request fails, and the answer says why.
 public struct BoxOrdered: DomainEvent {
     /// What is written on the box.
@@ -62,7 +62,7 @@ public struct BoxProvisioningFailed: DomainEvent {
 /// A user wants a box gone.
 ///
 /// The box's items go to the other boxes first, each announced with ``ItemMoved``; then ``BoxRemoved`` is the answer.
-/// If they do not all fit, nothing changes: the answers are ``BoxItemsRedistributionFailed`` and ``BoxRemovalFailed``.
+/// If not all items fit, nothing changes: the answers are ``BoxItemsRedistributionFailed`` and ``BoxRemovalFailed``.
 public struct BoxRemovalRequested: DomainEvent {
     /// The box to remove.
     public let boxID: BoxID

@@ -8,7 +8,7 @@ import Locks
 /// lock.
 public final class BoxListPresenter: Sendable {
     private let model: Model
-    // Kept for as long as the presenter lives: without them it would get no events.
+    // The presenter keeps its subscriptions, because without them it would get no events.
     private let subscriptions: [Subscription]
 
     /// Makes a presenter that shows what is announced from now on.
@@ -88,7 +88,7 @@ private final class Model: @unchecked Sendable {
     }
 
     private func remove(_ number: Int) {
-        // Released outside the lock: the last reference to a continuation may run its termination.
+        // The continuation is released outside the lock, because the release may run its `onTermination`.
         let removed = lock.withLock { watchers.removeValue(forKey: number) }
         withExtendedLifetime(removed) {}
     }

@@ -2,7 +2,7 @@ public import DomainEvents
 
 /// A user wants a drawing saved.
 ///
-/// Answered with ``CanvasSaved`` or ``SavingCanvasFailed``.
+/// The answer is ``CanvasSaved`` or ``SavingCanvasFailed``.
 public struct CanvasSaveRequested: DomainEvent {
     /// The canvas that was drawn on.
     public let canvasID: CanvasID

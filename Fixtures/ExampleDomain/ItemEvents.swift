@@ -2,7 +2,7 @@ public import DomainEvents
 
 /// An item has come and wants a place in some box.
 ///
-/// Answered with ``ItemProvisioned`` or ``ItemDistributionFailed``.
+/// The answer is ``ItemProvisioned`` or ``ItemDistributionFailed``.
 public struct ItemReceived: DomainEvent {
     /// What the item is called.
     public let title: String
@@ -71,7 +71,7 @@ public struct ItemMoved: DomainEvent {
 
 /// A user wants an item gone.
 ///
-/// Answered with ``ItemRemoved`` or ``ItemRemovalFailed``.
+/// The answer is ``ItemRemoved`` or ``ItemRemovalFailed``.
 public struct ItemRemovalRequested: DomainEvent {
     /// The item to remove.
     public let itemID: ItemID

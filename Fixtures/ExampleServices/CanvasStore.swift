@@ -5,13 +5,13 @@ import Locks
 /// Saves drawings as SVG files: the example's second backend, the same in the publisher's process and in a worker.
 ///
 /// Each request is answered after the file is on the disk. The service remembers no requests: saving the same drawing
-/// under the same name again leaves the same file. Where a service can work like that, this is the easier way to be
-/// safe from an event that comes twice; ``Provisioning`` shows the other way. As the service remembers nothing, it also
-/// loads nothing. So a process that replaces an old one misses nothing that the old one has saved, and it writes only
-/// with its first request, when the old one has ended.
+/// under the same name again leaves the same file. To a service of this kind, an event that comes twice does no harm;
+/// ``Provisioning`` shows what other services need. Because the service remembers nothing, it also loads nothing. So a
+/// process that replaces an old one misses nothing that the old process has saved. It writes for the first time with
+/// its first request, when the old process has ended.
 ///
 /// A file's name may lead into subdirectories, which are made, but never out of the directory of the drawings: no
-/// absolute name, no `..`, no symbolic link on the way. Names that begin with a dot are for files in the making.
+/// absolute name, no `..`, no symbolic link on the way. Names that begin with a dot are for incomplete files.
 public final class CanvasStore: Sendable {
     private let publisher: EventPublisher
     private let directory: String
@@ -58,8 +58,7 @@ public final class CanvasStore: Sendable {
 
     /// The directories that a file's name leads through, and its last part.
     private static func components(of file: String) throws(FileError) -> (directories: [String], name: String) {
-        // In bytes, as the system reads it: to Swift, a slash with an accent behind it is another character than a
-        // slash.
+        // The name is split as bytes, as the system reads it: to Swift, a slash before a combining accent is no slash.
         let bytes = Array(file.utf8)
         let slash = UInt8(ascii: "/")
         guard !bytes.isEmpty else { throw FileError("the file name is empty") }

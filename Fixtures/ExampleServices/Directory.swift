@@ -41,9 +41,9 @@ package struct Directory: ~Copyable {
         return Directory(owning: descriptor, path: path)
     }
 
-    /// The directory part and the last part of a path; slashes at its end do not count.
+    /// The directory part and the last part of a path; slashes at the end of the path do not count.
     static func split(_ path: String) -> (directory: String, name: String) {
-        // In bytes, as the system reads it: to Swift, a slash with an accent behind it is another character.
+        // The path is split as bytes, as the system reads it: to Swift, a slash before a combining accent is no slash.
         let slash = UInt8(ascii: "/")
         var bytes = Array(path.utf8)
         while bytes.count > 1, bytes.last == slash { bytes.removeLast() }
@@ -52,7 +52,7 @@ package struct Directory: ~Copyable {
         return (last == 0 ? "/" : String(decoding: bytes[..<last], as: UTF8.self), name)
     }
 
-    /// Opens a directory below this one, made if it is missing; never one that a symbolic link leads to.
+    /// Opens a directory below this one, and makes it if it is missing; throws if the name is a symbolic link.
     borrowing func subdirectory(_ name: String) throws(FileError) -> Directory {
         let flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
         var found = openDirectory(descriptor, name, flags)
@@ -77,7 +77,7 @@ package struct Directory: ~Copyable {
         try synchronise()
     }
 
-    /// The whole of a file; nil if there is none.
+    /// The whole content of a file; nil if there is no file of this name.
     borrowing func read(_ name: String) throws(FileError) -> [UInt8]? {
         let file = openFile(descriptor, name, O_RDONLY | O_CLOEXEC, 0)
         guard file >= 0 else {
@@ -148,7 +148,7 @@ package struct Directory: ~Copyable {
     }
 }
 
-// Under other names, because inside `Directory` its own `open`, `read` and `write` hide the functions of the C library.
+// These functions exist because inside `Directory` its own `open`, `read` and `write` hide those of the C library.
 
 private func openDirectory(_ parent: CInt, _ path: String, _ flags: CInt) -> CInt {
     openat(parent, path, flags)

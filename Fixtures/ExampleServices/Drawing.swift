@@ -36,7 +36,7 @@ struct Drawing {
         }
     }
 
-    /// XML cannot spell most control characters: they become U+FFFD.
+    /// The text as XML, which cannot spell most control characters: they become U+FFFD.
     private static func escaped(_ text: String) -> String {
         var result = ""
         for scalar in text.unicodeScalars {

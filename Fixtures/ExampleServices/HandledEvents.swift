@@ -2,21 +2,21 @@ package import DomainEvents
 
 /// The handled requests with their answers, so that a request that comes again is not done again.
 ///
-/// An event comes again, under its old identity, if the worker died before its acknowledgement was recorded. The
-/// event's record is kept beside the state, in one file that is written as a whole, so the work and its record cannot
-/// come apart. With its first request, a process reads this file as a whole, so it has everything that the process
-/// before it did.
+/// An event comes again, under its old identity, if the worker died before its acknowledgement had arrived. The event's
+/// record is kept beside the state, in one file that is written as a whole, so the work and its record cannot come
+/// apart. With its first request, a process reads this file as a whole, so it knows everything that the process before
+/// it has done.
 ///
 /// A record is forgotten
 /// - when its origin says that the event is settled (`settledBelow`, which is about one incarnation of the origin);
 /// - when it is the oldest of more than ``limit``: only events that were sent and not yet acknowledged can come again,
 ///   at most a window of 4,096 events, and events come again in their order.
 ///
-/// An incarnation of an origin is not forgotten when a later one comes. A host keeps the events of a dead worker, and
-/// may send them after events of the worker's successor. A host with a journal also delivers what a killed host still
-/// owed, under the identities that the killed host gave.
+/// An origin's records stay when a later incarnation of the origin comes. A host keeps the events of a dead worker, and
+/// may send them after events of the worker's successor. A host with a journal also delivers the events that a killed
+/// host had not delivered, under the identities that the killed host gave them.
 ///
-/// A host that starts anew counts from 1 again, but with another incarnation: identities never repeat.
+/// A host that starts anew numbers its events from 1 again, but with another incarnation: identities never repeat.
 package struct HandledEvents: Codable, Sendable {
     package struct Record: Codable, Sendable {
         let origin: String
@@ -29,7 +29,7 @@ package struct HandledEvents: Codable, Sendable {
         }
     }
 
-    /// Twice the window.
+    /// How many records are kept at most: twice the window.
     package static let limit = 8192
 
     package private(set) var records: [Record] = []

@@ -40,7 +40,7 @@ public final class Provisioning: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - publisher: where requests come from and answers go to.
-    ///   - store: the path of the file; it is made with the first box, the directories at once.
+    ///   - store: the path of the file; the file is made with the first request, its directories at once.
     /// - Throws: ``FileError`` if the directory cannot be made or the file is not what this service has written.
     /// - Returns: The subscriptions, which keep the service alive: it ends when they are released.
     public static func start(publisher: EventPublisher, store: String) throws -> [Subscription] {
@@ -56,7 +56,7 @@ public final class Provisioning: @unchecked Sendable {
     private init(publisher: EventPublisher, store: ProvisioningStore) throws {
         self.publisher = publisher
         self.store = store
-        // Not kept: this process may replace another, which goes on saving.
+        // The content is not kept, because this process may replace another, which goes on saving.
         _ = try store.load()
     }
 
@@ -128,7 +128,7 @@ public final class Provisioning: @unchecked Sendable {
                 try store.save(next)
                 self.content = next
             } catch {
-                // A refusal stands, recorded or not; a success that was not saved must not be reported.
+                // A failure may be reported even if it was not saved, a success only if it was saved.
                 if next.warehouse != content.warehouse { outcomes = [failure("it could not be saved: \(error)")] }
             }
             publish(outcomes)

@@ -48,7 +48,7 @@ struct ProvisioningStore: Sendable {
         return content
     }
 
-    /// Returns when the content is safely on the disk; if it throws, the old content is still there.
+    /// Returns when the content is on the disk; `Directory.replace` says what the file holds if this throws.
     func save(_ content: Content) throws(FileError) {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys

@@ -9,8 +9,8 @@ public enum WorkerOption {
     /// EX_USAGE of sysexits.h.
     private static let usage: CInt = 64
 
-    /// The value of the option; if it is missing, or other arguments are there, the process writes one sentence to
-    /// standard error and ends with status 64.
+    /// The value of the option; if the option or its value is missing, or there are other arguments, the process writes
+    /// one sentence to standard error and ends with status 64.
     ///
     /// - Parameters:
     ///   - name: the option, such as `--store`.

@@ -17,7 +17,7 @@ package final class FrameTarget: FuzzTarget {
 
     // MARK: - The stream
 
-    /// Small, so that lengths beyond it are frequent.
+    /// The limit is small, so that lengths beyond it are frequent.
     private static let frameLimit = 1 << 12
 
     private func checkStream(_ input: UnsafeRawBufferPointer) throws {

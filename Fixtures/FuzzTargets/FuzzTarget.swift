@@ -2,8 +2,8 @@
 package protocol FuzzTarget {
     init()
 
-    /// Runs the function on one input; throws ``BrokenInvariant`` if a condition does not hold that must hold for any
-    /// bytes.
+    /// Runs the function on one input; throws ``BrokenInvariant`` if a condition that must hold for any bytes does not
+    /// hold.
     func run(_ input: UnsafeRawBufferPointer) throws
 }
 

@@ -78,7 +78,7 @@ final class HostScene {
         try settle()
     }
 
-    /// One life of the peer, or of a client.
+    /// Plays one life of the peer, or of a client.
     private func act(_ script: inout Script) {
         awaitOrder()
         let choice = script.byte()
@@ -104,7 +104,7 @@ final class HostScene {
         for _ in 0..<events { publisher.publish(Posed(number: books.ask(), text: text)) }
     }
 
-    /// Lets the peer take all events that are left for it, so that none waits, and the counts must balance.
+    /// Lets the peer take all events that are left for it, so that none waits, and checks that the counts balance.
     private func settle() throws {
         awaitOrder()
         stage.begin(.scripted(nil)) {}

@@ -69,11 +69,11 @@ final class HostStage: WorkerLauncher, @unchecked Sendable {
         }
     }
 
-    /// Returns when the peer's last life is over: true if the host wants to start another, false if the host gave up.
+    /// Returns when the peer's last life is over: true if the host wants to start the peer again, false if it gave up.
     func waitForOrder() -> Bool {
         lock.withLock {
             while waiting == nil, !isGivenUp { changed.wait() }
-            // Reported once: a peer that is given up a second time was started in between.
+            // This is reported only once: a peer that is given up a second time was started in between.
             isGivenUp = false
             return waiting != nil
         }

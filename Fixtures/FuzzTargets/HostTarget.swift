@@ -17,7 +17,7 @@ package final class HostTarget: FuzzTarget {
         try? scene?.end()
     }
 
-    /// Blocks; not for a thread of the cooperative pool.
+    /// Plays one input; blocks, so the calling thread must not be one of the cooperative pool.
     package func run(_ input: UnsafeRawBufferPointer) throws {
         let scene = try scene ?? HostScene()
         self.scene = scene

@@ -49,7 +49,7 @@ package final class JournalTarget: FuzzTarget {
     /// The input with the right checksum wherever a record may begin.
     private func repaired(_ input: UnsafeRawBufferPointer) -> [UInt8] {
         var bytes = Array(input)
-        // From the end, because the checksum of a record covers the records within it.
+        // The loop begins at the end, because the checksum of a record covers the records within it.
         for offset in stride(from: 0, to: bytes.count, by: 8).reversed() {
             let length = bytes[offset...].prefix(4).reversed().reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
             let byteCount = Int(length & 0x0FFF_FFFF)
@@ -97,7 +97,7 @@ package final class JournalTarget: FuzzTarget {
                 said.append("\(record.position) \(record.name) \(record.origin) \(record.byteCount)")
                 try checkWriting(record)
             case .bookmarks(let record):
-                // Not the table's text: equal tables may list their workers in another order.
+                // The hash stands for the table, because texts of equal tables may list workers in different orders.
                 said.append("\(record.position) \(record.bookmarks.map { "\($0.hashValue)" } ?? "-")")
                 try checkTable(record)
             case .note(let record):

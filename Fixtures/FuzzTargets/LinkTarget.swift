@@ -138,7 +138,7 @@ private enum HostileReceiver {
         return acknowledgement
     }
 
-    /// The events that an accepted acknowledgement names: as it was accepted, not many.
+    /// The events that an acknowledgement names; they are few, because the acknowledgement was accepted.
     private static func named(_ acknowledgement: CheckedAcknowledgement) -> [UInt64] {
         let upToMark = acknowledgement.mark > 0 ? Array(1...acknowledgement.mark) : []
         return upToMark + acknowledgement.ranges.flatMap { Array($0) }

@@ -20,14 +20,14 @@ struct Script {
     /// A number from 0 to below `bound`.
     mutating func choice(_ bound: Int) -> Int { Int(byte()) % bound }
 
-    /// A number near another one, or any number, as a peer sends that errs or lies; behind the end, the other one.
+    /// A number near `other`, or any number, like those of a peer that errs or lies; behind the end, `other` itself.
     mutating func number(near other: UInt64) -> UInt64 {
         let kind = byte()
         guard kind != .max else { return (0..<8).reduce(0) { sum, _ in sum << 8 | UInt64(byte()) } }
         return other &+ UInt64(bitPattern: Int64(Int8(bitPattern: kind)))
     }
 
-    /// The next bytes, at most so many, as a script of their own.
+    /// The next bytes, at most `count`, as a script of their own.
     mutating func part(_ count: Int) -> Script {
         let part = UnsafeRawBufferPointer(rebasing: rest.prefix(count))
         position += part.count

@@ -11,7 +11,7 @@ enum ScriptedClient {
         guard let socket = try? UnixSocket.connect(to: path) else { return }
         let bytes = CBORBuffer()
         var incarnation: UInt64 = 0
-        // Mostly a correct hello: otherwise the host would never read the other frames.
+        // Most scripts begin with a correct hello, because without one the host would never read the other frames.
         if script.choice(16) != 15 {
             ControlMessage.hello(HostileFrames.hello("", &script)).encode(into: bytes)
             send(bytes.copied(), over: socket.rawValue)

@@ -68,7 +68,7 @@ final class ScriptedStream: ByteStream, @unchecked Sendable {
         defer { frames += 1 }
         let bytes = CBORBuffer()
         switch frames {
-        // Mostly a correct hello: otherwise the host would never read the other frames.
+        // Most scripts begin with a correct hello, because without one the host would never read the other frames.
         case 0 where !hasScript: ControlMessage.hello(Self.greedy(cookie)).encode(into: bytes)
         case 0 where script.choice(16) != 15:
             ControlMessage.hello(HostileFrames.hello(cookie, &script)).encode(into: bytes)

@@ -16,13 +16,13 @@ struct Account {
 
     private var isAttached: Bool { receiver == .client || kind == .fromClient }
 
-    /// How many are missing, and not announced as dropped or coalesced.
+    /// How many events are missing, and not announced as dropped or coalesced.
     var unannounced: Int { isAttached ? 0 : max(0, tally.missing - dropped - coalesced) }
 
     /// How many of the newest events of their streams are missing and not announced as dropped.
     private var newest: Int { max(0, tally.newestMissing - dropped) }
 
-    /// How many refusals neither became dead letters nor reached the caller, without a death as the reason.
+    /// How many refused events, beyond the asker's deaths, neither became dead letters nor were reported to the caller.
     private var silent: Int {
         let mayBeForgotten = kind == .errand || kind == .question ? askersDeaths : 0
         return max(0, tally.untold - mayBeForgotten)
@@ -30,7 +30,7 @@ struct Account {
 
     /// How many events that were left are not among the missing ones.
     ///
-    /// A missing event that is among the newest counts in both numbers, so one event that was left explains it in both.
+    /// A missing event may count in ``unannounced`` and in ``newest``; one event that was left explains it in both.
     private var leftBesideMissing: Int { max(0, left - max(unannounced, newest)) }
 
     /// How many events that were left explain no event of this account, and are there for other accounts.
@@ -38,7 +38,7 @@ struct Account {
 
     var lost: Int { max(0, unannounced - left) + max(0, newest - left) + max(0, silent - leftBesideMissing) }
 
-    /// How many were announced as dropped, and handled all the same.
+    /// How many events were announced as dropped, and handled all the same.
     var droppedAndHandled: Int { isAttached ? 0 : max(0, dropped - tally.mayBeMissing) }
 
     var isSettled: Bool { lost == 0 && droppedAndHandled == 0 }

@@ -9,9 +9,9 @@ import Darwin
 
 /// Proves or disproves what a bridge promises, from the ledgers of a run alone: `chaos-checker FOLDER`.
 ///
-/// It knows nothing of the bridge. It reads along while the run lasts, so that ledgers need not be kept, and ends when
-/// the board says that all other processes have ended. The status is 0 if every accepted event has met one of the
-/// promised fates, in order, and events came again only after a death.
+/// The checker knows nothing of the bridge. It reads ledgers while the run lasts, so that they need not be kept, and
+/// ends when the board says that all other processes have ended. The status is 0 if every accepted event has met one of
+/// the promised fates, in order, and events came again only after a death.
 @main
 struct ChaosChecker {
     /// Exit statuses; all but the first are from sysexits.h.

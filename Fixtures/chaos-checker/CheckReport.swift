@@ -3,7 +3,7 @@ import ChaosLedger
 /// The results of a run, as tables.
 struct CheckReport {
     let totals: Totals
-    /// How many events that a process of a party had begun came again or became dead letters, though it had not died.
+    /// By party, how many events came again or became dead letters although the process that had begun them lived.
     let takenBack: [Party: Int]
     let unknown: Int
     let faults: [String]
@@ -12,7 +12,7 @@ struct CheckReport {
 
     /// The least redeliveries for each 100 deaths: fewer mean that the deaths hit no work.
     private static let leastRedeliveries = 20
-    /// The least deaths for that rule: fewer may all have hit idle workers by chance.
+    /// With fewer deaths, redeliveries are not judged: all these deaths may have hit idle workers by chance.
     private static let enoughDeaths = 20
 
     private var sum: Tally { totals.tallies.reduce(into: Tally()) { $0 += $1 } }

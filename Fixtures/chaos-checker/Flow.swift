@@ -1,6 +1,6 @@
 import ChaosLedger
 
-/// What one receiver has seen of one stream, and the faults in that.
+/// What one receiver has seen of one stream, and which of it is a fault.
 ///
 /// One life handles numbers in ascending order; after a death the next incarnation goes on where the last one broke
 /// off. So it is enough to know the highest number, the missing numbers below it, and how the newest numbers went.
@@ -39,7 +39,7 @@ struct Flow {
     private var receiver: UInt64 = 0
     private var lane: Int?
     private var lastInThisLife: UInt64 = 0
-    /// How many missing events this life has been told of since its last event.
+    /// How many missing events gaps have announced to this life since its last event.
     private var marked: UInt64 = 0
 
     init(_ promise: ChaosPromise = .settled, lastSeen: Int) {
@@ -93,7 +93,7 @@ struct Flow {
         marked = 0
     }
 
-    /// Checks that the client was told of all events that are missing between two events of one attachment.
+    /// Checks that gaps have announced all events that are missing between two events of one attachment.
     private mutating func look(at number: UInt64) -> Fault? {
         defer { marked = 0 }
         guard lastInThisLife > 0, number > lastInThisLife + 1 else { return nil }
@@ -189,8 +189,8 @@ struct Flow {
     /// Counts the fates of the stream's events, when the sender has ended.
     ///
     /// - Parameters:
-    ///   - told: the events whose caller was told of a refusal.
-    ///   - doubtful: the events whose caller was told nothing.
+    ///   - told: the events whose caller got a refusal.
+    ///   - doubtful: the events whose caller does not know what became of them.
     func total(
         accepted: UInt64,
         offered: UInt64,

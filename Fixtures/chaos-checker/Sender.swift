@@ -41,7 +41,7 @@ final class Sender {
 
     struct NotForReceiver: Error {}
 
-    /// Whether its streams are finished: all events are settled, and the receivers have handled so many events since
+    /// Whether the streams are finished: all events are settled, and the receivers have handled so many events since
     /// then that no sender still keeps one of the settled events.
     func isRetirable(times: [Int]) -> Bool {
         forAllFlows { stream, receiver, flow in
@@ -58,7 +58,7 @@ final class Sender {
         }
     }
 
-    /// Adds up the tallies of all its streams.
+    /// Adds the tallies of all streams to the totals.
     ///
     /// - Parameter dead: the processes that have died.
     func close(into totals: inout Totals, dead: Set<Int32>, report: (String) -> Void) {

@@ -7,7 +7,7 @@ struct Tally {
     var deadLettered = 0
     var redeliveries = 0
     var highestAttempt: UInt32 = 0
-    /// Accepted, and never handled to the end: each of these has to be announced.
+    /// Events that were accepted, and never handled to the end: each of these has to be announced.
     var missing = 0
     /// The same, plus the events of which the sender does not know whether they were accepted.
     var mayBeMissing = 0

@@ -11,19 +11,19 @@ import Glibc
 import Darwin
 #endif
 
-/// One run: a bridge with workers under load that meet one end after the other, a client, and a checker that reads
-/// all ledgers.
+/// One run: a bridge, workers under load, which the driver ends again and again, a client, and a checker that reads all
+/// ledgers.
 struct ChaosRun {
     /// Memory is first measured after this many ends, or a tenth of all ends if that is more: by then each thread has
     /// all the memory that it keeps.
     private static let warmUp = 50
     /// How many more times memory is measured at most while ends go on; it may be measured once more after them.
     private static let samples = 4
-    /// About 256 KiB for each worker: the memory that a link keeps depends on its last events.
+    /// How many bytes the heap may grow by: about 256 KiB a worker, as a link's memory depends on its last events.
     private static let memoryGrowth = 4 << 20
-    /// How many of the deaths that waited for load must hit it.
+    /// In how many of the deaths that waited for load there must be load, in percent.
     ///
-    /// The others may miss it: the driver may be suspended after its look at the load while the worker goes on.
+    /// In the others, the worker may handle its events while the driver is suspended after its look at the load.
     private static let leastLoadedPercent = 80.0
     /// With fewer deaths under full load, chance alone may lead to a lower percentage.
     private static let enoughDeaths = 20
@@ -32,7 +32,7 @@ struct ChaosRun {
     /// If more ledgers than this are unread, the load waits for the checker, so that a run fits in a few hundred
     /// megabytes.
     private static let mostLedgers = 300
-    /// How often, a millisecond apart, the driver looks whether threads have let go of what they hold at the end.
+    /// How often, a millisecond apart, the driver looks at the end whether threads have released their descriptors.
     ///
     /// Looks are counted, not time, because the threads may stand still with the whole machine.
     private static let looks = 60_000
@@ -43,8 +43,8 @@ struct ChaosRun {
     private let announcements: Announcements
     private let memory = MemoryWatch()
 
-    /// Ends begin, and go on after a pause, when this many events wait for each of two workers: a quarter of its room,
-    /// at 256 bytes an event.
+    /// Ends begin, and go on after a pause, when this many events wait for each of two workers: a quarter of the
+    /// worker's room, at 256 bytes an event.
     private var fullLoad: Int { options.outbox }
 
     /// Whether the host shuts down in the middle of its load: true for about half of all seeds.
@@ -163,7 +163,7 @@ struct ChaosRun {
 
     // MARK: - Ends
 
-    /// Brings about as many ends as the options say, with pauses in which memory is measured.
+    /// Ends workers as often as the options say, with pauses in which memory is measured.
     private func end(
         with ender: Ender,
         _ bridge: BridgeHost,
@@ -198,7 +198,7 @@ struct ChaosRun {
         return true
     }
 
-    /// Measures at rest, because events on their way are no leak.
+    /// Measures memory at rest, because events on their way are no leak.
     private func measure(_ bridge: BridgeHost, _ ender: Ender, _ heap: inout [Int]) async {
         await ender.settle()
         board.phase = .paused

@@ -23,7 +23,7 @@ enum End: String, CaseIterable, Sendable {
     /// Whether it is a reload; only one reload is under way at a time, because calls of `apply` wait for each other.
     var isReload: Bool { self == .reloadEqual || self == .reloadChanged || self == .swap }
 
-    /// Whether it is an orderly end of a process; the process may be killed in the middle of it.
+    /// Whether the process ends in good order; the driver may kill the process before it has ended.
     var isOrderly: Bool {
         switch self {
         case .restart, .replace, .stop, .reloadChanged, .swap: true

@@ -3,7 +3,7 @@ import ChaosLedger
 /// How often workers have met each end.
 struct EndFigures: Sendable {
     private var counts: [End: [Party: Int]] = [:]
-    /// How many events were on their way to workers under full load when they died, if the death waited for load.
+    /// How many events were on their way when a worker under full load died, for the deaths that waited for load.
     var histogram = Histogram()
     /// How many deaths of workers under full load did not wait for load.
     var idleDeaths = 0

@@ -180,7 +180,7 @@ actor Ender {
             if loadedDeaths.isMultiple(of: Self.deathsBetweenIdleDeaths) {
                 figures.idleDeaths += 1
             } else {
-                // Last of all, because a worker that goes on may rightly handle all that was on its way.
+                // The wait comes last, because a worker that goes on may handle all events that are on their way.
                 guard await waitForLoad(of: worker) else { return Signal.send(SIGCONT, to: process) }
                 figures.histogram.add(eventsOnTheirWay(to: worker))
             }

@@ -2,7 +2,7 @@ import BridgeProtocol
 import ChaosLedger
 import EventBridge
 
-/// How much the host may hold for its workers at most, from their limits and their publishers.
+/// How much memory the host may need for each worker at most; the worker's limits and publishers decide.
 enum MemoryBound {
     /// The most memory, in bytes, of control frames that a worker has not read.
     private static let control = 4 << 20

@@ -62,7 +62,7 @@ struct WorkerRoster: Sendable {
         var limits = WorkerLimits(
             outbox: options.outbox << 10,
             outboxHardLimit: options.outbox << 14,
-            // No event may be given up for these deaths, however often a worker dies while handling it.
+            // No event may be given up, however often a worker dies over it.
             strikes: 1_000_000
         )
         var onDemand: OnDemand?

@@ -12,8 +12,8 @@ import Darwin
 
 /// A worker of the chaos driver, `chaos-worker FOLDER SEED`, and its client, `chaos-worker FOLDER SEED SOCKET`.
 ///
-/// Its name says which party it is. It publishes and handles events as that party, and writes down what it does, until
-/// it is ended.
+/// The worker's name says which party it is. The process publishes and handles events as that party, and writes down
+/// what it does, until it is ended.
 @main
 struct ChaosWorker {
     /// Exit statuses of sysexits.h.

@@ -12,7 +12,7 @@ import Darwin
 /// One life of the witness: a worker that speaks in lines, because only such a worker can want everything.
 struct WitnessLife {
     private static let pieceBytes = 65_536
-    /// How long it rests after each piece, in microseconds, to leave the processor to the others.
+    /// How long the witness rests after each piece, in microseconds, to leave the processor to other processes.
     private static let rest: UInt32 = 20_000
 
     private let descriptor: CInt

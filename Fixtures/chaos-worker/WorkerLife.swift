@@ -18,7 +18,7 @@ struct WorkerLife: Sendable {
     let handled: HandledLedger
     let seed: UInt64
 
-    /// How long a slow handler takes for each event, in microseconds: about two thousand events of a kilobyte a second.
+    /// How many microseconds a slow handler takes for an event: it handles about 2,000 events of a kilobyte a second.
     private static let slow: UInt32 = 300
 
     /// Begins what a worker of this party does.
@@ -81,7 +81,7 @@ struct WorkerLife: Sendable {
         _ ours: Ours.Type,
         _ theirs: Theirs.Type
     ) -> [Subscription] {
-        // In bursts, because the host also has to handle the events of all other workers.
+        // These events come in bursts, because the host also has to handle the events of all other workers.
         send(toHost, ForHost.self, burst: 20)
         send(toPeer, peer)
         let consequences = Consequences(sender(fromHandler))
@@ -109,7 +109,7 @@ struct WorkerLife: Sendable {
     /// Sends as fast as there is room.
     ///
     /// - Parameters:
-    ///   - burst: after how many events it rests; nil for never.
+    ///   - burst: after how many events the sender rests; nil for never.
     private func send<E: ChaosEvent>(
         _ stream: ChaosStream,
         _ type: E.Type,
@@ -220,9 +220,9 @@ struct WorkerLife: Sendable {
     }
 }
 
-/// The senders of the events that handlers publish.
+/// The sender of the events that handlers publish in one stream.
 private final class Consequences: @unchecked Sendable {
-    // Sendable: guarded by `lock`. Never contended, because only the thread that reads the link runs these handlers.
+    // Sendable: guarded by `lock`, for which no thread waits, because only the link's reading thread runs the handlers.
     private let lock = Lock()
     private var sender: ChaosSender
 

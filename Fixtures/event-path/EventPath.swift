@@ -3,8 +3,8 @@ import CAllocationCounter
 import Dispatch
 import DomainEvents
 
-/// Runs events through a bridge within one process, or through parts of it, and prints how many allocations they took:
-/// `event-path JOURNEY COUNT [WARM-UP]`, for the guard in CI.
+/// Sends events through a bridge in one process, or through parts of a bridge, and prints how many allocations they
+/// took: `event-path JOURNEY COUNT [WARM-UP]`. CI compares the numbers with limits.
 ///
 /// `main` is not asynchronous: tools that count instructions fail when an asynchronous `main` gives up the main thread.
 @main
@@ -32,7 +32,7 @@ enum EventPath {
         isDone.wait()
     }
 
-    /// After the warm-up every buffer is as large as it gets.
+    /// Runs the journey, and counts allocations only after the warm-up, when every buffer is as large as it gets.
     private static func run(_ journey: Journey, _ count: Int64, warmUp: Int64) async throws {
         let allocations: Int64
         switch journey {

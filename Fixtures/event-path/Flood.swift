@@ -9,7 +9,7 @@ import Locks
 /// costs.
 final class Flood: @unchecked Sendable {
     // Sendable: everything mutable is guarded by `lock`.
-    /// How many events gather: about as many as a flood brings in the 50 microseconds in which a link gathers them.
+    /// The number of events in a batch: about as many as a flood brings in the 50 microseconds in which a link gathers.
     private static let batch: Int64 = 256
 
     private let lock = Lock()

@@ -2,7 +2,7 @@ import BridgeTransport
 import EventBridge
 import EventBridgeTesting
 
-/// Starts workers within this process, with a flood's gates at the ends of links from which its events leave.
+/// Starts workers within this process, with gates at the ends of links from which a flood's events leave.
 struct GatedLauncher: WorkerLauncher {
     let workers: [InMemoryWorker]
     let flood: Flood

@@ -51,7 +51,7 @@ struct PathTravelled: PathEvent {
     let title: String
 }
 
-/// The same, written and read by its layout.
+/// The same event, written and read by its layout.
 struct PathLaidOut: PathEvent, LaidOutEvent {
     let id: Int64
     let title: String

@@ -71,7 +71,7 @@ private struct Counter {
 
 /// The shared outbox, through a second mapping that the worker's runtime does not know.
 private struct SharedMemory: @unchecked Sendable {
-    // Sendable: one thread scribbles, and the result does not matter here.
+    // Sendable: one thread scribbles, and other threads may find any bytes in this memory.
     let mapping: MemoryMapping
 
     static func find() -> SharedMemory? {
@@ -82,7 +82,7 @@ private struct SharedMemory: @unchecked Sendable {
         return SharedMemory(mapping: mapping)
     }
 
-    /// Writes random bytes over the chunks, and now and then over the head, but not over the mark at its beginning.
+    /// Writes random bytes over the first chunk and, now and then, the head, but not over the mark, its first 8 bytes.
     func scribble(seed: UInt64) {
         var state = seed
         func next() -> UInt64 {

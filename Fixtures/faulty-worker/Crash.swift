@@ -9,21 +9,21 @@ import Darwin
 /// Deaths: by SIGABRT, or by a trap of Swift.
 enum Crash {
     static func now() -> Never {
-        // Without the runtime's own handler, which takes seconds to print a backtrace that no test wants.
+        // The runtime's own handler would take seconds to print a backtrace that no test wants.
         signal(SIGABRT, SIG_DFL)
         abort()
     }
 
-    /// A trap of Swift's own: there is no such character.
+    /// Traps, as Swift does for an index that is out of range.
     ///
-    /// It first prints a line to standard output, which nothing flushes afterwards.
+    /// Before that, the function prints a line to standard output; nothing flushes the line afterwards.
     static func trap(_ text: String) {
         print("about to trap")
         let characters = Array(text)
         _ = characters[characters.count]
     }
 
-    /// Writes the first byte of a new file, which is one too many.
+    /// Writes a byte to a file although the process may write none: the system ends the process for that.
     static func exceedFileSize() {
         CurrentProcess.limitFileSize(to: 0)
         guard let file = tmpfile() else { return }

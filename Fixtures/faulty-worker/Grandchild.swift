@@ -8,11 +8,11 @@ import Darwin
 
 /// A process that outlives the worker that started it.
 enum Grandchild {
-    /// Leaves a process behind that holds this one's standard output and standard error, and prints its number to
-    /// standard output.
+    /// Leaves a process behind that holds the worker's standard output and standard error, and prints the number of
+    /// that process to standard output.
     ///
-    /// - Parameter holdingLink: whether it also gets the link's descriptor, which is not close-on-exec before the
-    ///   worker's runtime has taken it over.
+    /// - Parameter holdingLink: whether that process also gets the link's descriptor, which is not close-on-exec before
+    ///   the worker's runtime has taken it over.
     static func leave(holdingLink: Bool) {
         if !holdingLink, let link = CurrentProcess.environment("EVENT_BRIDGE_FD").flatMap({ CInt($0) }) {
             guard (try? FileDescriptor.setCloseOnExec(link)) != nil else { return }
@@ -20,7 +20,7 @@ enum Grandchild {
         system("sleep 300 & echo \"grandchild $!\"")
     }
 
-    /// Leaves a process behind that has a session of its own and holds nothing, and prints its number.
+    /// Leaves a process behind that has a session of its own and no descriptor of the worker, and prints its number.
     static func leaveDaemon() {
         system(
             """
@@ -42,8 +42,8 @@ enum Grandchild {
         """
     }
 
-    /// Leaves a process behind, in a session of its own, that writes to the link as soon as this one is dead, and lives
-    /// on after that, whether or not the host still reads.
+    /// Leaves a process behind, in a session of its own, that writes to the link as soon as the worker is dead, and
+    /// then lives on, whether or not the host still reads.
     static func leaveWriter() {
         guard let link = CurrentProcess.environment("EVENT_BRIDGE_FD").flatMap({ CInt($0) }),
             let pipe = try? FileDescriptor.pipe()

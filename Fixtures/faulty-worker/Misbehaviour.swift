@@ -26,7 +26,7 @@ enum Misbehaviour: Equatable {
     case deepPayload
     /// `flood-window`: sends events without end, far more than it was granted.
     case floodWindow
-    /// `slow-frame`: sends a frame byte by byte, a few each second, and never finishes it.
+    /// `slow-frame`: sends a frame byte by byte, about 50 a second, and never finishes it.
     case slowFrame
     /// `flood-control`: shows signs of life without end.
     case floodControl
@@ -84,7 +84,7 @@ enum Misbehaviour: Equatable {
     case allocate
     /// `reach`: tries what the request's text says, and answers with the result: see ``Reach``.
     case reach
-    /// `slow:DURATION`: takes its time, such as `250ms` or `2s`, for each request.
+    /// `slow:DURATION`: takes this time, such as `250ms` or `2s`, for each request.
     case slow(milliseconds: UInt32)
     /// `crash-on:EVENT`: dies of SIGABRT in the handler, each time.
     case crash(on: String)

@@ -8,14 +8,14 @@ import Glibc
 import Darwin
 #endif
 
-/// The link to the host without the runtime that keeps its rules: the caller may send anything.
+/// The link to the host, without the runtime that keeps to the protocol: the caller may send anything.
 struct RawLink {
     private let descriptor: CInt
     private let name: String
     private let cookie: String
     private var received: [UInt8] = []
 
-    /// The link that the host has given this process; nil if it was not started by one.
+    /// The link that the host has given this process; nil if no host has started this process.
     init?() {
         guard let number = CurrentProcess.environment("EVENT_BRIDGE_FD").flatMap({ CInt($0) }),
             let name = CurrentProcess.environment("EVENT_BRIDGE_NAME"),

@@ -50,7 +50,7 @@ enum Reach {
         return result
     }
 
-    /// A file of 16 MiB, unless that is too large.
+    /// Makes a file of 16 MiB, unless the system allows less.
     private static func grow(_ path: String) -> String {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o666)
         guard descriptor >= 0 else { return outcome(descriptor) }
@@ -62,7 +62,7 @@ enum Reach {
 
     /// Connects to a port where no process listens: a worker that is refused there has a network.
     private static func connectToOwnMachine() -> String {
-        // SOCK_STREAM: its type differs between systems, its value does not.
+        // 1 is SOCK_STREAM on all systems; the type of that constant differs between systems.
         let descriptor = socket(AF_INET, 1, 0)
         guard descriptor >= 0 else { return outcome(descriptor) }
         defer { close(descriptor) }

@@ -7,8 +7,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Feeds a fuzz target with as many inputs as a release build manages, without sanitizers and without feedback on the
-/// code that they reach.
+/// Feeds a fuzz target with as many inputs as possible: in a release build, without sanitizers, and without feedback on
+/// the code that the inputs reach.
 ///
 /// `fuzz-flood TARGET RUNS [SEED]`, from the top of the repository, runs a thread for each processor. The seed and the
 /// input's number decide how an input is made from the corpus. An input that breaks an invariant is printed in

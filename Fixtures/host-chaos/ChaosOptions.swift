@@ -9,7 +9,7 @@ struct ChaosOptions {
     /// How many events the host publishes at least, in all its lives together.
     private(set) var events = 200_000
     private(set) var seed = randomUInt64()
-    /// A folder of the run's own is made in it.
+    /// The folder in which the run makes a folder of its own.
     private(set) var folder = FileManager.default.temporaryDirectory.path
 
     init?(_ arguments: ArraySlice<String>) {

@@ -4,7 +4,7 @@ import BridgeWorker
 /// Kills a host with a journal under load again and again, and checks what its workers get:
 /// `host-chaos [--kills COUNT] [--events COUNT] [--seed NUMBER] [--folder DIRECTORY]`.
 ///
-/// The program starts itself as the host, and the host starts it as its two workers.
+/// The program starts itself as the host, and the host starts the same program as its two workers.
 @main
 struct HostChaos {
     static func main() async throws {

@@ -12,8 +12,8 @@ import Darwin
 final class KillRun {
     /// How long a host may make no progress before it counts as hung, in nanoseconds.
     private static let patience: UInt64 = 60_000_000_000
-    /// How many nanoseconds one look counts at most: a longer one means that this process was suspended, as the host
-    /// may have been.
+    /// How many nanoseconds one look counts at most: during a longer look this process was suspended, and perhaps the
+    /// host, too.
     private static let longestLook: UInt64 = 10_000_000
 
     private let options: ChaosOptions
@@ -49,7 +49,7 @@ final class KillRun {
         return isGood
     }
 
-    /// Lets a host publish so many events, then kills it and, at random, its children.
+    /// Lets a host publish `count` events, then kills it and, at random, its children.
     private func killHost(after count: UInt64) throws -> Bool {
         let goal = tally.accepted + count
         let host = try spawn(.publish)
@@ -94,7 +94,7 @@ final class KillRun {
         return kind == 1 ? children + [host] : [host] + children
     }
 
-    /// Starts one more host, which delivers what is owed, and then another, which must find nothing owed.
+    /// Starts a host that delivers all events that are not settled, and then another, which must find all settled.
     private func drain() throws -> Bool {
         for isSecond in [false, true] {
             let before = Tally.workers.map { tally.worker($0)?.repeats }

@@ -19,7 +19,7 @@ enum NumberHost {
     enum Life: String {
         /// Publishes until it is killed.
         case publish
-        /// Publishes nothing, and ends when the workers have what they were owed.
+        /// Publishes nothing, and ends when the workers have settled all events of earlier lives.
         case drain
     }
 

@@ -25,7 +25,7 @@ enum NumberWorker {
 
     /// A worker of a killed host may live a moment longer than the host; its successor waits for its end.
     private static func waitForFormerLife(_ path: String) throws {
-        // Open until the process ends.
+        // The file stays open, and so locked, until the process ends.
         let file = try SystemError.check("opening \(path)") { open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600) }
         try SystemError.check("locking \(path)") { flock(file, LOCK_EX) }
     }

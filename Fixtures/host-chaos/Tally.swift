@@ -2,7 +2,7 @@ import ChaosLedger
 
 /// How far the numbers of a run have come, in a mapped file that outlives each process.
 struct Tally {
-    /// Each worker gets every number.
+    /// The names of the workers, each of which gets every number.
     static let workers = ["a", "b"]
 
     private static let accepted = 0

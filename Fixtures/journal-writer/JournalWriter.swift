@@ -2,8 +2,8 @@ import BridgePlatform
 import DomainEvents
 import Journal
 
-/// Publishes numbered events that a journal records, and says each number once `publish` has returned, until it is
-/// killed: `journal-writer DIRECTORY`.
+/// Publishes numbered events that a journal records, and writes each number to standard output once `publish` has
+/// returned, until the process is killed: `journal-writer DIRECTORY`.
 @main
 struct JournalWriter {
     struct Numbered: DomainEvent {

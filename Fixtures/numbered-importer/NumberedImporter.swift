@@ -33,7 +33,7 @@ struct NumberedImporter {
     private static func importNumbers(_ publisher: EventPublisher, _ sent: SentNumbers) async throws {
         guard publisher.keepsBookmarks else { CurrentProcess.exit(1) }
         var number = publisher.lastBookmark?.text.flatMap { UInt64($0) } ?? 0
-        // What an earlier start has sent is recorded before this start, whatever was killed.
+        // All numbers that earlier starts have sent must be recorded before this start, whichever process was killed.
         if number < sent.newest { sent.isLost(sent.newest) }
         // Some starts end before their first number is sent, others after windows full of numbers.
         var left = Int.random(in: 0...3) == 0 ? 0 : Int.random(in: 1...9_000)

@@ -14,7 +14,7 @@ final class SentNumbers: Sendable {
 
     init(in directory: String) throws {
         let path = directory + "/sent"
-        // Open until the process ends.
+        // The file stays open until the process ends.
         file = try SystemError.check("opening \(path)") { open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600) }
     }
 

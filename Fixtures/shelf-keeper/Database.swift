@@ -4,7 +4,7 @@ import Glibc
 import Darwin
 #endif
 
-/// A database of SQLite, from the system's library, which is loaded at run time.
+/// A database of SQLite; the system's SQLite library is loaded at run time.
 ///
 /// Only one thread at a time may use a database.
 final class Database {
@@ -110,7 +110,7 @@ final class Database {
     }
 }
 
-/// The functions of SQLite that are used here; its C interface is stable.
+/// The functions of SQLite that `Database` calls; SQLite's C interface is stable.
 private struct Library {
     static let ok: CInt = 0
     static let row: CInt = 100

@@ -3,7 +3,7 @@ import Journal
 
 /// The boxes on a shelf in a database.
 ///
-/// A transaction applies each event to the boxes, and records the event's position.
+/// For each event, one transaction changes the boxes and stores the event's position.
 /// A box that is shelved gets a label. The label is an event that this program publishes: the same transaction puts it
 /// into the table `outbox`, where it waits until the ``OutboxRelay`` has published it.
 struct DatabaseShelf {
