@@ -1,7 +1,7 @@
-"""What a process can do to another: `probe.py victim DIRECTORY` is done to, `probe.py try VICTIM` tries it, from inside a box.
+"""Tries, from inside a box, what one process can do to another: `probe.py victim DIRECTORY` and `probe.py try VICTIM`.
 
-The victim makes what processes of one user share, prints where that is as JSON, and waits for the end of its input. The other is given
-that, tries one thing after the other, and prints a line for each: its name, and `done` or the name of the error.
+The victim makes objects that processes of one user share, prints as JSON where they are, and waits for the end of its input. The other
+process gets this JSON as VICTIM, tries one act after the other, and prints a line for each: its name, and `done` or the error's name.
 """
 
 import ctypes
@@ -85,7 +85,7 @@ libc.syscall.restype = ctypes.c_long
 
 
 def call(name, *arguments):
-    """Makes a system call; an OSError if it fails."""
+    """Makes a system call; raises OSError if it fails."""
     number = CALLS[name][0 if platform.machine() == "x86_64" else 1]
     words = [ctypes.c_long(word) if isinstance(word, int) else word for word in arguments]
     result = libc.syscall(ctypes.c_long(number), *words)
@@ -224,7 +224,7 @@ def tries(found):
     message = ctypes.create_string_buffer(b"\x01" + b"\0" * 15)
     operation = ctypes.create_string_buffer(b"\0\0\0\0\0\0")
     return {
-        # Acts on a process outside.
+        # Acts against a process outside the box.
         "signal": lambda: os.kill(process, 0),
         "signal by descriptor": lambda: signal_by_descriptor(process),
         "trace": lambda: trace(process),
@@ -236,7 +236,7 @@ def tries(found):
         "read a limit": lambda: resource.prlimit(process, resource.RLIMIT_CORE),
         "set a limit": lambda: resource.prlimit(process, resource.RLIMIT_CORE, limits),
         "nice": lambda: os.setpriority(os.PRIO_PROCESS, process, os.getpriority(os.PRIO_PROCESS, process)),
-        # For a user without processes: the same call for this user would change all its processes on this machine.
+        # The user 65,533 has no processes; for this user, the call would change all its processes on this machine.
         "nice of a user": lambda: os.setpriority(os.PRIO_USER, 65_533, 0),
         "nice of a group": lambda: os.setpriority(os.PRIO_PGRP, 0, os.getpriority(os.PRIO_PROCESS, 0)),
         "scheduler": lambda: os.sched_setscheduler(process, os.SCHED_OTHER, os.sched_param(0)),

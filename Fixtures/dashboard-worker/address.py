@@ -33,7 +33,7 @@ class PortAddress:
         return listener
 
     def leave(self):
-        """The port is free when its listener is closed."""
+        """Does nothing: the port is free when its listener is closed."""
 
 
 class SocketAddress:
@@ -55,7 +55,7 @@ class SocketAddress:
             os.chmod(made, 0o600)
             listener.listen(BACKLOG)
             self.identity = os.stat(made).st_ino
-            # Replaces the socket of a process that was killed or that drains.
+            # This replaces the socket of a process that was killed or that drains.
             os.rename(made, self.path)
         except BaseException:
             listener.close()

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The page in a real browser: `browser.py BUILD`, the directory with `supervisor` and `faulty-worker`.
+"""Checks the page in a real browser: `browser.py BUILD`; BUILD is the directory with `supervisor` and `faulty-worker`.
 
-Starts a supervisor, a dashboard and a headless Chromium of its own, uses the page as a person does, and ends with 1 if
-the page does not show what it has to. It needs `chromium`, and nothing else beside the standard library.
+The program starts a supervisor, a dashboard and a headless Chromium of its own, uses the page as a person does, and
+ends with 1 if the page does not show what it has to. It needs only `chromium` and the standard library.
 """
 
 import argparse
@@ -78,14 +78,14 @@ class Supervisor:
 
 
 class Browser:
-    """A headless Chromium, by the pipe of its DevTools protocol: messages of JSON with a NUL behind each."""
+    """A headless Chromium, through the pipes of its DevTools protocol: messages of JSON with a NUL behind each."""
 
     def __init__(self, program, profile):
         inward, self.outward = os.pipe()
         self.inward, outward = os.pipe()
 
         def take_pipes():
-            # Chromium demands the numbers 3 and 4. Copies first, because one of them may have the number of the other.
+            # Chromium demands the descriptors 3 and 4. Copies come first, because one pipe may have the other's number.
             copies = os.dup(inward), os.dup(outward)
             for number, copy in zip((3, 4), copies):
                 os.dup2(copy, number)
@@ -236,7 +236,7 @@ def publish(browser, name, data):
 
 
 def use(browser, supervisor, token):
-    """What a person does with the page, in its order."""
+    """Does what a person does with the page, in this order."""
     browser.wait('at("workers").rows.length === 5 && at("trouble").textContent === ""', "four workers and no trouble")
     browser.wait('document.querySelectorAll("#graph rect").length >= 4', "the graph")
     browser.wait('!at("commands").hidden', "the field for the token")
@@ -270,7 +270,7 @@ def use(browser, supervisor, token):
 
 
 def use_again(browser, supervisor):
-    """What the page does when its dashboard has gone and come."""
+    """Checks what the page does when its dashboard has gone and come back."""
     browser.click(button("letters", "WorkRequested", "Discard"))
     browser.wait('at("answer").textContent === "discarded"', "that it was discarded")
     browser.wait('at("letters").rows.length === 1', "no dead letter")

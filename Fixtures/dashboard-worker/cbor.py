@@ -18,7 +18,7 @@ def encoded(item):
 
 
 def decoded(body):
-    """The item that these bytes are; ValueError if they are none."""
+    """The item that these bytes encode; raises ValueError if they encode none."""
     try:
         item, end = _item(body, 0)
     except (IndexError, struct.error, RecursionError) as error:

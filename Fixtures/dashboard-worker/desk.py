@@ -1,7 +1,7 @@
-"""The control events: how the host, its workers and its dead letters are, and the commands about them.
+"""The control events: requests for the state of the host, its workers and its dead letters, and commands about them.
 
-They are answered to attached clients alone, over the host's control socket (docs/reference/control-socket.md). The
-configuration lets this worker attach with `control: true`. Clients speak frames: docs/reference/wire-protocol.md.
+The host answers only attached clients, over its control socket (docs/reference/control-socket.md). With `control: true`
+the configuration lets this worker attach. Clients speak frames: docs/reference/wire-protocol.md.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ class Desk:
         self.link = None
 
     async def watch(self, report, trouble):
-        """Calls `report` each second with the host's state and dead letters, or `trouble` with the reason for none."""
+        """Calls `report` each second with the host's state and dead letters, or `trouble` with why they are unknown."""
         while True:
             try:
                 self.link = await asyncio.wait_for(Link.attached(self.path), PATIENCE)
@@ -124,7 +124,7 @@ class Link:
             self.pending.pop(number, None)
 
     def publish(self, name, payload):
-        """The number of the event on this link."""
+        """Publishes an event, and returns its number on this link."""
         self.sent += 1
         self._write([EVENT, self.sent, None, time.time_ns(), name, None, payload])
         return self.sent
@@ -152,7 +152,7 @@ class Link:
         self.writer.close()
 
     def _answered(self, options, payload):
-        # An identifier of the receiver's own is -1 - number.
+        # If the receiver of a frame has published the event that an identifier names, the identifier is -1 - number.
         cause = options.get(CAUSE)
         answer = self.pending.get(-1 - cause) if isinstance(cause, int) else None
         if answer is not None and not answer.done():

@@ -1,4 +1,4 @@
-"""Which requests are served: against DNS rebinding, requests forged by other pages, and guests without the token."""
+"""Decides which requests are served: none by DNS rebinding or forged by other pages, no command without the token."""
 
 import hashlib
 import hmac
@@ -35,7 +35,7 @@ class Guard:
         if self.token is None:
             raise Refusal(403, "the dashboard was started without a token: it only looks")
         scheme, _, token = request.fields.get("authorization", "").partition(" ")
-        # Compares digests, because a comparison in constant time still shows the length.
+        # Digests are compared, because a comparison in constant time still shows the length.
         if scheme.lower() != "bearer" or not hmac.compare_digest(digest(token), self.token):
             raise Refusal(401, "Authorization is not the token")
         if request.fields.get("content-type", "").partition(";")[0].strip().lower() != "application/json":

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Requests that mean no good, to a dashboard that runs: `hostile.py PORT` or `hostile.py SOCKET`.
+"""Sends hostile requests to a running dashboard: `hostile.py PORT` or `hostile.py SOCKET`.
 
 Ends with 1 if the dashboard dies, keeps descriptors, tasks or threads, stops answering, or does what it has to refuse.
-With its token in DASHBOARD_TOKEN the bodies are hostile behind the token as well.
+If DASHBOARD_TOKEN has the dashboard's token, requests with the right token have hostile bodies, too.
 """
 
 import argparse
@@ -89,7 +89,7 @@ class Mischief:
         return "".join(self.random.choice("abcXYZ019-._~") for _ in range(count))
 
     def round(self):
-        """Bytes, and the statuses that may answer them; 0 is an end without an answer."""
+        """Yields requests as bytes, each with the statuses that may answer it; 0 is an end without an answer."""
         request = self.target.request
         good = request()
         # No request at all.
@@ -157,7 +157,7 @@ class Mischief:
         yield self.command("/dead-letters/1/redeliver", {}, kind="text/plain"), REFUSED
         for method in ("GET", "HEAD", "DELETE"):
             yield request(method, "/dead-letters/1/discard"), REFUSED
-        # With the token: requests for which the host would end the worker.
+        # With the token: bodies for which the host would end the dashboard, if the dashboard passed them on.
         for body in (
             b"", b"{", b"[]", b"7", b'"x"', b"null", b"{}", b'{"type": 7}', b'{"type": ""}', b'{"type": "*"}',
             b'{"type": "A", "data": []}', b'{"type": "A", "data": {"x": NaN}}', b'{"type": "A", "data": {"x": 1e999}}',
@@ -171,7 +171,7 @@ class Mischief:
             yield self.command("/publish", body), REFUSED
         for worker in ("nobody", "%00", "a" * 500, "%ff%fe", "..%2f..", "%F0%9F%92%A9", "%1b%5b2J"):
             yield self.command(f"/workers/{worker}/restart", {}), REFUSED
-        # Letters that no host has: it counts from 1.
+        # Letters that no host has: a host numbers its letters from 1.
         for letter in ("0", "-1", "1e3", "0x1", "", "%31", "9" * 18, "9" * 400, "\u0661", "1/..", "1%00"):
             for action in ("redeliver", "discard", "show", ""):
                 yield self.command(f"/dead-letters/{letter}/{action}", {}), REFUSED
@@ -211,7 +211,7 @@ class Mischief:
 
 
 def attack(target, token, rounds, seed):
-    """The number of requests for each status; exits with the first that was not answered as it has to be."""
+    """Returns the number of requests for each status; exits at the first request with an answer that is not allowed."""
     mischief = Mischief(target, token, seed)
     statuses = collections.Counter()
     for _ in range(rounds):
@@ -238,7 +238,7 @@ def is_as_before(after, before):
 
 
 def recovered(target, before):
-    """The metrics once nothing is kept; the last ones if something always is."""
+    """The metrics once nothing is kept; the last metrics if something is still kept after the time for recovery."""
     end = time.monotonic() + RECOVERY
     while True:
         after = target.metrics()

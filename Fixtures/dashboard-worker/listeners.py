@@ -54,5 +54,5 @@ class Listeners:
 
 
 def message(name, value):
-    # JSON in ASCII has no breaks of lines, which would end the field.
+    # JSON in ASCII has no line breaks, which would end the field.
     return f"event: {name}\ndata: {json.dumps(value)}\n\n".encode()

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""What a dashboard costs a busy supervisor: `load.py BUILD`, the directory with `supervisor` and `faulty-worker`.
+"""Measures what a dashboard costs a busy supervisor: `load.py BUILD`.
 
-Runs one supervisor with 200 workers, of which one publishes 50,000 events a second to another. A dashboard whose page
-one reader has open is stopped and started by turns; between that, in windows of equal length, the processor time of the
-supervisor's own process is counted, user and system, for each event that passes. A window without a dashboard and the
-one beside it make a pair, and every other pair has them the other way round: what the machine does besides, and what
-changes slowly, meets both. Printed are the pairs, and of what they differ by the median and the middle half.
+BUILD is the directory with `supervisor` and `faulty-worker`. One supervisor has 200 workers, of which one publishes
+50,000 events a second to another. The program stops and starts a dashboard, whose page has one reader. After each stop
+or start, in a window of fixed length, it measures how much processor time, user and system, the supervisor's own
+process takes for an event. A window without and a window with a dashboard make a pair. Every other pair has them in the
+other order, so slow changes of the machine meet both. The program prints the pairs, and the median and the middle half
+of their differences.
 
-It takes about 80 seconds for each pair. On a machine that is busy with something else the middle half is wide: then the
-median says nothing.
+A pair takes about 80 seconds. If the machine is busy with something else, the middle half is wide, and the median says
+nothing.
 """
 
 import argparse
@@ -31,7 +32,7 @@ import cbor
 from desk import ACKNOWLEDGE, EVENT, GOODBYE, HELLO, INTEREST, READY, Link
 
 FILE = pathlib.Path(__file__).resolve()
-# Requests a second, each of which is answered with as many events as make up the rate.
+# Requests a second; the answers to each of them are as many events as the rate needs.
 REQUESTS = 100
 WINDOW_BYTES, WINDOW_EVENTS, LARGEST_FRAME = 1 << 20, 4096, 16 << 20
 DRAIN, SHUTDOWN = 14, 1
@@ -39,8 +40,8 @@ PATIENCE = 120
 CALM = {"handshake": "2m", "heartbeat": {"every": "1m"}}
 
 
-# A dashboard that has found a flood looks again after 1, 2, 4, 8 and then each 16 seconds: it has come to the last of
-# these steps before it is measured, and a window has as much of each as any other.
+# Seconds before a window begins. A dashboard that has found a flood looks again after 1, 2, 4 and 8 seconds, then every
+# 16 seconds. A measured dashboard has come to the last of these pauses, so each window has equally many looks.
 SETTLING = {"without": 3, "with": 34}
 
 
@@ -148,7 +149,7 @@ class Run:
             threading.Thread(target=self.read_page, daemon=True).start()
 
     def read_page(self):
-        """Reads what an open page is told, for as long as the dashboard tells it."""
+        """Reads what the dashboard sends to an open page, until the dashboard ends."""
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port)) as stream:
             stream.sendall(f"GET /events HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\n\r\n".encode())
             while stream.recv(1 << 18):
@@ -181,7 +182,7 @@ class Run:
 
 
 async def pairs(run, chosen):
-    """By how many percent each pair differs."""
+    """Measures the pairs, and returns by how many percent each pair differs."""
     await run.begin(chosen.rate)
     found = []
     for number in range(chosen.pairs):

@@ -22,7 +22,7 @@ def text(picture, listeners):
     lines = []
 
     def family(name, kind, about, samples):
-        # The names of what all processes tell of themselves are Prometheus' own.
+        # Metrics that any process may have get the names that Prometheus has for them.
         name = name if name.startswith("process_") else f"event_bridge_{name}"
         lines.extend((f"# HELP {name} {about}", f"# TYPE {name} {kind}"))
         for labels, value in samples:

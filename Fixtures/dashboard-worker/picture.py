@@ -21,9 +21,9 @@ REPORTS = {
 }
 
 TAIL, HISTORY, CAUSES = 200, 50, 4096
-# Names and flows that are told apart; what comes beyond counts in the sum alone.
+# How many names and flows are told apart; events of further ones count only in the sum.
 FLOWS = 500
-# How many events of one moment the page is told of.
+# How many events the page gets at a time.
 NEWS = 50
 LONGEST_TEXT = 300
 # What the page shows of the host itself.
@@ -38,7 +38,7 @@ class Picture:
         self.report, self.trouble = None, "the host was not asked yet"
         self.started = time.time()
         self.events = self.gaps = 0
-        # Of this second: whether it is the sample of a flood, and by origin how many events it has.
+        # Whether this second's events are the sample of a flood, and how many events of each origin have come in it.
         self.is_sampled, self.taken = False, collections.Counter()
         # By worker, how many events it had published when the last second was over.
         self.offered = {}
@@ -48,7 +48,7 @@ class Picture:
         self.published, self.handled = self.flows = Flows(0), Flows(1)
         self.letter_counts = collections.Counter()
         self.tail = collections.deque(maxlen=TAIL)
-        # What the host has put aside, the oldest of it, and whether that is all.
+        # The oldest dead letters of the host, and whether they are all that it has.
         self.letters, self.has_all_letters = [], True
         self.histories = {}
         self.names_by_id = collections.OrderedDict()
@@ -58,11 +58,11 @@ class Picture:
 
     @staticmethod
     def is_passing(message):
-        """Whether it is an event that passes between others."""
+        """Whether the message is an event that passes between other processes."""
         return "bridge" not in message and message["type"] not in REPORTS
 
     def told(self, message, size):
-        """The host has sent an event, a gap, or what needs no attention."""
+        """Notes what the host has sent: an event, a gap, a refusal, or something that needs no attention."""
         kind = message.get("bridge")
         if self.is_passing(message):
             self._passed(message, size)
@@ -74,7 +74,7 @@ class Picture:
             self._note(self.name, f"its event was refused: {message.get('text')}", None)
 
     def reported(self, report, letters, has_all_letters):
-        """The host has said how it is, and what it has put aside."""
+        """Notes the state and the dead letters that the host has reported."""
         self.report, self.trouble = report, None
         self.letters, self.has_all_letters = [shown_letter(letter) for letter in letters], has_all_letters
         names = {worker["name"] for worker in report["workers"]}
@@ -82,7 +82,7 @@ class Picture:
             del self.histories[name]
 
     def troubled(self, why):
-        """How the host is cannot be known, and why."""
+        """Notes why the state of the host is not known."""
         self.report, self.trouble = None, why
         self.letters, self.has_all_letters = [], True
 
@@ -139,7 +139,7 @@ class Picture:
         return news
 
     def turn_second(self, looked):
-        """A second or so has passed; of a flood the last look at it was so many seconds long, otherwise it is None.
+        """Ends about a second; `looked` is how many seconds the last look at a flood took, or None without a flood.
 
         Rates are those of the time since the last call.
         """
@@ -152,14 +152,14 @@ class Picture:
                 self.shares[source] = Share(taken / looked, *(flows.shares(source, taken) for flows in self.flows))
             for source, share in self.shares.items():
                 self._estimate(source, share, published.get(source))
-        # Without an answer of the host in this second its next one counts for both.
+        # If the host has not answered in this second, its next answer counts for this second, too.
         self.offered.update(published)
         self.taken.clear()
         for flows in self.flows:
             flows.measure()
 
     def _estimate(self, source, share, known):
-        """Counts what a source has published besides what was taken of it: as the host says, or at the same rate."""
+        """Counts a source's events that were not taken: as many as the host says, or as the last look's rate gives."""
         before = self.offered.get(source)
         if known is None or before is None or known < before:
             events = share.rate * self.published.elapsed
@@ -201,7 +201,7 @@ class Flows:
     """Counts of pairs, and how fast each grows."""
 
     def __init__(self, place):
-        # Where in a pair the worker stands that has published.
+        # The index, in a pair, of the worker that has published.
         self.place = place
         self.counts = {}
         self.before, self.rates, self.measured = {}, {}, time.monotonic()
@@ -211,7 +211,7 @@ class Flows:
             self.counts[pair] = self.counts.get(pair, 0) + 1
 
     def shares(self, source, taken):
-        """How much of what was taken of a source each of its pairs has had since the last measurement."""
+        """For each pair of a source, its share of the source's events that were taken since the last measurement."""
         own = [pair for pair in self.counts if pair[self.place] == source]
         return {pair: (self.counts[pair] - self.before.get(pair, 0)) / taken for pair in own}
 

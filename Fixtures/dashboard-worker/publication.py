@@ -1,4 +1,4 @@
-"""An event that a request publishes. A line that the host refuses would end the worker, so it is checked here."""
+"""An event that a request publishes. The host would end the worker for a wrong line, so the event is checked here."""
 
 import json
 import math

@@ -27,7 +27,7 @@ class Request:
 
     @classmethod
     async def read(cls, reader):
-        """The next request; None if none comes before the end."""
+        """The next request; None if the stream ends before it begins."""
         try:
             head = await reader.readuntil(b"\r\n\r\n")
         except asyncio.IncompleteReadError as error:

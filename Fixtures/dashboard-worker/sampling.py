@@ -1,7 +1,7 @@
-"""Which events the dashboard takes: all that pass, or of a flood a sample.
+"""Which events the dashboard takes: all that pass, or a sample of a flood.
 
-What the host does not have to send costs it nothing. To take each of 50,000 events a second would cost it more than to
-carry them between the workers.
+Events that the host does not have to send to the dashboard cost the host nothing. To send all of 50,000 events a second
+would cost the host more than to carry them between the workers.
 """
 
 import time
@@ -9,7 +9,7 @@ import time
 # This many events within a quarter of a second are a flood.
 MOST = 250
 EVERYTHING = "*"
-# Seconds from one look at a flood to the next: each change of interest costs a host with many workers as well.
+# Seconds at most from one look at a flood to the next: each change of interest costs time in a host with many workers.
 LONGEST_PAUSE = 16
 
 
@@ -36,12 +36,12 @@ class Sampling:
         return True
 
     def turn_tick(self):
-        """A quarter of a second is over."""
+        """Ends a quarter of a second."""
         if self.is_open:
             self.taken = 0
 
     async def turn_second(self):
-        """A second is over: how long the last look at a flood was, in seconds; None if all of the second was seen."""
+        """Ends a second; returns how many seconds the last look at a flood took, None if all of the second was seen."""
         if self.is_open:
             self.pause, self.looked = 1, None
         else:

@@ -24,12 +24,12 @@ REASONS = {
 }  # fmt: skip
 
 RESTART = re.compile(r"/workers/([^/]+)/restart")
-# Numbers of the host have 64 bits, of which 18 digits are enough.
+# The host's numbers have 64 bits, but no host comes to numbers of more than 18 digits.
 LETTER = re.compile(r"/dead-letters/([0-9]{1,18})/(redeliver|discard)")
 
 
 class Server:
-    """Answers what the guard lets in out of the picture, and does commands at the desk and over the bridge."""
+    """Answers admitted requests from the picture, and gives commands through the desk and the bridge."""
 
     def __init__(self, page, guard, picture, listeners, desk, bridge):
         self.page, self.guard, self.picture, self.listeners = page, guard, picture, listeners
@@ -37,7 +37,7 @@ class Server:
         self.connections = 0
 
     async def open(self, address):
-        """Listens; OSError if the address is taken."""
+        """Listens; raises OSError if the address is taken."""
         listener = address.listener()
         self.guard.admit(address.hosts)
         return await asyncio.start_server(self._connected, sock=listener, limit=LARGEST_HEAD)

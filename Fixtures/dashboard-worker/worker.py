@@ -18,8 +18,8 @@ from picture import REPORTS, Picture
 from sampling import EVERYTHING, MOST, Sampling
 from server import Server
 
-# Seconds: between what the page is told of events, how many of these make one of its pictures, and until a taken
-# address is tried again.
+# The seconds of a tick, in which the page gets its news; the number of ticks after which the page gets the whole state;
+# and the seconds until a taken address is tried again.
 TICK, TICKS, RETRY = 0.25, 4, 0.25
 
 

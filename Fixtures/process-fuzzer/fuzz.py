@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Attacks a running supervisor from both sides of its sockets, and watches how it and an honest worker bear that.
+"""Attacks a running supervisor through its workers and its control socket, and watches how the supervisor bears that.
 
 Usage: fuzz.py [--seconds N] [--seed N] [--session SIDE:SEED] PRODUCTS
-PRODUCTS is where `supervisor` and `faulty-worker` lie, such as .build/release. First everything in corpus/ is said, then what seeds
-make: by two workers, which the supervisor starts again and again, and by clients at its control socket. Meanwhile an honest client
-asks the honest worker and the host for one answer after the other, and asks in turn those of a second supervisor, which has no other
-worker and no other client: as both share the machine with the attackers, what differs between them is what the attack does to a
-supervisor.
+PRODUCTS is the directory of `supervisor` and `faulty-worker`, such as .build/release. The attackers are two workers, which the
+supervisor starts again and again, and clients at its control socket. They first send the sessions in corpus/, then sessions that seeds
+make. Meanwhile an honest client asks an honest worker and the host one question after the other, and in turn the worker and the host of
+a second supervisor, which has no attackers. Both supervisors share the machine with the attackers, so a difference between their answers
+is what the attack does to a supervisor.
 
-Found is: an end of the supervisor, a question that is not answered within ten seconds, or memory, descriptors or threads that have
-grown. Exit status 1 then; the last sessions are said by number, and `--session worker:SEED` or `--session client:SEED` repeats one.
+A finding is an end of the supervisor, a question that is not answered within ten seconds, or growth of memory, descriptors or threads.
+Then the exit status is 1. The fuzzer prints the last sessions; `--session worker:SEED` or `--session client:SEED` repeats one.
 """
 
 import argparse
@@ -35,27 +35,27 @@ HERE = pathlib.Path(__file__).resolve()
 WORKERS = 2
 # The supervisor that is attacked and the one that is left in peace, by the directories of their control sockets.
 ATTACKED, QUIET = "run", "quiet"
-# How many times of the same length the report tells apart.
+# Into how many parts of equal length the report divides the time.
 PARTS = 10
 # In seconds: how long an honest client waits for an answer, and how long the fuzzer waits for a start or an end.
 PATIENCE, LONG_PATIENCE = 10, 60
-# How many seconds one look counts at most: a longer one means that this process was suspended.
+# How many seconds one look counts at most: during a longer look this process was suspended.
 LOOK = 0.25
-# A supervisor with four workers has 12 MiB; what clients and workers may bring for good is bounded (docs/reference/security.md).
+# In bytes. A supervisor with four workers has 12 MiB; docs/reference/security.md says how much clients and workers can add for good.
 MOST_MEMORY = 256 << 20
 # How many more descriptors a supervisor at rest may have than before: sockets that were closed a moment ago.
 SPARE = 8
 
 
 class Patience:
-    """Time that is counted in looks. A machine that stands still takes one look, however long it does so, because the supervisor stood
-    still with it."""
+    """Time that is counted in looks. If the machine stands still, this counts as one look, however long it lasts, because the supervisor
+    stood still, too."""
 
     def __init__(self, seconds):
         self.left, self.last = seconds, time.monotonic()
 
     def look(self):
-        """Whether some is left."""
+        """Whether time is left."""
         now = time.monotonic()
         self.left -= min(now - self.last, LOOK)
         self.last = now
@@ -103,7 +103,7 @@ class Honest:
         sys.exit(1)
 
     def ask(self, number, asks_host):
-        """How many seconds the answer took; ends the process if none comes."""
+        """Asks, and returns how many seconds the answer took; ends the process if none comes."""
         link = self.link
         name, payload = ("BridgeStatusRequested", {}) if asks_host else ("WorkRequested", {"number": number, "text": ""})
         began, patience = time.monotonic(), Patience(PATIENCE)
@@ -123,7 +123,7 @@ class Honest:
 
 
 def be_honest(directory):
-    """Asks worker and host of both supervisors in turn, and writes how long each answer took."""
+    """Asks the worker and the host of both supervisors in turn, and writes down how long each answer took."""
     both = [Honest(directory, ATTACKED), Honest(directory, QUIET)]
     began = beat = time.monotonic()
     with open(directory / "answers", "w", encoding="utf-8") as answers:
@@ -165,8 +165,8 @@ def configuration(host, directory, products):
         "subscribes": ["WorkRequested"],
         "publishes": ["WorkDone"],
     }
-    # Hostile workers come again after each end, whatever they were sent; and events of theirs that the honest worker
-    # refuses must not hold up the requests to it.
+    # Hostile workers are started again after each end, whichever events they ended over. Their events that the honest
+    # worker refuses must not hold up the requests to the honest worker.
     return {
         "workers": [honest, *hostile],
         "intensity": {"restarts": 10_000, "within": "1s"},
@@ -246,7 +246,7 @@ def state(process):
 
 
 def fuzz(directory, products, seconds):
-    """What was found, in words; nil if nothing."""
+    """Runs the attack, and returns what was found, in words; None if nothing was."""
     supervisors = [Supervisor(host, directory, products) for host in (ATTACKED, QUIET)]
     supervisor = supervisors[0]
     parts = []
@@ -269,7 +269,7 @@ def fuzz(directory, products, seconds):
                 return "the hostile clients have ended, which is a fault of theirs"
             memory, descriptors, threads = supervisor.possessions()
             memories.append(memory)
-            # When the whole corpus has been sent, everything that is made only once is there.
+            # When the whole corpus has been sent, the supervisor has everything that it makes only once.
             if before is None and time.monotonic() > began + min(10, seconds / 4):
                 before = (memory, descriptors, threads)
             if memory > MOST_MEMORY:

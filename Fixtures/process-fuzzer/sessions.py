@@ -1,4 +1,4 @@
-"""What a peer that means no good says in one session: from a seed, the same each time, or from a file of the corpus."""
+"""What a hostile peer sends in one session: made from a seed, each time the same, or read from a file of the corpus."""
 
 import json
 import os
@@ -17,7 +17,7 @@ EDGES = [
     2**20 - 1, 2**20, 2**20 + 1, 2**24, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**40, 2**40 + 1, 2**53, 2**62, 2**63 - 1, 2**63,
     2**63 + 1, LARGEST - 1, LARGEST,
 ]
-# Without the commands that end, start or restart the processes that others measure.
+# The commands that end, start or restart measured processes are left out.
 NAMES = [
     "WorkRequested", "WorkDone", "Ev", "BoxSaved", "*", "", "A" * 256, "A" * 257, "Caf\u00e9", "Cafe\u0301", "K", "\u212a", "\0",
     "BridgeStatusRequested", "BridgeStatusReported", "CommandAnswered", "EventsTraced", "WorkerExited", "EventRefused",
@@ -90,7 +90,7 @@ class Session:
         return found
 
     def event_name(self, link):
-        """A name, or the number of one; never of a command that ends or restarts the processes that others measure."""
+        """A name, or the number of one; the number never stands for a command that ends or restarts measured processes."""
         if self.some(0.7):
             return self.name()
         number = self.number(1)
@@ -176,7 +176,7 @@ class Session:
                 return
             link.read(1)
             if self.some(0.5):
-                # The names that the host wants, and their numbers.
+                # This reads the names that the host wants, and their numbers.
                 link.read(0.01)
             link.send(frame([INTEREST, [[1, "Ev"]] if self.some(0.5) else [[0, "*"]], []]) if self.some(0.9) else b"")
             link.send(frame([READY]) if self.some(0.9) else b"")
@@ -209,7 +209,7 @@ class Session:
             link.is_open = False
 
     def scribble(self):
-        """Writes numbers into the memory that it shares with the host."""
+        """Writes numbers into the memory that the worker shares with the host."""
         descriptor = int(os.environ.get("EVENT_BRIDGE_OUTBOX_FD", "-1"))
         for _ in range(self.random.choice([1, 3, 30])):
             place = 8 * self.random.randrange(512) if self.some(0.7) else 4096 + 8 * self.random.randrange(64)
@@ -273,7 +273,7 @@ def content(path):
 
 
 def next_session(directory, side):
-    """The only one that is asked for; else first those of the corpus, then those of the seeds, counted over all processes."""
+    """The session that `--session` names; without it, first those of the corpus, then those of seeds, counted over all processes."""
     only = os.path.join(directory, f"only-{side}")
     if os.path.exists(only):
         return Session(content(only), side == "worker")

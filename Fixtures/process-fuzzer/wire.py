@@ -1,4 +1,4 @@
-"""Frames of the wire protocol (docs/reference/wire-protocol.md), as far as a peer that means no good needs them: any CBOR item, in any order."""
+"""Frames of the wire protocol (docs/reference/wire-protocol.md), as far as a hostile peer needs them: any CBOR item, in any order."""
 
 import os
 import socket
@@ -9,7 +9,7 @@ HELLO, WELCOME, REJECT, INTEREST, READY, MORE_TIME, EVENT, ACKNOWLEDGE, REFUSE, 
     0, 1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15, 16,
 )
 LARGEST = 2**64 - 1
-# The commands that end, start or restart workers, or all.
+# The commands that end, start or restart workers, signal them, or end the bridge.
 ENDINGS = {
     "BridgeStopRequested", "WorkerStopRequested", "WorkerRestartRequested", "WorkerStartRequested", "WorkerSignalRequested",
 }
@@ -64,7 +64,7 @@ def frame(item):
 
 
 def decoded(body, offset=0):
-    """The item at an offset and the offset behind it; of what a host sends, so that nothing is checked."""
+    """The item at an offset, and the offset behind it. Nothing is checked, because the bytes come from a host."""
     first = body[offset]
     major, additional = first >> 5, first & 31
     offset += 1
@@ -98,7 +98,7 @@ def decoded(body, offset=0):
 
 
 def elements(body):
-    """Those of a frame's array, up to the first that cannot be read: a host passes payloads on that are no CBOR."""
+    """The elements of a frame's array, up to the first that cannot be read: a host passes on payloads that are no CBOR."""
     found = []
     try:
         count, offset = body[0] & 31, 1
@@ -123,7 +123,7 @@ class Link:
         self.sent = self.received = 0
         # Whether the host has sent the numbers of the names that it wants, and which of these names end something.
         self.is_told_names, self.endings = False, set()
-        # What was sent before any answer is looked at.
+        # Whether the host still takes frames, as far as this side has noticed.
         self.is_open = True
 
     @classmethod
@@ -179,7 +179,7 @@ class Link:
         return message
 
     def read_all(self, seconds):
-        """Whatever comes within this time."""
+        """Reads whatever comes within this time."""
         end = time.monotonic() + seconds
         while self.is_open and self.read(end - time.monotonic()) is not None and time.monotonic() < end:
             pass

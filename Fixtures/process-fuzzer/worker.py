@@ -1,6 +1,6 @@
-"""A worker that means no good, for one session: `worker.py DIRECTORY`, started by a supervisor.
+"""A hostile worker, for one session: `worker.py DIRECTORY`, started by a supervisor.
 
-Imports little, as it is started again and again.
+The worker imports little, because it is started again and again.
 """
 
 import os

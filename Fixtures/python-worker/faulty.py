@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The worker of the tests: answers WorkRequested with WorkDone, and goes wrong where its argument says so."""
+"""The worker of the tests: answers WorkRequested with WorkDone, and goes wrong as its argument or a request says."""
 
 import os
 import signal

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The worker of a test: publishes as many WorkRequested as its argument says before it acknowledges a single answer.
 
-It reads meanwhile: a worker whose input is full does not get the host's acknowledgements either.
+The worker reads meanwhile, because a worker whose input is full does not get the host's acknowledgements either.
 """
 
 import queue

@@ -4,8 +4,8 @@
 What appears on the screen comes on standard output. Each line of standard input is an order, in JSON:
 
     {"type": "text"}      the user types it; \\u0003 is Ctrl-C, \\u001a is Ctrl-Z
-    {"columns": 40}       the window becomes so wide
-    {"hold": true}        the screen stands still: nothing of what is printed is taken, until {"hold": false}
+    {"columns": 40}       the window becomes 40 columns wide
+    {"hold": true}        the screen stands still: nothing that is printed is read, until {"hold": false}
     {"continue": true}    a program that was stopped goes on, as with `fg`
 
 Standard error says what becomes of the program: "started", "stopped", "ended 0", "ended by signal 2". It also says that
@@ -27,7 +27,7 @@ def resize(descriptor, columns):
 
 
 def be_program(terminal, arguments):
-    """A job of its own, in the foreground, with the signals as a shell leaves them."""
+    """Becomes the program: a job of its own, in the foreground, with the signals as a shell leaves them."""
     os.setpgid(0, 0)
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)
     os.tcsetpgrp(terminal, os.getpid())
