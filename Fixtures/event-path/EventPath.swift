@@ -3,10 +3,10 @@ import CAllocationCounter
 import Dispatch
 import DomainEvents
 
-/// Sends events through a bridge in one process, or through parts of a bridge, and prints how many allocations they
-/// took: `event-path JOURNEY COUNT [WARM-UP]`. CI compares the numbers with limits.
+/// Sends events through a bridge in one process, or through parts of one, and prints how many allocations they took.
 ///
-/// `main` is not asynchronous: tools that count instructions fail when an asynchronous `main` gives up the main thread.
+/// CI checks the numbers that `event-path JOURNEY COUNT [WARM-UP]` prints. `main` is not asynchronous: tools that count
+/// instructions fail when an asynchronous `main` gives up the main thread.
 @main
 enum EventPath {
     private static let usage =

@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 
-// A gateway between event bridges of several machines, over NATS JetStream. A package of its own: EventBridge itself
-// depends on nothing, and this needs the C client of NATS (Debian: `apt-get install libnats-dev nats-server`).
+// A gateway between event bridges of several machines, over NATS JetStream. EventBridge itself depends on nothing. So
+// the gateway, which needs the C client of NATS (Debian: `apt-get install libnats-dev nats-server`), has this package.
 
 import PackageDescription
 
@@ -50,7 +50,7 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-// As in EventBridge's own manifest.
+// These settings are as in EventBridge's own manifest.
 for target in package.targets where target.type != .system {
     target.swiftSettings = [
         .enableUpcomingFeature("ExistentialAny"),

@@ -6,5 +6,5 @@ struct BoxProvisioned: DomainEvent {
     let label: String
 }
 
-// Compiled, and never run.
+// These declarations are compiled, and never run.
 var publisher: EventPublisher { fatalError() }

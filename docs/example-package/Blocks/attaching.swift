@@ -4,7 +4,7 @@ import EventBridge
 
 struct BoxOrdered: DomainEvent { let label: String }
 
-// Compiled, and never run.
+// These declarations are compiled, and never run.
 var publisher: EventPublisher { fatalError() }
 var workers: [WorkerSpecification] { fatalError() }
 

@@ -4,7 +4,7 @@ import EventBridge
 struct CanvasSaveRequested: DomainEvent {}
 struct CursorMoved: DomainEvent { let window: Int }
 
-// The model of the example worker, as far as the page needs it. Compiled, and never run.
+// The model of the example worker, as far as the page needs it; compiled, and never run.
 
 struct Answer: Codable {}
 

@@ -4,7 +4,7 @@ import Journal
 var journal: EventJournal { fatalError() }
 var database: WarehouseDatabase { fatalError() }
 
-/// A database of the reader's.
+/// The database in which an application keeps its boxes.
 struct WarehouseDatabase {
     func transaction(_ body: () throws -> Void) throws { try body() }
     func position() throws -> UInt64 { 0 }

@@ -1,6 +1,6 @@
 import DomainEvents
 import EventBridge
 
-// Compiled, and never run.
+// These declarations are compiled, and never run.
 var bridge: BridgeHost { fatalError() }
 var publisher: EventPublisher { fatalError() }

@@ -5,6 +5,6 @@ struct RenderRequested: DomainEvent { let documentID: Int }
 struct TileChanged: DomainEvent { let documentID: Int }
 struct ThemeChanged: DomainEvent {}
 
-// Compiled, and never run.
+// These declarations are compiled, and never run.
 var bridge: BridgeHost { fatalError() }
 var newer: WorkerSpecification { fatalError() }

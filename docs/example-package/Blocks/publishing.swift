@@ -25,7 +25,7 @@ struct SavingContext {
     func save() throws {}
 }
 
-// Compiled, and never run.
+// These declarations are compiled, and never run.
 var publisher: EventPublisher { fatalError() }
 var event: BoxOrdered { fatalError() }
 var box: Int64 { fatalError() }

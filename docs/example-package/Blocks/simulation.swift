@@ -9,7 +9,7 @@ struct Shelf: Sendable {
     func put(_ box: Int) {}
 }
 
-// Compiled, and never run.
+// These declarations are compiled, and never run.
 var shelf: Shelf { fatalError() }
 var workers: [InMemoryWorker] { fatalError() }
 var world: SimulationWorld { fatalError() }

@@ -6,13 +6,13 @@ struct BoxOrdered: DomainEvent { let label: String }
 struct ReportRequested: DomainEvent {}
 struct IndexQueried: DomainEvent { let words: [String] }
 
-/// What a worker reads while it comes up.
+/// An index that a worker loads while it starts.
 struct Index: Sendable {
     func load(then done: @escaping @Sendable () -> Void) {}
     func answer(_ query: IndexQueried) {}
 }
 
-// Compiled, and never run.
+// These declarations are compiled, and never run.
 var bridge: BridgeHost { fatalError() }
 var index: Index { fatalError() }
 var publisher: EventPublisher { fatalError() }

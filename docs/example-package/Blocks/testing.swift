@@ -2,5 +2,5 @@ import Testing
 
 @testable import CommandLineTests
 
-// Compiled, and never run.
+// These declarations are compiled, and never run.
 var workspace: Workspace { fatalError() }

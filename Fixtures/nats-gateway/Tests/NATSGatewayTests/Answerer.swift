@@ -2,7 +2,7 @@ import Foundation
 
 /// A worker in bash that answers each event with another one, which has the same number.
 enum Answerer {
-    /// Writes the program, and returns the worker for a configuration.
+    /// Writes the program, and returns the worker's entry for a configuration.
     static func worker(to event: String, with answer: String, in directory: String) throws -> String {
         let program = "\(directory)/answer-\(event).sh"
         let script = #"""

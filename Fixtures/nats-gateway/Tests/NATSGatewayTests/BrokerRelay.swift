@@ -8,9 +8,9 @@ final class BrokerRelay: Sendable {
         case passing(piece: Int, cutAfter: Int?)
         /// Says the first bytes at once and the others when the client has pinged; then hangs up.
         case hostile(first: [UInt8], second: [UInt8])
-        /// Passes bytes on until the client has sent these, then cuts the connection before the broker gets them.
+        /// Passes bytes on until the client has sent `before`, then cuts the connection before the broker gets them.
         case cutting(before: [UInt8])
-        /// Passes on what the client says, and what the function makes of the bytes that the broker sends at once.
+        /// Passes on what the client says, and, for each piece that the broker sends, what `answers` makes of it.
         case changing(answers: @Sendable ([UInt8]) -> [UInt8])
         /// Says nothing until the client hangs up.
         case silent
@@ -26,7 +26,7 @@ final class BrokerRelay: Sendable {
 
     var url: String { "nats://127.0.0.1:\(port)" }
 
-    /// - Parameter habit: how the relay treats the connection with this number, from 0.
+    /// - Parameter habit: returns how the relay treats a connection; the connections are numbered from 0.
     init(to broker: Broker, habit: @escaping @Sendable (Int) -> Habit) throws {
         port = try Broker.freePort()
         self.broker = broker.port

@@ -30,7 +30,7 @@ import Testing
         let chains = CauseChains()
         #expect(chains.crossings(of: id("worker", 1), first: id("worker", 1)) == 1)
         #expect(chains.crossings(of: id("worker", 2), first: id("host", 9)) == 1)
-        // The first cause has another name here than at its own node; it is the event itself, its cause or neither.
+        // The first cause, which has another name at its own node, is the event itself, the event's cause or neither.
         chains.bring(try headers(1))
         #expect(chains.crossings(of: id("worker", 3), first: id("berlin/host", 1)) == 2)
         chains.bring(try headers(2, cause: "paris/worker-1f-4", crossings: 4))

@@ -14,10 +14,10 @@ import Testing
         #expect(encounter.isReplacement)
     }
 
-    /// The next host's gateway meets that of a killed host, and must go by the bookmark of its own host.
+    /// The next host's gateway meets the gateway of a killed host, and must go by the bookmark of its own host.
     ///
-    /// The other gateway goes on for a moment. It takes events and tells the broker that they are handled, but no host
-    /// has them any more, and the bookmark lies before them.
+    /// The killed host's gateway goes on for a moment. It takes events and tells the broker that they are handled, but
+    /// no host has them any more, and the bookmark lies before them.
     @Test func gatewayOfAnotherOwnerIsNotReplaced() throws {
         var encounter = Encounter()
         let berlin = try node("berlin")

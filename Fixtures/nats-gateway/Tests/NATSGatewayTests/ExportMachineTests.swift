@@ -10,7 +10,7 @@ import Testing
         var acknowledged: [String] = []
         var refused: [String] = []
         var sent: [(event: String, ExportMachine<String>.Predecessor, round: UInt64, number: UInt64)] = []
-        /// The sent messages that were the first without an answer.
+        /// The messages that were sent when the broker had answered all earlier ones.
         var first: [String] = []
         var asked = 0
         var withRecent = false
@@ -168,7 +168,7 @@ import Testing
         var trial = Trial.begun(Tail(created: 1, sequence: 5, last: "e"))
         trial.arrive("f", isRepeat: true)
         trial.answer("f", .notInTurn)
-        // Both f and g are of the process before; the host has not given g again yet.
+        // The killed process has sent both f and g; the host has not given g again yet.
         trial.handle(.tailLearned(Tail(created: 1, sequence: 7, last: "g")))
         #expect(trial.ended == nil && trial.withRecent)
         trial.handle(.tailLearned(Tail(created: 1, sequence: 7, last: "g", recent: ["e", "f", "g"])))
@@ -211,7 +211,7 @@ import Testing
     @Test func anHourWithoutABrokerLosesNothingAndIsSaidOnce() {
         var trial = Trial.begun(window: 256)
         trial.handle(.disconnected)
-        // As many as a host gives at most to a gateway that acknowledges nothing.
+        // A host gives at most this many events to a gateway that acknowledges nothing.
         let ids = (1...4_096).map { "e\($0)" }
         for id in ids { trial.handle(.eventArrived(id: id, isRepeat: false, id)) }
         trial.handle(.connected)

@@ -5,7 +5,7 @@ import Testing
 @testable import NATSGateway
 @testable import nats_gateway
 
-/// What leaves the node of an event that the host gives to the gateway.
+/// What the gateway makes of an event that the host gives it.
 @Suite(.timeLimit(.minutes(1))) struct ExportedEventTests {
     /// The event that the gateway makes of a delivery with this attempt.
     private func exported(attempt: Int) async throws -> ExportedEvent {
@@ -19,7 +19,7 @@ import Testing
         ) { delivery in
             made.change { $0.append(ExportedEvent(delivery, from: berlin, crossings: 1)) }
         }
-        // Only an imported event has an attempt of the test's choice.
+        // A test can choose the attempt of an imported event, and of no other event.
         let event = try DomainEvents.ImportedEvent(
             UntypedEvent(name: "Counted", payload: [0x01]),
             id: EventID(origin: "rome/host", incarnation: 0x1f, number: 7),

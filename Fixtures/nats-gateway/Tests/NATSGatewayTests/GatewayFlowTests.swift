@@ -37,7 +37,7 @@ struct GatewayFlowTests {
         defer { gateway.stop() }
         let client = try await client(broker)
         defer { client.close() }
-        // Waits until the broker has sent all that it sends before the first event is taken.
+        // This waits until the broker has sent all that it sends before the first event is taken.
         while try client.look(at: berlin, by: paris).delivered < 256 { try Task.checkCancellation() }
         #expect(try client.look(at: berlin, by: paris).delivered == 256)
         await arrivals.wait { !$0.isEmpty }
@@ -71,7 +71,7 @@ struct GatewayFlowTests {
         let client = try await client(broker)
         defer { client.close() }
         let berlin = try node("berlin")
-        // It brings the last message as soon as the look listens.
+        // This consumer brings the last message as soon as the look listens.
         try client.makeConsumer("left", of: berlin, start: 20, deliverTo: "\(client.inbox).recent")
         let tail = try client.tail(of: berlin, withRecent: true, limits: .init(bytes: 1 << 20, age: 1))
         #expect(tail.recent == Set(ids))

@@ -44,7 +44,7 @@ struct GatewayNetworkTests {
     func connectionsThatAreCutWithinMessagesLoseAndRepeatNothing(_ seed: UInt64) async throws {
         let broker = try Broker()
         try broker.start()
-        // The first ones are cut while they begin, the others among the messages.
+        // The first connections are cut while they begin, later ones among the messages, and those from 16 on never.
         let relay = try BrokerRelay(to: broker) { number in
             var random = SeededGenerator(seed << 8 + UInt64(number))
             let isCut = number < 16
@@ -70,7 +70,7 @@ struct GatewayNetworkTests {
         let broker = try Broker()
         try broker.start()
         let reached = Changing(0)
-        // The client waits two seconds for each.
+        // The client waits two seconds for each address that says nothing.
         let relays = try (1...3).map { _ in
             try BrokerRelay(to: broker) { number in
                 reached.change { $0 += 1 }
@@ -115,7 +115,7 @@ struct GatewayNetworkTests {
         let berlin = try NodeUnderTest("berlin", broker) { $0.exports = ["Counted"] }
         berlin.export("event-1")
         await berlin.wait { $0.acknowledged == ["event-1"] }
-        // The first answer about the stream is as nats-server gives it before the stream has its time.
+        // The relay changes the first answer about the stream to what nats-server says before the stream has its time.
         let isChanged = Changing(false)
         let relay = try BrokerRelay(to: broker) { _ in
             .changing { answer in
@@ -146,7 +146,7 @@ struct GatewayNetworkTests {
         let broker = try Broker()
         try broker.start()
         let connections = Changing(0)
-        // A message that leaves by `publish` names round and number of its answer.
+        // A message that is sent by `publish`, not as a request, names the round and the number of its answer.
         let relay = try BrokerRelay(to: broker) { number in
             connections.change { $0 = number + 1 }
             return .cutting(before: Array(".stored.1.0".utf8))
@@ -232,7 +232,7 @@ struct GatewayNetworkTests {
             return .passing(piece: 1 << 16, cutAfter: nil)
         }
         let connection = try NATSConnection(url: relay.url, credentials: nil, name: "test", writesAtOnce: true)
-        // The client refuses an empty subject by itself.
+        // The client refuses an empty subject, without asking the broker.
         try connection.subscribe(to: "") { _ in }
         let wereClosed = Changing<[Bool]>([])
         let isEnded = Changing(false)

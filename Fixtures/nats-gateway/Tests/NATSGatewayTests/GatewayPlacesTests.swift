@@ -3,7 +3,7 @@ import Testing
 
 @testable import NATSGateway
 
-/// Where a gateway goes on that knows its host's last bookmark, with a real broker.
+/// Where a gateway that knows its host's last bookmark goes on reading; with a real broker.
 @Suite(.enabled(if: Broker.isInstalled, "nats-server is not installed"), .timeLimit(.minutes(3)), .serialized)
 struct GatewayPlacesTests {
     /// Returns when the broker knows that paris has handled the first `count` messages of a stream.
@@ -31,7 +31,7 @@ struct GatewayPlacesTests {
         var first: NodeUnderTest? = try NodeUnderTest("paris", broker, owner: "x") { $0.imports = [other: ["Counted"]] }
         await first?.wait { $0.arrivals.count == 3 }
         let created = try await wait(for: 3, of: other, broker).created
-        // The host had the first event when the second gateway began.
+        // When the second gateway began, the host had only the first event.
         let bookmark = ImportPlaces.bookmark([other: .init(created: created, sequence: 1)])
         let places = ImportPlaces(of: [other], bookmark: bookmark)
         var second: NodeUnderTest? = try NodeUnderTest("paris", broker, owner: "x", places: places) {
@@ -118,7 +118,7 @@ struct GatewayPlacesTests {
 
     @Test func hostThatHasHadTheTimeToKeepAPlaceGetsNoEventAgain() async throws {
         let (broker, other, berlin) = try brokerWithThreeEvents()
-        // A journal that records no imported event: there is never a bookmark.
+        // The host's journal records no imported event, so there is never a bookmark.
         let places = ImportPlaces(of: [other], bookmark: nil)
         var first: NodeUnderTest? = try NodeUnderTest("paris", broker, places: places) {
             $0.imports = [other: ["Counted"]]
@@ -151,7 +151,7 @@ struct GatewayPlacesTests {
         await first?.wait { $0.arrivals.count == 6 }
         let created = try await wait(for: 3, of: berlin, broker).created
         let other = try await wait(for: 3, of: rome, broker).created
-        // The places that the host had when the second gateway began.
+        // The bookmark has the places that the host had when the second gateway began.
         let bookmark = ImportPlaces.bookmark([
             berlin: .init(created: created, sequence: 1), rome: .init(created: other, sequence: 1),
         ])
@@ -166,7 +166,7 @@ struct GatewayPlacesTests {
             $0.answerTime = NodeUnderTest.longAnswerTime
         }
         await second.wait { !$0.sentences.isEmpty }
-        // The look at rome's stream takes far longer than the one at berlin's.
+        // With these consumers, the look at rome's stream takes far longer than the look at berlin's.
         for number: UInt64 in 1_000..<1_400 {
             let name = try node("paris").consumer(number)
             try client.makeConsumer(name, of: rome, start: 1, deliverTo: "unheard.\(number)")

@@ -62,7 +62,7 @@ struct GatewayTests {
         for _ in 1...3 {
             let last = next + 400 + random.next(below: 800)
             for id in Self.ids(next...last) { berlin.export(id) }
-            // Kills the broker in the midst of them.
+            // The broker is killed while these events are on their way.
             let threshold = next + random.next(below: last - next)
             await berlin.wait { $0.acknowledged.count >= threshold }
             broker.kill()
@@ -92,7 +92,7 @@ struct GatewayTests {
         client.close()
         first = nil
         reader = nil
-        // The host gives again what it does not know to be handled.
+        // The host gives the events again of which it does not know that they are handled.
         let second = try sender(broker)
         for id in ids[100..<300] { second.export(id, isRepeat: true) }
         for id in ids[300...] { second.export(id) }
@@ -109,7 +109,7 @@ struct GatewayTests {
         let paris = try receiver(broker)
         berlin.export("event-1")
         await berlin.wait { $0.acknowledged == ["event-1"] }
-        // A window so short that the server knows no identity after its restart.
+        // The window for duplicates is so short that the server knows no identity after its restart.
         try await setDuplicateWindow(of: "BRIDGE-berlin", broker)
         broker.kill()
         try broker.start()
@@ -247,7 +247,7 @@ struct GatewayTests {
         for id in ids[..<20] { berlin?.export(id) }
         await berlin?.wait { $0.acknowledged.count == 20 }
         berlin = nil
-        // A window so short that the server knows no identity after its restart.
+        // The window for duplicates is so short that the server knows no identity after its restart.
         try await setDuplicateWindow(of: "BRIDGE-berlin", broker)
         broker.kill()
         try broker.start()
@@ -350,7 +350,7 @@ struct GatewayTests {
         let broker = try Broker()
         try broker.start()
         let berlin = try sender(broker)
-        // Two names: for one name alone, the broker would hold back messages of other subjects.
+        // paris imports two names, because for one name the broker would hold back messages of other subjects.
         let paris = try NodeUnderTest("paris", broker) { $0.imports = [try node("berlin"): ["Counted", "Other"]] }
         berlin.export("event-1")
         await paris.wait { $0.arrivals == ["event-1"] }

@@ -73,7 +73,7 @@ import Testing
         for sequence in sequences {
             feed.give(event(of: berlin), from: .init(created: 9, sequence: sequence)) { _ in
                 settled.change { $0.append(sequence) }
-                // Behind the last one the feed has nothing more to do.
+                // After the last event the feed has nothing more to do.
                 if sequence == sequences.upperBound { feed.stop() }
             }
         }
@@ -113,7 +113,7 @@ import Testing
             return .taken
         } report: { _ in
         }
-        // Waits until the feed's task has begun on its queue.
+        // This waits until the feed's task has begun on its queue.
         feed.steps.queue.sync {}
         for sequence in 1...3 as ClosedRange<UInt64> {
             feed.give(event(of: berlin), from: .init(created: 9, sequence: sequence)) { _ in }
@@ -136,7 +136,7 @@ import Testing
         } report: { _ in
         }
         flood.change { $0 = feed }
-        // Waits until the feed's task has begun on its queue.
+        // This waits until the feed's task has begun on its queue.
         feed.steps.queue.sync {}
         let given = await withCheckedContinuation { continuation in
             Thread.detachNewThread {
@@ -159,11 +159,11 @@ import Testing
             return .taken
         } report: { _ in
         }
-        // Waits until the feed's task has begun on its queue, which then stands still.
+        // This waits until the feed's task has begun on its queue, which then stands still.
         feed.steps.queue.sync {}
         feed.steps.queue.suspend()
         feed.begin(berlin, behind: .init(created: 9, sequence: 0))
-        // Had the place been taken on this thread, the feed would be idle, and would give the event here as well.
+        // If `begin` had run the feed on this thread, the feed would be idle now, and would give the event here, too.
         feed.give(event(of: berlin), from: .init(created: 9, sequence: 1)) { _ in }
         #expect(threads.value.isEmpty)
         feed.steps.queue.resume()
@@ -192,7 +192,7 @@ import Testing
         feed.give(event(of: rome), from: place(10)) { _ in acknowledged.change { $0 = true } }
         await acknowledged.wait { $0 }
         feed.stop()
-        // The next gateway: the broker was told that message 10 of rome is handled.
+        // The next gateway begins; the broker was told that message 10 of rome is handled.
         let places = ImportPlaces(of: [berlin, rome], bookmark: kept.value)
         #expect(places.known == [berlin: place(10), rome: place(9)])
         var machine = ImportMachine<String>(node: paris, known: places.known[rome])

@@ -2,7 +2,7 @@ import Testing
 
 @testable import NATSGateway
 
-/// What a reader makes of a host that keeps places, but has kept none in this stream.
+/// How a reader goes on whose host keeps places, but may have kept none in this stream.
 @Suite struct ImportKeepingTests {
     /// A reader whose host has kept no place, after its first look.
     private func withoutPlace(_ look: ImportLook) throws -> ImportTrial {
@@ -17,7 +17,7 @@ import Testing
         var trial = try withoutPlace(ImportLook(created: 5, first: 1, last: 20, consumers: [1], floor: 3))
         #expect(trial.made.map(\.start) == [4] && trial.unkept == [3])
         for number: UInt64 in 4...6 { trial.arrive(number, delivery: number - 3) }
-        // An event that the host refuses leaves no place there.
+        // An event that the host refuses leaves no place in the host.
         trial.handle(.settled(sequence: 4, refusal: "too large"))
         #expect(trial.awaited.isEmpty)
         trial.settle(5, 6)
@@ -77,8 +77,8 @@ import Testing
     ///   - known: the place that the host has kept.
     ///   - isOvertaken: whether the reader replaces a running one.
     ///   - look: what the reader finds.
-    ///   - start: where it begins.
-    ///   - unkept: what its consumer says.
+    ///   - start: where the reader begins.
+    ///   - unkept: what the reader's consumer says.
     @Test(
         arguments: [
             (7, false, ImportLook(created: 5, first: 1, last: 20, consumers: [1], floor: 9, unkept: 3), 8, nil),

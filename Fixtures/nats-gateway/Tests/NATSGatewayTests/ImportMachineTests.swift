@@ -154,7 +154,7 @@ import Testing
         #expect(
             trial.said == ["the stream went back and has grown again up to message 80: it is read from message 4 on"]
         )
-        // A new event is no repeat; one that the stream has lost may have been sent again.
+        // A new event is no repeat; an event that the stream has lost may have been sent again.
         trial.handle(.consumerMade)
         trial.arrive(4, delivery: 1, identity: "new")
         #expect(trial.published.last == 4 && trial.repeats.isEmpty)
@@ -318,7 +318,7 @@ import Testing
         trial.handle(.connected)
         trial.handle(.looked(ImportLook(created: 5, first: 1, last: 20, floor: 15)))
         #expect(trial.made.map(\.start) == [16])
-        // A stream that was put back to an earlier state.
+        // The stream was put back to an earlier state.
         trial = try ImportTrial(known: .init(created: 5, sequence: 7))
         trial.handle(.connected)
         trial.handle(.looked(ImportLook(created: 5, first: 1, last: 4, floor: 4)))

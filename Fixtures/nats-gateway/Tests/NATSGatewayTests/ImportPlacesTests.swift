@@ -16,7 +16,7 @@ import Testing
         for bytes in [nil, [], bookmark + [1, 2], Array(bookmark.dropLast())] as [[UInt8]?] {
             #expect(ImportPlaces(of: [berlin], bookmark: bytes).known.count == ((bytes?.count ?? 0) >= 24 ? 1 : 0))
         }
-        // Numbers that no gateway writes.
+        // No gateway writes these numbers.
         let wrong = bookmark[..<8] + [UInt8](repeating: 0xFF, count: 16)
         #expect(ImportPlaces(of: [berlin], bookmark: Array(wrong)).known.isEmpty)
         #expect(ImportPlaces.most * 24 <= 256)

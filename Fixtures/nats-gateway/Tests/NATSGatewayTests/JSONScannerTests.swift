@@ -73,14 +73,14 @@ import Testing
                 bytes[random.next(below: bytes.count)] = byte
             }
         }
-        // What this scanner passes over is JSON, and the other way round.
+        // The scanner passes over the bytes exactly when they are JSON.
         var scanner = JSONScanner(bytes)
         let skipped: Void? = scanner.skip()
         let isRead = skipped != nil && scanner.isAtEnd()
         let found = try? JSONSerialization.jsonObject(with: Data(bytes), options: .fragmentsAllowed)
         #expect(isRead == (found != nil), "\(String(decoding: bytes, as: UTF8.self))")
         guard PublishAnswer(json: bytes) == .stored else { return }
-        // A message counts as stored only by a whole object with a place.
+        // An answer says `stored` only if it is a whole object with a place.
         #expect((found as? [String: Any])?["seq"] is NSNumber)
     }
 }

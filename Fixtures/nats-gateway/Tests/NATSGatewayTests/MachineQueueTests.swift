@@ -28,7 +28,7 @@ import Testing
     private let log = Changing(Log())
     private let queue = DispatchQueue(label: "test")
 
-    /// - Parameter answer: the input that follows from one, if any.
+    /// - Parameter answer: returns the input that an input leads to, if any.
     private func begun(_ answer: @escaping @Sendable (Echo.Input) -> Echo.Input? = { _ in nil }) -> MachineQueue<Echo> {
         let machine = MachineQueue<Echo>(queue)
         machine.start(Echo()) { [log] input in
@@ -93,10 +93,10 @@ import Testing
     @Test func timerRunsOutOnceForTheLastStartAndNotAfterItsStop() async {
         let machine = begun()
         for _ in 1...100 { machine.put(.start(.seconds(600))) }
-        // A time shorter than the one that the queue waits for.
+        // This time is shorter than the one that the queue waits for.
         machine.put(.start(.milliseconds(5)))
         await log.wait { $0.inputs.last == .timeOver }
-        // All starts in one turn, however slow this computer is.
+        // The machine handles all three inputs in one turn, however slow this computer is.
         queue.suspend()
         let start = DispatchTime.now()
         machine.put(.start(.milliseconds(5)))

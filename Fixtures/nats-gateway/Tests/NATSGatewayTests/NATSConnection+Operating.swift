@@ -39,7 +39,7 @@ extension NATSConnection {
         try NATSError.check(js_DeleteConsumer(jetStream, node.stream, name, nil, &code), code)
     }
 
-    /// Makes a consumer that brings a stream's messages from this place on to a subject, once a client listens there.
+    /// Makes a consumer that sends a stream's messages from `start` on to a subject as soon as a client listens there.
     func makeConsumer(_ name: String, of node: Node, start: UInt64, deliverTo subject: String) throws {
         var code = jsErrCode(rawValue: 0)
         let status = name.withCString { name in

@@ -79,7 +79,7 @@ struct ProcessTests {
         }
         await paris.output.wait { Set($0.numbers).count == count }
         let numbers = paris.output.value.numbers
-        // Repeats begin after a kill and end at the highest number before it, so each new one follows that.
+        // Repeats come after a kill, and end at the highest number before the kill, so the next new number follows it.
         var highest = 0
         var reordered = 0
         for number in numbers where number > highest {
@@ -129,7 +129,7 @@ struct ProcessTests {
         let paris = try importing(from: broker)
         let berlin = try exporting(1...count, to: broker, hasJournal: true)
         await paris.output.wait { $0.numbers.count == count || $0.hasEnded }
-        // A gateway that starts finds all of them among the stream's last messages.
+        // A gateway that starts finds all these events among the stream's last messages.
         await berlin.killGateway()
         await berlin.output.wait { $0.gateway != nil || $0.hasEnded }
         #expect(try await berlin.replayJournal() == 0, "\(berlin.output.value.lines.suffix(5))")

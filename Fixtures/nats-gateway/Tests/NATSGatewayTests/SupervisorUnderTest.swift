@@ -7,7 +7,7 @@ final class SupervisorUnderTest: Sendable {
         var gateway: pid_t?
         /// The numbers of the events that passed, in the order of their arrival.
         var numbers: [Int] = []
-        /// Their attempts.
+        /// The attempts of these events.
         var attempts: [Int] = []
         /// All identities that the events with a number had.
         var identities: [Int: Set<String>] = [:]
@@ -32,10 +32,10 @@ final class SupervisorUnderTest: Sendable {
     ///
     /// - Parameters:
     ///   - input: the path of a file with events to publish.
-    ///   - subscribes: the events that the gateway gets; by default `Counted` if there is an input, and else none.
+    ///   - subscribes: the events that the gateway gets; by default `Counted` if there is an input, otherwise none.
     ///   - others: further workers, in the configuration's syntax.
-    ///   - hasJournal: whether the supervisor keeps the events, and so the gateway's bookmarks, in a journal.
-    ///     It then has a control socket, too, for replays.
+    ///   - hasJournal: whether the supervisor keeps the events, and so the gateway's bookmarks, in a journal; then it
+    ///     also has a control socket, for replays.
     init(
         _ name: String,
         gateway arguments: [String],
@@ -54,7 +54,7 @@ final class SupervisorUnderTest: Sendable {
         control = "\(directory)/\(name)-run/s"
         let kept =
             hasJournal ? #"control: "\#(control)", journal: { directory: "\#(journal)", events: ["Counted"] },"# : ""
-        // So many restarts that kills by this test are no reason to give the gateway up.
+        // The intensity allows so many restarts that this test's kills are no reason to give the gateway up.
         let configuration: @Sendable (Int) -> String = {
             """
             { intensity: { restarts: 10000, within: "1s" },
@@ -118,7 +118,7 @@ final class SupervisorUnderTest: Sendable {
     func killGateway() async {
         await output.wait { $0.gateway != nil || $0.hasEnded }
         let gateway = output.value.gateway
-        // Before the kill: the next process may be ready at once.
+        // The process is forgotten before the kill, because the next process may be ready at once.
         output.change { $0.gateway = nil }
         if let gateway { kill(gateway, SIGKILL) }
     }
